@@ -14,11 +14,7 @@ fn main() {
     let is_release = env::var("PROFILE").is_ok_and(|profile| profile == "release");
     let commit = commit.or_else(|| is_release.then(of_checkout).flatten());
     let commit = commit.filter(|commit| !commit.is_empty());
-    let unknown = if is_release {
-        "commit unknown"
-    } else {
-        "debug build"
-    };
+    let unknown = if is_release { "commit unknown" } else { "debug build" };
     let commit = commit.unwrap_or_else(|| unknown.to_owned());
     println!("cargo::rustc-env=OMPTRACE_COMMIT={commit}");
 }

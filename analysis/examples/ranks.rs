@@ -21,10 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = env::args_os().skip(1);
     let usage = "ranks OUT NUMBER TRACE...";
     let out = PathBuf::from(arguments.next().ok_or(usage)?);
-    let number: u32 = arguments
-        .next()
-        .and_then(|number| number.to_str()?.parse().ok())
-        .ok_or(usage)?;
+    let number: u32 = arguments.next().and_then(|number| number.to_str()?.parse().ok()).ok_or(usage)?;
     let traces: Vec<PathBuf> = arguments.map(PathBuf::from).collect();
     if traces.is_empty() {
         return Err(usage.into());
@@ -42,10 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn make(of: &Path, trace: &Path, rank: u32) -> Result<(), Box<dyn Error>> {
     let mut bytes = fs::read(of)?;
     let header = FileHeader::decode(&bytes, FILE_MAGIC).map_err(|error| error.to_string())?;
-    let header = FileHeader {
-        pid: 10_000 + rank,
-        ..header
-    };
+    let header = FileHeader { pid: 10_000 + rank, ..header };
     let encoded = header.encode();
     bytes[..encoded.len()].copy_from_slice(&encoded);
     fs::write(trace, bytes)?;

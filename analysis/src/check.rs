@@ -29,10 +29,7 @@ pub fn check(reader: &Reader) -> Vec<Finding> {
 
 /// What a reader has twice is damaged all the same: another reader, or more damage, may need it.
 fn count_as_damage(diagnostic: &mut Diagnostic) {
-    let has_another = [
-        DiagnosticKind::BlockHeaderDamaged,
-        DiagnosticKind::ChunkCopyDamaged,
-    ];
+    let has_another = [DiagnosticKind::BlockHeaderDamaged, DiagnosticKind::ChunkCopyDamaged];
     if has_another.contains(&diagnostic.kind) && !diagnostic.while_sealing {
         diagnostic.severity = diagnostic.severity.max(Severity::Warning);
     }
@@ -40,30 +37,19 @@ fn count_as_damage(diagnostic: &mut Diagnostic) {
 
 /// Findings about things that the recording left out: names of functions, and one end of things.
 pub(crate) fn of_recording(reader: &Reader) -> impl Iterator<Item = Finding> {
-    let note = |name, text| Finding {
-        severity: Severity::Note,
-        name,
-        text,
-    };
+    let note = |name, text| Finding { severity: Severity::Note, name, text };
     let nameless = nameless(reader).into_iter();
-    let nameless = nameless
-        .map(move |(module, problem)| note("names_missing", format!("{module}: {problem}")));
+    let nameless =
+        nameless.map(move |(module, problem)| note("names_missing", format!("{module}: {problem}")));
     let halves = halves(reader.metadata()).into_iter();
     nameless.chain(halves.map(move |text| note("half_a_pair", text)))
 }
 
 /// Findings by the report of an interpreted process.
 pub(crate) fn findings(process: &ProcessReport) -> Vec<Finding> {
-    let lost = process.losses().map(|(severity, name, text)| Finding {
-        severity,
-        name,
-        text,
-    });
+    let lost = process.losses().map(|(severity, name, text)| Finding { severity, name, text });
     let damage = process.diagnostics.iter().map(of_diagnostic);
-    let repairs = process
-        .repairs
-        .iter()
-        .map(|repair| of_repair(process, repair));
+    let repairs = process.repairs.iter().map(|repair| of_repair(process, repair));
     let mut findings: Vec<Finding> = damage.chain(lost).chain(repairs).collect();
     findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
     findings
@@ -89,10 +75,6 @@ fn of_repair(process: &ProcessReport, repair: &Repair) -> Finding {
     Finding {
         severity: process.severity(repair),
         name: cause.name(),
-        text: format!(
-            "{} ({}{on}; first in stream {stream} at {place} ns)",
-            cause.text(),
-            repair.count
-        ),
+        text: format!("{} ({}{on}; first in stream {stream} at {place} ns)", cause.text(), repair.count),
     }
 }

@@ -42,22 +42,15 @@ impl Gaps {
     fn until(&self, time: Ns) -> u64 {
         let begun = self.0.partition_point(|gap| gap.begin < time);
         let last = begun.checked_sub(1).map(|index| &self.0[index]);
-        last.map_or(0, |gap| {
-            gap.before
-                .saturating_add(gap.end.min(time).abs_diff(gap.begin))
-        })
+        last.map_or(0, |gap| gap.before.saturating_add(gap.end.min(time).abs_diff(gap.begin)))
     }
 
     /// The parts of the time from `begin` to `end` that lie in no gap, in the order of time.
     pub(crate) fn outside(&self, begin: Ns, end: Ns) -> impl Iterator<Item = (Ns, Ns)> {
         let first = self.0.partition_point(|gap| gap.end <= begin);
-        let gaps = self.0[first..]
-            .iter()
-            .take_while(move |gap| gap.begin < end);
+        let gaps = self.0[first..].iter().take_while(move |gap| gap.begin < end);
         let mut from = begin;
-        let ends = gaps
-            .map(|gap| (gap.begin, gap.end))
-            .chain(std::iter::once((end, end)));
+        let ends = gaps.map(|gap| (gap.begin, gap.end)).chain(std::iter::once((end, end)));
         let spans = ends.map(move |(gap_begin, gap_end)| {
             let span = (from, gap_begin.min(end));
             from = gap_end;

@@ -99,9 +99,7 @@ impl SerialInfo {
             before_ns: process.serial_before_ns?,
             between_ns: process.serial_between_ns?,
             after_ns: process.serial_after_ns?,
-            words: process
-                .serial_words()
-                .map(|(serial, place)| format!("{serial}: {place}"))?,
+            words: process.serial_words().map(|(serial, place)| format!("{serial}: {place}"))?,
         })
     }
 }
@@ -215,17 +213,8 @@ impl Info {
     pub fn of(reader: &Reader) -> Info {
         let metadata = reader.metadata();
         let mut collector = Collector::new(0, SelectedThreads::default());
-        let manner = Manner {
-            counts: true,
-            ..Manner::default()
-        };
-        let report = replay_with(
-            &[reader],
-            &Table::stored,
-            manner,
-            &mut collector,
-            &mut |_| {},
-        );
+        let manner = Manner { counts: true, ..Manner::default() };
+        let report = replay_with(&[reader], &Table::stored, manner, &mut collector, &mut |_| {});
         let lived = collector.sums().stats().processes.into_iter().next();
         let lived = lived.unwrap_or_default();
         let mut process = report.processes.into_iter().next().unwrap_or_default();
@@ -259,10 +248,7 @@ impl Info {
             messages: metadata.messages.clone(),
             withheld: metadata.withheld.clone(),
             mpi_note: mpi::is_used(reader).then(|| mpi::MPI_NOT_SEEN.to_owned()),
-            findings: findings(&process)
-                .into_iter()
-                .chain(of_recording(reader))
-                .collect(),
+            findings: findings(&process).into_iter().chain(of_recording(reader)).collect(),
         }
     }
 }
@@ -299,11 +285,7 @@ fn program(reader: &Reader) -> ProgramInfo {
 
 fn machine(reader: &Reader) -> MachineInfo {
     let machine = reader.metadata().machine.clone().unwrap_or_default();
-    let affinity = reader
-        .metadata()
-        .process
-        .as_ref()
-        .map(|process| process.affinity.clone());
+    let affinity = reader.metadata().process.as_ref().map(|process| process.affinity.clone());
     MachineInfo {
         host: machine.host,
         cpu: machine.cpu,
@@ -318,9 +300,7 @@ fn ending(reader: &Reader) -> String {
     match reader.ending() {
         Ending::Running => "still running".to_owned(),
         Ending::Ended if end == "finalize" => ENDED.to_owned(),
-        Ending::Ended if end == "destructor" => {
-            "ended by exit() without the runtime's finalize".to_owned()
-        }
+        Ending::Ended if end == "destructor" => "ended by exit() without the runtime's finalize".to_owned(),
         Ending::Ended => format!("ended ({end})"),
         Ending::Killed(signal) => format!("killed by signal {signal}"),
         Ending::DidNotFinish => "did not finish".to_owned(),
@@ -368,34 +348,21 @@ fn devices(reader: &Reader, timelines: &BTreeMap<i32, DeviceReport>) -> BTreeMap
     numbers.map(|number| (*number, info(number))).collect()
 }
 
-fn streams(
-    reader: &Reader,
-    counts: &[EventCounts],
-    threads: Vec<ThreadIntroduction>,
-) -> Vec<StreamInfo> {
-    let of =
-        |((stream, counts), thread): ((&Stream, &EventCounts), ThreadIntroduction)| StreamInfo {
-            stream: stream.number,
-            thread: thread.name,
-            os_name: thread.os_name,
-            os_tid: thread.os_tid,
-            thread_type: thread
-                .thread_type
-                .map_or_else(String::new, |kind| match kind.name() {
-                    Some(name) => name.to_owned(),
-                    None => format!("{:#x}", kind.0),
-                }),
-            events: counts.total(),
-            chunks: stream.chunks(),
-            missing_chunks: stream.missing(),
-        };
-    reader
-        .streams()
-        .iter()
-        .zip(counts)
-        .zip(threads)
-        .map(of)
-        .collect()
+fn streams(reader: &Reader, counts: &[EventCounts], threads: Vec<ThreadIntroduction>) -> Vec<StreamInfo> {
+    let of = |((stream, counts), thread): ((&Stream, &EventCounts), ThreadIntroduction)| StreamInfo {
+        stream: stream.number,
+        thread: thread.name,
+        os_name: thread.os_name,
+        os_tid: thread.os_tid,
+        thread_type: thread.thread_type.map_or_else(String::new, |kind| match kind.name() {
+            Some(name) => name.to_owned(),
+            None => format!("{:#x}", kind.0),
+        }),
+        events: counts.total(),
+        chunks: stream.chunks(),
+        missing_chunks: stream.missing(),
+    };
+    reader.streams().iter().zip(counts).zip(threads).map(of).collect()
 }
 
 fn size(reader: &Reader, events: u64) -> SizeInfo {
@@ -406,11 +373,7 @@ fn size(reader: &Reader, events: u64) -> SizeInfo {
         summary_bytes: summary.summary_bytes,
         checkpoints: summary.checkpoints,
         checkpoint_bytes: summary.checkpoint_bytes,
-        bytes_per_event: if events == 0 {
-            0.0
-        } else {
-            summary.file_bytes as f64 / events as f64
-        },
+        bytes_per_event: if events == 0 { 0.0 } else { summary.file_bytes as f64 / events as f64 },
         sealed: summary.sealed,
     }
 }
@@ -457,11 +420,8 @@ impl fmt::Display for Info {
         lines.line("size", &size_line(self))?;
         lines.line("events", &self.events.to_string())?;
         lines.line("lost", &self.lost.to_string())?;
-        let counts: Vec<String> = self
-            .events_by_name
-            .iter()
-            .map(|(name, count)| format!("{count:>12} {name}"))
-            .collect();
+        let counts: Vec<String> =
+            self.events_by_name.iter().map(|(name, count)| format!("{count:>12} {name}")).collect();
         lines.list("by name", &counts)?;
         let streams: Vec<String> = self.streams.iter().map(stream_line).collect();
         lines.list("streams", &streams)?;
@@ -475,11 +435,8 @@ impl fmt::Display for Info {
             lines.list("counters", &counting.lines())?;
         }
         lines.list("messages", &self.messages)?;
-        let withheld: Vec<String> = self
-            .withheld
-            .iter()
-            .map(|(callback, why)| format!("{callback}: {why}"))
-            .collect();
+        let withheld: Vec<String> =
+            self.withheld.iter().map(|(callback, why)| format!("{callback}: {why}")).collect();
         lines.list("withheld", &withheld)?;
         lines.list("findings", &self.findings)
     }
@@ -490,19 +447,12 @@ struct Lines<'a, 'f>(&'a mut fmt::Formatter<'f>);
 
 impl Lines<'_, '_> {
     fn line(&mut self, word: &str, text: &str) -> fmt::Result {
-        if text.is_empty() {
-            Ok(())
-        } else {
-            writeln!(self.0, "{:<17} {}", printable(word), printable(text))
-        }
+        if text.is_empty() { Ok(()) } else { writeln!(self.0, "{:<17} {}", printable(word), printable(text)) }
     }
 
     fn list(&mut self, word: &str, items: &[impl fmt::Display]) -> fmt::Result {
         let words = std::iter::once(word).chain(std::iter::repeat(""));
-        items
-            .iter()
-            .zip(words)
-            .try_for_each(|(item, word)| self.line(word, &item.to_string()))
+        items.iter().zip(words).try_for_each(|(item, word)| self.line(word, &item.to_string()))
     }
 }
 
@@ -510,13 +460,10 @@ fn duration_line(info: &Info) -> String {
     let seconds = |ns: u64| format!("{:.6} s", ns as f64 / 1e9);
     let duration = seconds(info.duration_ns);
     match info.before_tracing_ns {
-        Some(before) => format!(
-            "{duration} from start to end of the process; tracing began after {}",
-            seconds(before)
-        ),
-        None => format!(
-            "{duration} since tracing began; the trace does not say when the process started"
-        ),
+        Some(before) => {
+            format!("{duration} from start to end of the process; tracing began after {}", seconds(before))
+        }
+        None => format!("{duration} since tracing began; the trace does not say when the process started"),
     }
 }
 
@@ -537,19 +484,13 @@ fn runtime_line(runtime: &RuntimeInfo) -> String {
         version if runtime.omp_version == 0 => {
             format!("{version} (tools interface {})", runtime.dialect)
         }
-        version => format!(
-            "{version} (OpenMP {}, tools interface {})",
-            runtime.omp_version, runtime.dialect
-        ),
+        version => format!("{version} (OpenMP {}, tools interface {})", runtime.omp_version, runtime.dialect),
     }
 }
 
 fn size_line(info: &Info) -> String {
     let size = &info.size;
-    let mut line = format!(
-        "{} bytes, {:.2} per event",
-        size.file_bytes, size.bytes_per_event
-    );
+    let mut line = format!("{} bytes, {:.2} per event", size.file_bytes, size.bytes_per_event);
     if size.spool_bytes > 0 {
         let _ = write!(line, ", spool {} bytes", size.spool_bytes);
     }
@@ -561,10 +502,7 @@ fn size_line(info: &Info) -> String {
 
 fn sampling_lines(sampling: &Sampling) -> Vec<String> {
     let period = sampling.period_ns as f64 / 1e6;
-    let asked = format!(
-        "asked for each {period} ms of processor time ({})",
-        sampling.clock
-    );
+    let asked = format!("asked for each {period} ms of processor time ({})", sampling.clock);
     let problems = once_each(&sampling.problems);
     std::iter::once(asked).chain(problems).collect()
 }
@@ -591,37 +529,17 @@ fn device_lines(info: &DeviceInfo) -> Vec<String> {
         "" => "no trace records".to_owned(),
         format => format!("trace records in {format} format"),
     };
-    let kind = if device.r#type.is_empty() {
-        "unknown type"
-    } else {
-        &device.r#type
-    };
+    let kind = if device.r#type.is_empty() { "unknown type" } else { &device.r#type };
     let mut lines = vec![format!("{kind}, {records}")];
     lines.extend(once_each(&device.problems));
     let counts = &device.counts;
-    lines.extend(
-        counts
-            .iter()
-            .map(|(what, count)| format!("{count:>12} {what}")),
-    );
+    lines.extend(counts.iter().map(|(what, count)| format!("{count:>12} {what}")));
     let shown = [
         (timeline.records, "operations shown by the device's records"),
-        (
-            timeline.host_observed,
-            "operations shown as the host observed them",
-        ),
-        (
-            timeline.without_record,
-            "of these without a record, although the device was traced",
-        ),
-        (
-            timeline.uncorrelated,
-            "records without an operation of the host",
-        ),
-        (
-            timeline.peak_bytes,
-            "bytes of memory in use at once, at most",
-        ),
+        (timeline.host_observed, "operations shown as the host observed them"),
+        (timeline.without_record, "of these without a record, although the device was traced"),
+        (timeline.uncorrelated, "records without an operation of the host"),
+        (timeline.peak_bytes, "bytes of memory in use at once, at most"),
     ];
     let shown = shown.iter().filter(|(count, _)| *count > 0);
     lines.extend(shown.map(|(count, what)| format!("{count:>12} {what}")));
@@ -630,17 +548,9 @@ fn device_lines(info: &DeviceInfo) -> Vec<String> {
 }
 
 fn stream_line(stream: &StreamInfo) -> String {
-    let StreamInfo {
-        stream: number,
-        thread,
-        os_tid,
-        events,
-        chunks,
-        ..
-    } = stream;
-    let mut line = format!(
-        "{number:>4} {thread:<20} thread {os_tid:<8} {events:>12} events {chunks:>6} chunks"
-    );
+    let StreamInfo { stream: number, thread, os_tid, events, chunks, .. } = stream;
+    let mut line =
+        format!("{number:>4} {thread:<20} thread {os_tid:<8} {events:>12} events {chunks:>6} chunks");
     if !stream.os_name.is_empty() {
         let _ = write!(line, "  {}", stream.os_name);
     }

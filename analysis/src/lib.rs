@@ -23,8 +23,8 @@ pub use mpi::MPI_NOT_SEEN;
 pub use omptrace_common::printable::{is_unprintable, printable};
 pub use stats::{
     Analysed, By, ConstructStats, CounterStats, DeviceStats, DeviceUse, FlameFrame, FlameGraph,
-    FunctionStats, Input, LockStats, LoopStats, NoAnswer, Options, Outlier, PhaseStats,
-    PlaceMemory, PlaceTransfers, ProcessStats, RECORDED, Ranks, SampledTime, Site, Stats,
-    TeamStats, ThreadStats, Times, Transfers,
+    FunctionStats, Input, LockStats, LoopStats, NoAnswer, Options, Outlier, PhaseStats, PlaceMemory,
+    PlaceTransfers, ProcessStats, RECORDED, Ranks, SampledTime, Site, Stats, TeamStats, ThreadStats, Times,
+    Transfers,
 };
 pub use table::{Layout, Style, bytes, counted, markdown, percent, time, with_commas};

@@ -9,10 +9,7 @@ pub const MPI_NOT_SEEN: &str = "time in MPI is not seen and counts as work";
 /// Whether the process has a rank, or code of an MPI library is among its modules.
 pub(crate) fn is_used(reader: &Reader) -> bool {
     let metadata = reader.metadata();
-    let has_rank = metadata
-        .process
-        .as_ref()
-        .is_some_and(|process| process.rank.is_some());
+    let has_rank = metadata.process.as_ref().is_some_and(|process| process.rank.is_some());
     has_rank
         || Table::from_metadata(metadata)
             .is_some_and(|table| table.instances().any(|module| is_mpi(&module.path)))
@@ -21,9 +18,7 @@ pub(crate) fn is_used(reader: &Reader) -> bool {
 /// Whether the file is one of the libraries of MPICH, Open MPI or Intel MPI, or of those with MPI's own ABI, by its name.
 fn is_mpi(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
-    let rest = name
-        .strip_prefix("libmpi")
-        .or_else(|| name.strip_prefix("libpmpi"));
+    let rest = name.strip_prefix("libmpi").or_else(|| name.strip_prefix("libpmpi"));
     // `libmpir` is a library of numbers.
     let parts = [".", "-", "_", "ch", "cxx", "f", "cf"];
     rest.is_some_and(|rest| parts.iter().any(|part| rest.starts_with(part)))
@@ -46,12 +41,7 @@ mod tests {
         ] {
             assert!(is_mpi(name), "{name}");
         }
-        for name in [
-            "libmpir.so.23",
-            "libmpc.so.3",
-            "libm.so.6",
-            "/opt/libmpi/libx.so",
-        ] {
+        for name in ["libmpir.so.23", "libmpc.so.3", "libm.so.6", "/opt/libmpi/libx.so"] {
             assert!(!is_mpi(name), "{name}");
         }
     }

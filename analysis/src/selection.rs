@@ -16,11 +16,7 @@ impl SelectedThreads {
         if self.is_all() {
             return true;
         }
-        let thread = ThreadName {
-            name: name.to_owned(),
-            place,
-            os_tid,
-        };
+        let thread = ThreadName { name: name.to_owned(), place, os_tid };
         self.0.iter().any(|wanted| thread.is_meant_by(wanted))
     }
 }

@@ -24,10 +24,7 @@ pub struct Layout {
 impl Layout {
     /// The layout of a table whose rows are looked for one by one, as threads are.
     pub(crate) fn of_all(&self) -> Layout {
-        Layout {
-            top: self.top.filter(|_| self.is_short),
-            ..*self
-        }
+        Layout { top: self.top.filter(|_| self.is_short), ..*self }
     }
 }
 
@@ -62,28 +59,17 @@ pub(crate) enum Empty {
 
 /// Like [`column`], of a heading that is made for the occasion.
 pub(crate) fn column_of(heading: String, rank: u8) -> Column {
-    Column {
-        heading: Cow::Owned(heading),
-        ..column("", rank)
-    }
+    Column { heading: Cow::Owned(heading), ..column("", rank) }
 }
 
 pub(crate) const fn column(heading: &'static str, rank: u8) -> Column {
-    Column {
-        heading: Cow::Borrowed(heading),
-        rank,
-        empty: Empty::Shown,
-    }
+    Column { heading: Cow::Borrowed(heading), rank, empty: Empty::Shown }
 }
 
 impl Column {
     /// A column whose heading is known at run time only.
     pub(crate) fn named(heading: String, rank: u8) -> Column {
-        Column {
-            heading: Cow::Owned(heading),
-            rank,
-            empty: Empty::Shown,
-        }
+        Column { heading: Cow::Owned(heading), rank, empty: Empty::Shown }
     }
 
     pub(crate) const fn if_empty(mut self, empty: Empty) -> Column {
@@ -125,11 +111,7 @@ impl Table {
                 *heading = one_line(std::mem::take(heading));
             }
         }
-        Table {
-            heading,
-            columns,
-            rows: Vec::new(),
-        }
+        Table { heading, columns, rows: Vec::new() }
     }
 
     pub(crate) fn row(&mut self, name: String, cells: impl IntoIterator<Item = String>) {
@@ -146,11 +128,7 @@ impl Table {
     ) {
         let cells: Vec<String> = cells.into_iter().map(one_line).collect();
         debug_assert_eq!(cells.len(), self.columns.len());
-        self.rows.push(Row {
-            name: one_line(name),
-            cells,
-            below: below.map(one_line),
-        });
+        self.rows.push(Row { name: one_line(name), cells, below: below.map(one_line) });
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -188,9 +166,7 @@ impl Table {
         };
         let mut left_out = Vec::new();
         while !fits(&shown, 2)
-            && let Some(place) = shown
-                .iter()
-                .rposition(|column| is_empty(*column, Empty::IfThereIsRoom))
+            && let Some(place) = shown.iter().rposition(|column| is_empty(*column, Empty::IfThereIsRoom))
         {
             shown.remove(place);
         }
@@ -215,9 +191,7 @@ impl Table {
         let widths: Vec<usize> = shown.iter().map(|column| self.width(*column)).collect();
         let numbers: usize = widths.iter().map(|width| gap + width).sum();
         // Without a limit, longer names than these would push all numbers aside.
-        let most = layout
-            .width
-            .map_or(64, |width| width.saturating_sub(numbers));
+        let most = layout.width.map_or(64, |width| width.saturating_sub(numbers));
         let beside = self.rows.iter().map(|row| letters(&row.name));
         let beside = beside.filter(|letters| *letters <= most);
         let names = beside.max().unwrap_or(0).max(letters(self.heading));
@@ -235,10 +209,7 @@ impl Table {
             }
             writeln!(f, "{}", numbers.trim_end())
         };
-        let headings: Vec<&str> = shown
-            .iter()
-            .map(|column| &*self.columns[*column].heading)
-            .collect();
+        let headings: Vec<&str> = shown.iter().map(|column| &*self.columns[*column].heading).collect();
         line(f, self.heading, &headings)?;
         let rows = self.rows.len().min(layout.top.unwrap_or(usize::MAX));
         for row in &self.rows[..rows] {
@@ -389,11 +360,7 @@ pub(crate) fn write_wrapped(
 pub fn time(ns: u64) -> String {
     let in_unit = |unit: f64, name: &str| {
         let value = ns as f64 / unit;
-        let decimals = if value < 10.0 {
-            2
-        } else {
-            usize::from(value < 100.0)
-        };
+        let decimals = if value < 10.0 { 2 } else { usize::from(value < 100.0) };
         format!("{value:.decimals$} {name}")
     };
     match ns {
@@ -536,10 +503,7 @@ mod tests {
     fn what_has_no_room_is_left_out_and_said() {
         let rows = [("a name of 20 letters", ["7", "1 ns", "2 ns"])];
         let shown = |width| {
-            let layout = Layout {
-                width: Some(width),
-                ..Layout::default()
-            };
+            let layout = Layout { width: Some(width), ..Layout::default() };
             Shown(table(&rows), layout).to_string()
         };
         assert_eq!(
@@ -559,10 +523,7 @@ mod tests {
     fn markdown_has_no_markup_of_names() {
         let mut table = table(&[("  a|b_c", ["7", "1 ns", "2 ns"])]);
         table.rows[0].below = Some("schedule *".to_owned());
-        let layout = Layout {
-            style: Style::Markdown,
-            ..Layout::default()
-        };
+        let layout = Layout { style: Style::Markdown, ..Layout::default() };
         assert_eq!(
             Shown(table, layout).to_string(),
             "\n| construct | count | min | max |\n| --- | ---: | ---: | ---: |\n\
@@ -574,11 +535,7 @@ mod tests {
     fn names_stay_on_their_lines() {
         let mut table = table(&[("a\n\x1b[2Jb", ["7", "1\r", "2 ns"])]);
         table.rows[0].below = None;
-        table.row_above(
-            "c".to_owned(),
-            [(); 3].map(|()| String::new()),
-            Some("d\n1. forged".to_owned()),
-        );
+        table.row_above("c".to_owned(), [(); 3].map(|()| String::new()), Some("d\n1. forged".to_owned()));
         assert_eq!(
             Shown(table, Layout::default()).to_string(),
             "construct    count  min   max\na\\n\\x1b[2Jb      7  1\\r  2 ns\n\
@@ -607,12 +564,7 @@ mod tests {
     #[test]
     fn times_have_a_unit_that_fits() {
         let texts = [0, 999, 1_000, 12_345, 123_456, 9_999_999, 1_500_000_000].map(time);
-        assert_eq!(
-            texts,
-            [
-                "0 ns", "999 ns", "1.00 us", "12.3 us", "123 us", "10.00 ms", "1.50 s"
-            ]
-        );
+        assert_eq!(texts, ["0 ns", "999 ns", "1.00 us", "12.3 us", "123 us", "10.00 ms", "1.50 s"]);
     }
 
     #[test]

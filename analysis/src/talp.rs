@@ -109,12 +109,8 @@ fn metrics(
         causes.fold(0u64, |sum, (_, ns)| sum.saturating_add(ns))
     };
     let useful = accounting[Cause::Useful];
-    let (serialisation, imbalance, scheduling, device) = (
-        sum(Loss::Serialisation),
-        sum(Loss::Imbalance),
-        sum(Loss::Scheduling),
-        sum(Loss::Device),
-    );
+    let (serialisation, imbalance, scheduling, device) =
+        (sum(Loss::Serialisation), sum(Loss::Imbalance), sum(Loss::Scheduling), sum(Loss::Device));
     let outside_openmp = useful + device;
     let with_serialisation = outside_openmp + serialisation;
     let with_imbalance = with_serialisation + imbalance;
@@ -183,14 +179,7 @@ impl Stats {
         let visits = answers.regions.iter().map(|region| region.visits).sum();
         let tasks = self.threads.iter().map(|thread| thread.tasks).sum();
         let mut regions = Map::new();
-        let whole = metrics(
-            &resources,
-            &answers.accounting,
-            answers.duration_ns,
-            visits,
-            tasks,
-            devices,
-        );
+        let whole = metrics(&resources, &answers.accounting, answers.duration_ns, visits, tasks, devices);
         regions.insert(WHOLE.to_owned(), whole);
         for region in &answers.regions {
             let metrics = metrics(
@@ -233,18 +222,12 @@ mod tests {
             regions: vec![RegionAnswer::default()],
             ..Answers::default()
         };
-        for (cause, ns) in [
-            (Cause::Useful, 600),
-            (Cause::Serial, 150),
-            (Cause::Imbalance, 50),
-            (Cause::Lock, 200),
-        ] {
+        for (cause, ns) in
+            [(Cause::Useful, 600), (Cause::Serial, 150), (Cause::Imbalance, 50), (Cause::Lock, 200)]
+        {
             answers.accounting.add(cause, ns);
         }
-        let stats = Stats {
-            answers,
-            ..Stats::default()
-        };
+        let stats = Stats { answers, ..Stats::default() };
         let talp = stats.talp("2026-01-01T00:00:00Z");
         let global = &talp["Application"]["Global"];
         let share = |name: &str| global[name].as_f64().expect("a share");
@@ -258,16 +241,9 @@ mod tests {
             [0.8, 0.9375, 0.8, 0.6]
         );
         assert_eq!(global["ompSchedulingTime"], 200);
-        assert_eq!(
-            (&global["numCpus"], &global["numMpiRanks"]),
-            (&json!(4), &json!(0))
-        );
+        assert_eq!((&global["numCpus"], &global["numMpiRanks"]), (&json!(4), &json!(0)));
         assert_eq!(talp["Application"].as_object().expect("regions").len(), 2);
-        for name in [
-            "gpuParallelEfficiency",
-            "gpuLoadBalance",
-            "gpuOrchestrationEfficiency",
-        ] {
+        for name in ["gpuParallelEfficiency", "gpuLoadBalance", "gpuOrchestrationEfficiency"] {
             assert_eq!(share(name), 0.0, "{name}");
         }
         assert_eq!(share("deviceOffloadEfficiency"), 1.0);
@@ -283,15 +259,10 @@ mod tests {
         };
         answers.accounting.add(Cause::Useful, 150);
         answers.accounting.add(Cause::Lock, 50);
-        let stats = Stats {
-            answers,
-            ..Stats::default()
-        };
+        let stats = Stats { answers, ..Stats::default() };
         let talp = stats.talp("2026-01-01T00:00:00Z");
         let global = talp["Application"]["Global"].as_object().expect("fields");
-        let of_mpi = global
-            .iter()
-            .filter(|(name, _)| name.to_lowercase().contains("mpi"));
+        let of_mpi = global.iter().filter(|(name, _)| name.to_lowercase().contains("mpi"));
         for (name, value) in of_mpi.filter(|(name, _)| *name != "numMpiRanks") {
             assert!(value.is_null(), "{name}: {value}");
         }
@@ -311,11 +282,7 @@ mod tests {
             regions: vec![RegionAnswer::default()],
             ..Answers::default()
         };
-        for (cause, ns) in [
-            (Cause::Useful, 400),
-            (Cause::Target, 200),
-            (Cause::Serial, 200),
-        ] {
+        for (cause, ns) in [(Cause::Useful, 400), (Cause::Target, 200), (Cause::Serial, 200)] {
             answers.accounting.add(cause, ns);
         }
         let device = |kernels_ns| DeviceUse {
@@ -325,11 +292,7 @@ mod tests {
             ..DeviceUse::default()
         };
         let talp = |answers: Answers, devices: [Option<u64>; 2]| {
-            let stats = Stats {
-                answers,
-                device_use: devices.map(device).into(),
-                ..Stats::default()
-            };
+            let stats = Stats { answers, device_use: devices.map(device).into(), ..Stats::default() };
             stats.talp("2026-01-01T00:00:00Z")
         };
         let known = talp(answers.clone(), [Some(100), Some(300)]);
@@ -349,20 +312,12 @@ mod tests {
         );
         assert_eq!(of("gpuCommunicationEfficiency"), 300.0 / 360.0);
         assert_eq!(
-            [
-                of("gpuUsefulTime"),
-                of("gpuCommunicationTime"),
-                of("gpuInactiveTime")
-            ],
+            [of("gpuUsefulTime"), of("gpuCommunicationTime"), of("gpuInactiveTime")],
             [400.0, 120.0, 280.0]
         );
         assert_eq!(known["resources"]["numGpus"], 2);
         let regions = known["Application"].as_object().expect("regions");
-        let region = regions
-            .iter()
-            .find(|(name, _)| *name != WHOLE)
-            .expect("a region")
-            .1;
+        let region = regions.iter().find(|(name, _)| *name != WHOLE).expect("a region").1;
         assert!(region["gpuLoadBalance"].is_null(), "{region}");
 
         let unknown = talp(answers, [Some(100), None]);

@@ -55,9 +55,7 @@ impl Windows {
     /// The time in all windows.
     pub(crate) fn duration(&self) -> u64 {
         let spans = self.0.iter();
-        spans.fold(0, |sum: u64, span| {
-            sum.saturating_add(span.end.abs_diff(span.begin))
-        })
+        spans.fold(0, |sum: u64, span| sum.saturating_add(span.end.abs_diff(span.begin)))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -125,22 +123,13 @@ impl<S: Collects> Windowed<S> {
         if windows.is_some() {
             inner.set_inside(false);
         }
-        Windowed {
-            windows,
-            next: 0,
-            latest: Ns::MIN,
-            inner,
-        }
+        Windowed { windows, next: 0, latest: Ns::MIN, inner }
     }
 
     /// The windows that begin before `time` have begun. What ends when a window begins does not lie in it.
     fn advance(&mut self, windows: &Windows, time: Ns) {
         let before = self.next;
-        while windows
-            .0
-            .get(self.next)
-            .is_some_and(|span| span.begin < time)
-        {
+        while windows.0.get(self.next).is_some_and(|span| span.begin < time) {
             self.next += 1;
         }
         if self.next > before {
@@ -183,11 +172,7 @@ impl<S: Collects> Windowed<S> {
                 let (begin, end) = (windows.on(interval.begin), windows.on(interval.end));
                 if begin < end || windows.contains(interval.begin) {
                     self.inner.set_inside(true);
-                    self.inner.item(&Item::Interval(Interval {
-                        begin,
-                        end,
-                        ..*interval
-                    }));
+                    self.inner.item(&Item::Interval(Interval { begin, end, ..*interval }));
                 }
             }
             Item::Link(link) if !windows.contains(link.to.time) => {}
@@ -201,17 +186,11 @@ impl<S: Collects> Windowed<S> {
                     ended: on(process.lifetime.ended),
                 };
                 let process = (*process).clone();
-                self.inner.item(&Item::Process(&Process {
-                    lifetime,
-                    ..process
-                }));
+                self.inner.item(&Item::Process(&Process { lifetime, ..process }));
             }
             Item::Summary(id, summary) => {
                 self.advance(windows, summary.end);
-                let summary = Summary {
-                    end: windows.on(summary.end),
-                    ..(*summary).clone()
-                };
+                let summary = Summary { end: windows.on(summary.end), ..(*summary).clone() };
                 self.inner.item(&Item::Summary(*id, &summary));
             }
             _ => self.inner.item(item),
@@ -246,14 +225,8 @@ mod tests {
         assert_eq!([0, 10, 12, 30, 40, 50].map(on), [10, 10, 12, 30, 30, 30]);
         assert_eq!([55, 60, 99].map(on), [35, 40, 40]);
         let inside = |time| windows.contains(time);
-        assert_eq!(
-            [9, 10, 29, 30, 50, 60].map(inside),
-            [false, true, true, false, true, false]
-        );
-        assert_eq!(
-            [10, 12, 30, 35].map(|at| windows.begin(at)),
-            [10, 12, 50, 55]
-        );
+        assert_eq!([9, 10, 29, 30, 50, 60].map(inside), [false, true, true, false, true, false]);
+        assert_eq!([10, 12, 30, 35].map(|at| windows.begin(at)), [10, 12, 50, 55]);
         assert_eq!([10, 12, 30, 40].map(|at| windows.end(at)), [10, 12, 30, 60]);
         let half = Windows::of(vec![(25, 55)]);
         assert_eq!(windows.and(&half), Windows::of(vec![(25, 30), (50, 55)]));

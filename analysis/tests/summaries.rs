@@ -10,15 +10,8 @@ use omptrace_trace_format::{InDoubt, Reader, seal};
 use serde_json::{Value, json};
 
 /// Fields that need a replay of all processes' events.
-const REPLAYED: [&str; 7] = [
-    "findings",
-    "what_if",
-    "other_threads",
-    "not_predicted",
-    "task_regions",
-    "replay_error_ns",
-    "phases",
-];
+const REPLAYED: [&str; 7] =
+    ["findings", "what_if", "other_threads", "not_predicted", "task_regions", "replay_error_ns", "phases"];
 
 /// Copies of the traces of old runtimes and of AMD's devices, sealed with their names.
 fn traces(folder: &Path) -> Vec<PathBuf> {
@@ -103,10 +96,7 @@ fn a_summary_of_one_process_has_all_of_its_numbers() {
     summarise(&traces, true);
     for (trace, before) in traces.iter().zip(before) {
         let summary = read(trace);
-        let input = Input {
-            trace: None,
-            summary: Some(&summary),
-        };
+        let input = Input { trace: None, summary: Some(&summary) };
         assert_eq!(text(&stats(&[input])), before, "{}", trace.display());
         assert_eq!(by_events(trace), before, "{}", trace.display());
     }
@@ -126,24 +116,15 @@ fn summaries_of_several_processes_merge_to_the_numbers_of_their_traces() {
     let both = readers
         .iter()
         .zip(&summaries)
-        .map(|(reader, summary)| Input {
-            trace: Some(*reader),
-            summary: Some(summary),
-        });
+        .map(|(reader, summary)| Input { trace: Some(*reader), summary: Some(summary) });
     assert_eq!(text(&stats(&both.collect::<Vec<_>>())), text(&by_events));
 
     // No events at all, or those of every third process.
     for step in [usize::MAX, 3] {
         let inputs: Vec<Input<'_>> = (0..readers.len())
             .map(|number| match number % step {
-                1 if step < usize::MAX => Input {
-                    trace: Some(readers[number]),
-                    summary: None,
-                },
-                _ => Input {
-                    trace: None,
-                    summary: Some(&summaries[number]),
-                },
+                1 if step < usize::MAX => Input { trace: Some(readers[number]), summary: None },
+                _ => Input { trace: None, summary: Some(&summaries[number]) },
             })
             .collect();
         let merged = stats(&inputs);

@@ -29,10 +29,7 @@ pub(crate) struct WithSchema<A> {
 
 impl<A> WithSchema<A> {
     pub(crate) fn new(answer: A) -> WithSchema<A> {
-        WithSchema {
-            schema: SCHEMA,
-            answer,
-        }
+        WithSchema { schema: SCHEMA, answer }
     }
 }
 
@@ -115,9 +112,7 @@ impl AnswerOptions {
         let Some(max_bytes) = self.max_bytes() else {
             return answers.try_for_each(|answer| self.print(out, &answer));
         };
-        let parts: Vec<Value> = answers
-            .map(|answer| self.asked_for(&answer))
-            .collect::<Result<_>>()?;
+        let parts: Vec<Value> = answers.map(|answer| self.asked_for(&answer)).collect::<Result<_>>()?;
         // One answer has something to be shortened.
         if let [part] = &parts[..] {
             writeln!(out, "{}", fitted(part.clone(), max_bytes)?)?;
@@ -185,9 +180,7 @@ impl<W: Write> AnswerLines<W> {
         let line = selected.as_ref().map_or(line, String::as_bytes);
         let bytes = self.bytes + line.len() as u64 + 1;
         let has_room = self.rows.is_none_or(|rows| self.lines < rows)
-            && self
-                .max_bytes
-                .is_none_or(|max| bytes + Self::FOR_LEFT_OUT <= max.get());
+            && self.max_bytes.is_none_or(|max| bytes + Self::FOR_LEFT_OUT <= max.get());
         // What comes after a gap would look as if it followed.
         if !has_room || self.left_out > 0 {
             self.left_out += 1;
@@ -255,15 +248,10 @@ fn part(value: &Value, names: &[&str]) -> std::result::Result<Value, (String, Ve
                 None => Err((format!("element {index} of {}", elements.len()), Vec::new())),
             },
             Err(_) => {
-                let parts: Vec<_> = elements
-                    .iter()
-                    .map(|element| part(element, names))
-                    .collect();
+                let parts: Vec<_> = elements.iter().map(|element| part(element, names)).collect();
                 // Fields that some elements lack are null there.
                 if parts.iter().any(std::result::Result::is_ok) || parts.is_empty() {
-                    let parts = parts
-                        .into_iter()
-                        .map(std::result::Result::unwrap_or_default);
+                    let parts = parts.into_iter().map(std::result::Result::unwrap_or_default);
                     return Ok(parts.collect());
                 }
                 parts.into_iter().collect()
@@ -282,10 +270,7 @@ fn first_rows(value: &Value, rows: usize) -> Value {
     if left_out.is_empty() {
         return value;
     }
-    let said: Map<String, Value> = left_out
-        .iter()
-        .map(|(path, rows)| (path.clone(), json!(rows)))
-        .collect();
+    let said: Map<String, Value> = left_out.iter().map(|(path, rows)| (path.clone(), json!(rows))).collect();
     match value {
         Value::Object(mut fields) => {
             fields.insert(LEFT_OUT.to_owned(), Value::Object(said));
@@ -390,41 +375,23 @@ mod tests {
     }
 
     fn within(bytes: u64) -> AnswerOptions {
-        AnswerOptions {
-            max_bytes: Some(bytes),
-            ..AnswerOptions::default()
-        }
+        AnswerOptions { max_bytes: Some(bytes), ..AnswerOptions::default() }
     }
 
     #[test]
     fn answers_are_whole_unless_less_is_asked_for() {
         let small = json!({ "a": [1, 2, 3], "b": null });
         let small = std::slice::from_ref(&small);
-        assert_eq!(
-            printed(&AnswerOptions::default(), small),
-            "{\"a\":[1,2,3],\"b\":null}\n"
-        );
-        let all = AnswerOptions {
-            all: true,
-            ..AnswerOptions::default()
-        };
-        let zero = AnswerOptions {
-            top: Some(0),
-            ..AnswerOptions::default()
-        };
+        assert_eq!(printed(&AnswerOptions::default(), small), "{\"a\":[1,2,3],\"b\":null}\n");
+        let all = AnswerOptions { all: true, ..AnswerOptions::default() };
+        let zero = AnswerOptions { top: Some(0), ..AnswerOptions::default() };
         for answer in [AnswerOptions::default(), all, zero] {
             assert_eq!(value(&printed(&answer, &[large()])), large());
         }
-        let two = AnswerOptions {
-            top: Some(2),
-            ..AnswerOptions::default()
-        };
+        let two = AnswerOptions { top: Some(2), ..AnswerOptions::default() };
         let answer = value(&printed(&two, &[large()]));
         assert_eq!(answer["few"].as_array().map(Vec::len), Some(2));
-        assert_eq!(
-            answer["left_out"],
-            json!({ "few": 1, "many": 9_998, "nested.more": 19_998 })
-        );
+        assert_eq!(answer["left_out"], json!({ "few": 1, "many": 9_998, "nested.more": 19_998 }));
     }
 
     #[test]
@@ -432,15 +399,11 @@ mod tests {
         for bytes in [200, 1_000, 16 << 10, 1 << 20] {
             let text = printed(&within(bytes), &[large()]);
             let length = text.len() as u64;
-            assert!(
-                length <= bytes && (length > bytes / 2 || bytes > 500_000),
-                "{length}"
-            );
+            assert!(length <= bytes && (length > bytes / 2 || bytes > 500_000), "{length}");
             let answer = value(&text);
-            for (path, list, all) in [
-                ("many", &answer["many"], 10_000),
-                ("nested.more", &answer["nested"]["more"], 20_000),
-            ] {
+            for (path, list, all) in
+                [("many", &answer["many"], 10_000), ("nested.more", &answer["nested"]["more"], 20_000)]
+            {
                 let rows = list.as_array().expect("a list").len();
                 let left_out = answer["left_out"][path].as_u64().unwrap_or(0);
                 assert_eq!(rows as u64 + left_out, all, "{path}");
@@ -462,27 +425,15 @@ mod tests {
         assert_eq!(selected("d"), Ok(json!({})));
         assert_eq!(selected("").as_ref(), Ok(&answers));
         assert_eq!(selected("x"), Err("--select x: there is no x".to_owned()));
-        assert_eq!(
-            selected("a.x"),
-            Err("--select a.x: there is no x".to_owned())
-        );
-        assert_eq!(
-            selected("a.7"),
-            Err("--select a.7: there is no element 7 of 2".to_owned())
-        );
-        assert_eq!(
-            selected("a.b.x"),
-            Err("--select a.b.x: there is no x".to_owned())
-        );
+        assert_eq!(selected("a.x"), Err("--select a.x: there is no x".to_owned()));
+        assert_eq!(selected("a.7"), Err("--select a.7: there is no element 7 of 2".to_owned()));
+        assert_eq!(selected("a.b.x"), Err("--select a.b.x: there is no x".to_owned()));
     }
 
     #[test]
     fn lines_are_limited_together() {
         let lines = vec![json!({ "list": (0..300).collect::<Vec<u32>>() }); 40];
-        assert_eq!(
-            printed(&AnswerOptions::default(), &lines).lines().count(),
-            40
-        );
+        assert_eq!(printed(&AnswerOptions::default(), &lines).lines().count(), 40);
         let text = printed(&within(10_000), &lines);
         assert!(text.len() <= 10_000 && text.len() > 8_000, "{}", text.len());
         let last = value(text.lines().last().expect("a line"));

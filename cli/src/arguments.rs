@@ -78,12 +78,7 @@ pub(crate) struct Libgomp {
     #[arg(long)]
     pub(crate) audit: bool,
     /// LLVM's or Intel's runtime to put there [default: the program's own, else the newest that is installed]
-    #[arg(
-        long,
-        value_name = "PATH",
-        env = "OMPTRACE_LIBOMP",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "PATH", env = "OMPTRACE_LIBOMP", hide_env_values = true)]
     pub(crate) libomp: Option<PathBuf>,
 }
 
@@ -118,10 +113,7 @@ impl DebugDirs {
 
     /// How names are looked up.
     pub(crate) fn symbols(&self) -> symbols::Options {
-        symbols::Options {
-            debug_dirs: self.debug_dir.clone(),
-            ..symbols::Options::default()
-        }
+        symbols::Options { debug_dirs: self.debug_dir.clone(), ..symbols::Options::default() }
     }
 }
 
@@ -148,11 +140,7 @@ pub(crate) struct Part {
 fn argument_choice() -> impl TypedValueParser<Value = ArgumentChoice> {
     const CHOICES: [(&str, &str, ArgumentChoice); 3] = [
         ("none", "none", ArgumentChoice::None),
-        (
-            "ids",
-            "which task, region or lock it is",
-            ArgumentChoice::Ids,
-        ),
+        ("ids", "which task, region or lock it is", ArgumentChoice::Ids),
         ("all", "all", ArgumentChoice::All),
     ];
     let values = CHOICES.map(|(name, help, _)| PossibleValue::new(name).help(help));

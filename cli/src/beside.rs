@@ -86,11 +86,8 @@ fn with_needed(library: PathBuf, loader: &Loader) -> Vec<PathBuf> {
 fn preloaded_by_user() -> impl Iterator<Item = PathBuf> {
     let list = find_tracer::variable("LD_PRELOAD").unwrap_or_default();
     let list = list.to_string_lossy().into_owned();
-    let names: Vec<PathBuf> = list
-        .split([':', ' '])
-        .filter(|name| !name.is_empty())
-        .map(PathBuf::from)
-        .collect();
+    let names: Vec<PathBuf> =
+        list.split([':', ' ']).filter(|name| !name.is_empty()).map(PathBuf::from).collect();
     names.into_iter()
 }
 

@@ -90,11 +90,7 @@ struct Checked {
 impl Checked {
     fn new(input: &Path, findings: Vec<Finding>) -> Checked {
         let is_grave = |finding: &Finding| finding.severity > Severity::Note;
-        Checked {
-            input: input.to_owned(),
-            is_sound: !findings.iter().any(is_grave),
-            findings,
-        }
+        Checked { input: input.to_owned(), is_sound: !findings.iter().any(is_grave), findings }
     }
 
     fn outcome(&self) -> Outcome {

@@ -42,8 +42,7 @@ mod tests {
     #[test]
     fn what_is_closed_is_found() {
         let folder = tempfile::tempdir().unwrap();
-        let set =
-            |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        let set = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
         set(folder.path(), 0o755);
         let inner = folder.path().join("inner");
         fs::create_dir(&inner).unwrap();

@@ -11,16 +11,7 @@ use std::io::Read;
 use crate::program::{Kind, Program};
 
 /// Programs that run another one as another user.
-const USER_CHANGERS: &[&str] = &[
-    "su",
-    "sudo",
-    "doas",
-    "runuser",
-    "setpriv",
-    "gosu",
-    "chpst",
-    "setuidgid",
-];
+const USER_CHANGERS: &[&str] = &["su", "sudo", "doas", "runuser", "setpriv", "gosu", "chpst", "setuidgid"];
 
 /// Programs that run another one in another root directory, mostly that of a container.
 const ROOT_CHANGERS: &[&str] = &[
@@ -46,9 +37,7 @@ pub(crate) struct Words(Vec<String>);
 impl Words {
     /// Splits the command, and what shells shall run, into words.
     pub(crate) fn of(command: &[OsString], programs: &[Program]) -> Words {
-        let arguments = command
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned());
+        let arguments = command.iter().map(|word| word.to_string_lossy().into_owned());
         let scripts = programs.iter().filter_map(script);
         let texts: Vec<String> = arguments.chain(scripts).collect();
         let is_end = |letter: char| letter.is_whitespace() || ";|&()'\"`".contains(letter);
@@ -57,10 +46,7 @@ impl Words {
     }
 
     fn name_one_of(&self, names: &[&str]) -> bool {
-        let mut called = self
-            .0
-            .iter()
-            .map(|word| word.rsplit('/').next().unwrap_or_default());
+        let mut called = self.0.iter().map(|word| word.rsplit('/').next().unwrap_or_default());
         called.any(|name| names.contains(&name))
     }
 
@@ -102,21 +88,16 @@ impl Words {
 
     fn clear_environment(&self) -> bool {
         let is_env = |word: &str| word.rsplit('/').next() == Some("env");
-        self.pairs()
-            .any(|(word, next)| is_env(word) && matches!(next, "-" | "-i" | "--ignore-environment"))
+        self.pairs().any(|(word, next)| is_env(word) && matches!(next, "-" | "-i" | "--ignore-environment"))
     }
 
     /// Whether `LD_PRELOAD` gets another value that lacks the one before.
     fn replace_preload(&self) -> bool {
-        self.pairs()
-            .any(|(word, next)| match word.split_once("LD_PRELOAD=") {
-                // A value in quotes is a word of its own here.
-                Some((_, value)) => !value.contains("LD_PRELOAD") && !next.contains("LD_PRELOAD"),
-                None => {
-                    matches!(word, "unset" | "-u") && next == "LD_PRELOAD"
-                        || word == "--unset=LD_PRELOAD"
-                }
-            })
+        self.pairs().any(|(word, next)| match word.split_once("LD_PRELOAD=") {
+            // A value in quotes is a word of its own here.
+            Some((_, value)) => !value.contains("LD_PRELOAD") && !next.contains("LD_PRELOAD"),
+            None => matches!(word, "unset" | "-u") && next == "LD_PRELOAD" || word == "--unset=LD_PRELOAD",
+        })
     }
 }
 
@@ -132,9 +113,7 @@ fn script(program: &Program) -> Option<String> {
     let file = File::open(&program.path).ok()?;
     file.take(MAX_BYTES).read_to_end(&mut text).ok()?;
     let text = String::from_utf8_lossy(&text);
-    let lines = text
-        .lines()
-        .filter(|line| !line.trim_start().starts_with('#'));
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
     Some(lines.collect::<Vec<_>>().join("\n"))
 }
 
@@ -158,12 +137,10 @@ mod tests {
     #[test]
     fn a_change_of_the_root_or_of_the_environment_is_seen() {
         let reason = |command: &[&str]| words(command).obstacle(true).map(|(reason, _)| reason);
-        let is_root =
-            |command: &[&str]| reason(command).is_some_and(|reason| reason.contains("root"));
+        let is_root = |command: &[&str]| reason(command).is_some_and(|reason| reason.contains("root"));
         let is_lost = |command: &[&str]| {
-            reason(command).is_some_and(|reason| {
-                reason.contains("LD_PRELOAD") || reason.contains("environment")
-            })
+            reason(command)
+                .is_some_and(|reason| reason.contains("LD_PRELOAD") || reason.contains("environment"))
         };
         assert!(is_root(&["sh", "-c", "cd x && /usr/sbin/chroot . /app"]));
         assert!(is_root(&["docker", "run", "image"]));

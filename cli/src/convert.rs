@@ -88,9 +88,7 @@ pub(crate) struct Convert {
 
 /// The formats by their names.
 fn format_names() -> impl TypedValueParser<Value = &'static Format> {
-    let names = FORMATS
-        .iter()
-        .map(|format| PossibleValue::new(format.name).help(format.description));
+    let names = FORMATS.iter().map(|format| PossibleValue::new(format.name).help(format.description));
     PossibleValuesParser::new(names)
         .map(|name| Format::by_name(&name).expect("only names of formats are possible values"))
 }
@@ -121,9 +119,7 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
         inputs,
         format,
         options: ConvertOptions {
-            gzip: output
-                .extension()
-                .is_some_and(|extension| extension == "gz"),
+            gzip: output.extension().is_some_and(|extension| extension == "gz"),
             chunks: arguments.chunks,
             part: arguments.part_of,
             threads: arguments.jobs,
@@ -136,26 +132,22 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
     match (arguments.split, format.folder_parts()) {
         (None, Some(parts)) => conversion.to_folder(&output, parts, &readers)?,
         (Some(_), Some(_)) => {
-            return Err(
-                Failure::new(format!("{} is a folder and cannot be split", format.name)).hint(
-                    match format.is_tables() {
-                        true => "--part 1/4 exports a part of the rows",
-                        false => "--window 2.0s..2.5s exports a part of the time",
-                    },
-                ),
-            );
+            return Err(Failure::new(format!("{} is a folder and cannot be split", format.name)).hint(
+                match format.is_tables() {
+                    true => "--part 1/4 exports a part of the rows",
+                    false => "--window 2.0s..2.5s exports a part of the time",
+                },
+            ));
         }
         (Some(_), None) if !format.can_be_split() => {
             let can = FORMATS.iter().filter(|format| format.can_be_split());
             let can: Vec<&str> = can.map(|format| format.name).collect();
-            return Err(
-                Failure::new(format!("{} is one file and cannot be split", format.name)).hint(
-                    format!(
-                        "--split is for {}; --window 2.0s..2.5s exports a part of the time",
-                        can.join(" and ")
-                    ),
+            return Err(Failure::new(format!("{} is one file and cannot be split", format.name)).hint(
+                format!(
+                    "--split is for {}; --window 2.0s..2.5s exports a part of the time",
+                    can.join(" and ")
                 ),
-            );
+            ));
         }
         (Some(limit_bytes), None) => conversion.to_series(&output, limit_bytes, &readers)?,
         (None, None) => conversion.to_one(&output, &readers)?,
@@ -188,11 +180,8 @@ fn check_tables(arguments: &Convert, format: &Format) -> Result<()> {
     let name = format.name;
     if !format.is_tables() {
         return match arguments.part_of {
-            Some(_) => Err(
-                Failure::new(format!("--part is for parquet, not for {name}")).hint(
-                    "--window 2.0s..2.5s exports a part of the time, --split 500M several files",
-                ),
-            ),
+            Some(_) => Err(Failure::new(format!("--part is for parquet, not for {name}"))
+                .hint("--window 2.0s..2.5s exports a part of the time, --split 500M several files")),
             None => Ok(()),
         };
     }
@@ -204,10 +193,10 @@ fn check_tables(arguments: &Convert, format: &Format) -> Result<()> {
         ("--critical-path", arguments.critical_path),
     ];
     match refused.into_iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => Err(Failure::new(format!(
-            "{option} is not for {name}: tables have whole processes"
-        ))
-        .hint("select rows by SQL, as in WHERE begin_ns < 2.5e9")),
+        Some((option, _)) => {
+            Err(Failure::new(format!("{option} is not for {name}: tables have whole processes"))
+                .hint("select rows by SQL, as in WHERE begin_ns < 2.5e9"))
+        }
         None => Ok(()),
     }
 }
@@ -297,13 +286,7 @@ impl Conversion<'_> {
         let folder = Folder::open(output, *parts, is_part, readers)?;
         let report = self
             .with_progress(|progress| {
-                convert_to_folder(
-                    &self.inputs,
-                    self.format,
-                    &self.options,
-                    folder.path(),
-                    progress,
-                )
+                convert_to_folder(&self.inputs, self.format, &self.options, folder.path(), progress)
             })
             .map_err(cannot_write(output))?;
         let bytes = folder.finish().map_err(cannot_write(output))?;
@@ -315,24 +298,19 @@ impl Conversion<'_> {
 
     fn to_series(&self, output: &Path, limit_bytes: u64, readers: &[Reader]) -> Result<()> {
         if output == Path::new("-") {
-            return Err(
-                Failure::new("a series of files cannot go to stdout").hint("name a file with -o")
-            );
+            return Err(Failure::new("a series of files cannot go to stdout").hint("name a file with -o"));
         }
         // Said before anything is written: whether the first can be.
         let first = numbered(output, 1);
-        let targets = Arc::new(Mutex::new(vec![(
-            first.clone(),
-            Target::open(&first, &paths(readers))?,
-        )]));
+        let targets = Arc::new(Mutex::new(vec![(first.clone(), Target::open(&first, &paths(readers))?)]));
         let series = Arc::clone(&targets);
         let output = output.to_owned();
         let next_file = move |number: usize| {
             let mut series = series.lock();
             if number > series.len() {
                 let path = numbered(&output, number);
-                let target = Target::open(&path, &[])
-                    .map_err(|failure| io::Error::other(failure.to_string()))?;
+                let target =
+                    Target::open(&path, &[]).map_err(|failure| io::Error::other(failure.to_string()))?;
                 series.push((path, target));
             }
             series[number - 1].1.writer()
@@ -340,14 +318,7 @@ impl Conversion<'_> {
         let report = self
             .with_progress(|progress| {
                 let next_file = Box::new(next_file);
-                convert_split(
-                    &self.inputs,
-                    self.format,
-                    &self.options,
-                    limit_bytes,
-                    next_file,
-                    progress,
-                )
+                convert_split(&self.inputs, self.format, &self.options, limit_bytes, next_file, progress)
             })
             .map_err(cannot_write(&first))?;
         for (path, target) in std::mem::take(&mut *targets.lock()) {
@@ -355,9 +326,7 @@ impl Conversion<'_> {
         }
         if report.cut_arrows > 0 {
             let arrows = message::number(report.cut_arrows);
-            message::note(&format!(
-                "arrows from one file to another are in neither: {arrows}"
-            ));
+            message::note(&format!("arrows from one file to another are in neither: {arrows}"));
         }
         self.print_window(report.end);
         report_gaps(&report);
@@ -452,10 +421,7 @@ fn print_written(path: &Path, target: Target) -> Result<()> {
 pub(crate) fn about_events(readers: &[&Reader]) -> u64 {
     const USUAL_BYTES: u64 = 9;
 
-    readers
-        .iter()
-        .map(|reader| reader.summary().event_bytes / USUAL_BYTES)
-        .sum()
+    readers.iter().map(|reader| reader.summary().event_bytes / USUAL_BYTES).sum()
 }
 
 /// Prints what is missing in the timeline. The export itself notes repaired quirks of runtimes.

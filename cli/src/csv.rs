@@ -64,16 +64,7 @@ fn guarded(text: &str) -> String {
     let begins_formulas = |letter| {
         matches!(
             letter,
-            '=' | '+'
-                | '-'
-                | '@'
-                | '\t'
-                | '\r'
-                | '\n'
-                | '\u{ff1d}'
-                | '\u{ff0b}'
-                | '\u{ff0d}'
-                | '\u{ff20}'
+            '=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '\u{ff1d}' | '\u{ff0b}' | '\u{ff0d}' | '\u{ff20}'
         )
     };
     match text.starts_with(begins_formulas) {

@@ -41,10 +41,7 @@ impl Limit {
 /// that was: it is returned where it was raised.
 pub(crate) fn allow_most() -> Option<Limit> {
     let before = limit()?;
-    let most = libc::rlimit {
-        rlim_cur: before.rlim_max,
-        ..before
-    };
+    let most = libc::rlimit { rlim_cur: before.rlim_max, ..before };
     (before.rlim_cur < most.rlim_cur && set(&most)).then_some(Limit(before))
 }
 

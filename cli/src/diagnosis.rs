@@ -68,23 +68,15 @@ pub(crate) fn cannot_replace(stand_in: &StandIn) -> String {
 }
 
 /// The way to trace runtimes that look for no tool, where they cannot be seen before the run.
-const WITH_AN_OLD_RUNTIME: &str =
-    "if a runtime older than OpenMP 5.0 comes into play, record with --preload";
+const WITH_AN_OLD_RUNTIME: &str = "if a runtime older than OpenMP 5.0 comes into play, record with --preload";
 
 impl Diagnosis {
     fn new(traceable: Traceable, reason: impl Into<String>) -> Self {
-        Diagnosis {
-            traceable,
-            reason: reason.into(),
-            remedy: None,
-        }
+        Diagnosis { traceable, reason: reason.into(), remedy: None }
     }
 
     fn remedy(self, remedy: impl Into<String>) -> Self {
-        Diagnosis {
-            remedy: Some(remedy.into()),
-            ..self
-        }
+        Diagnosis { remedy: Some(remedy.into()), ..self }
     }
 
     /// Looks at a program; `libgomp` is what becomes of libgomp where the program needs it.
@@ -172,10 +164,7 @@ fn of_gcc(libgomp: &Decision) -> &'static str {
 fn without_runtime(program: &Program, openmp_inside: bool, libgomp: &Decision) -> Diagnosis {
     let path = program.path.display();
     if openmp_inside && runtime::has_tools_interface(&program.path) {
-        Diagnosis::new(
-            Traceable::Yes,
-            format!("{path} contains an OpenMP runtime with a tools interface"),
-        )
+        Diagnosis::new(Traceable::Yes, format!("{path} contains an OpenMP runtime with a tools interface"))
     } else if openmp_inside {
         Diagnosis::new(
             Traceable::No,
@@ -203,68 +192,44 @@ fn without_runtime(program: &Program, openmp_inside: bool, libgomp: &Decision) -
 
 fn with_runtimes(program: &Program, libgomp: &Decision) -> Diagnosis {
     let path = program.path.display();
-    let missing = program
-        .runtimes()
-        .iter()
-        .find(|runtime| runtime.path.is_none());
+    let missing = program.runtimes().iter().find(|runtime| runtime.path.is_none());
     if let Some(missing) = missing {
         return Diagnosis::new(
             Traceable::No,
-            format!(
-                "{path} needs {}, which the loader does not find",
-                missing.name
-            ),
+            format!("{path} needs {}, which the loader does not find", missing.name),
         )
         .remedy("name its folder in LD_LIBRARY_PATH, or load the module that does");
     }
     if program.needs_libgomp() {
         let needs = format!("{path} needs GCC's libgomp, which has no tools interface");
         return match libgomp {
-            Decision::ObserveBy(adapter) => Diagnosis::new(
-                Traceable::Observed,
-                format!("{needs}; {} gives it one", adapter.display()),
-            ),
+            Decision::ObserveBy(adapter) => {
+                Diagnosis::new(Traceable::Observed, format!("{needs}; {} gives it one", adapter.display()))
+            }
             Decision::ReplaceBy(stand_in) => Diagnosis::new(
                 Traceable::Replaced,
-                format!(
-                    "{needs}; it can run on {} instead",
-                    stand_in.libomp.display()
-                ),
+                format!("{needs}; it can run on {} instead", stand_in.libomp.display()),
             ),
-            Decision::CannotReplaceBy(stand_in) => Diagnosis::new(
-                Traceable::No,
-                format!("{needs}, and {}", cannot_replace(stand_in)),
-            )
-            .remedy(INSIST),
-            Decision::Keep => Diagnosis::new(Traceable::No, needs).remedy(OBSERVE),
-            Decision::NothingInstalled => {
-                Diagnosis::new(Traceable::No, needs).remedy(INSTALL_LIBOMP)
+            Decision::CannotReplaceBy(stand_in) => {
+                Diagnosis::new(Traceable::No, format!("{needs}, and {}", cannot_replace(stand_in)))
+                    .remedy(INSIST)
             }
+            Decision::Keep => Diagnosis::new(Traceable::No, needs).remedy(OBSERVE),
+            Decision::NothingInstalled => Diagnosis::new(Traceable::No, needs).remedy(INSTALL_LIBOMP),
         };
     }
-    let paths = || {
-        program
-            .runtimes()
-            .iter()
-            .filter_map(|needed| Some((needed.runtime, needed.path.as_ref()?)))
-    };
+    let paths =
+        || program.runtimes().iter().filter_map(|needed| Some((needed.runtime, needed.path.as_ref()?)));
     match paths().find(|(_, path)| runtime::has_tools_interface(path)) {
         Some((known, runtime)) => Diagnosis::new(
             Traceable::Yes,
-            format!(
-                "{path} uses {}'s OpenMP runtime {}",
-                known.name,
-                runtime.display()
-            ),
+            format!("{path} uses {}'s OpenMP runtime {}", known.name, runtime.display()),
         ),
         None => Diagnosis::new(
             Traceable::No,
             format!(
                 "{path} uses an OpenMP runtime without a tools interface: {}",
-                paths()
-                    .map(|(_, path)| path.display().to_string())
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                paths().map(|(_, path)| path.display().to_string()).collect::<Vec<_>>().join(", ")
             ),
         )
         .remedy(paths().next().map_or("", |(runtime, _)| runtime.remedy)),
@@ -282,11 +247,7 @@ pub(crate) fn hint_at_death(
         return None;
     };
     let hazards = entries::hazards_of(programs, loader);
-    let known = if hazards.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", hazards.join("; "))
-    };
+    let known = if hazards.is_empty() { String::new() } else { format!(" ({})", hazards.join("; ")) };
     Some(format!(
         "if the program ends well with --libgomp keep, it is {} in libgomp's place that it cannot run on{known}",
         stand_in.libomp.display()
@@ -311,12 +272,8 @@ pub(crate) fn refusal_by_own_tool(
         None
     } else {
         Some((
-            format!(
-                "{path} has an OMPT tool in {} {comes_first}",
-                tool.display()
-            ),
-            "record with --preload: the tracer comes first then, and passes on to that tool"
-                .to_owned(),
+            format!("{path} has an OMPT tool in {} {comes_first}", tool.display()),
+            "record with --preload: the tracer comes first then, and passes on to that tool".to_owned(),
         ))
     }
 }
@@ -327,11 +284,7 @@ pub(crate) fn passes_on() -> bool {
 }
 
 /// Remarks that are good to know of a program before it is recorded, each with what to do about it.
-pub(crate) fn remarks_on(
-    program: &Program,
-    is_preloaded: bool,
-    loader: &Loader,
-) -> Vec<(String, String)> {
+pub(crate) fn remarks_on(program: &Program, is_preloaded: bool, loader: &Loader) -> Vec<(String, String)> {
     let path = program.path.display();
     let refusal = refusal_by_own_tool(program, is_preloaded, loader);
     let mut remarks: Vec<_> = refusal.into_iter().collect();
@@ -358,23 +311,15 @@ pub(crate) fn remarks_on(
 pub(crate) fn refusals_in_environment() -> Vec<(String, String)> {
     let mut refusals = Vec::new();
     // OpenMP 5.2, section 21.3.1: any value but `enabled` (which is the default) loads no tool.
-    if let Some(value) =
-        env::var_os("OMP_TOOL").filter(|value| !value.eq_ignore_ascii_case("enabled"))
-    {
+    if let Some(value) = env::var_os("OMP_TOOL").filter(|value| !value.eq_ignore_ascii_case("enabled")) {
         refusals.push((
-            format!(
-                "OMP_TOOL={} is set: OpenMP runtimes will load no tool",
-                value.display()
-            ),
+            format!("OMP_TOOL={} is set: OpenMP runtimes will load no tool", value.display()),
             "unset OMP_TOOL".to_owned(),
         ));
     }
     if let Some(value) = env::var_os("OMPTRACE_DISABLED").filter(|value| value == "1") {
         refusals.push((
-            format!(
-                "OMPTRACE_DISABLED={} is set: the tracer will record nothing",
-                value.display()
-            ),
+            format!("OMPTRACE_DISABLED={} is set: the tracer will record nothing", value.display()),
             "unset OMPTRACE_DISABLED".to_owned(),
         ));
     }

@@ -68,10 +68,8 @@ pub(crate) fn run(arguments: &Diff) -> Result<Outcome> {
     let (before, after) = sides(arguments)?;
     let before = runs::read(before, &arguments.debug_dirs, arguments.source.from)?;
     let after = runs::read(after, &arguments.debug_dirs, arguments.source.from)?;
-    let options = compare::Options {
-        min_effect: arguments.min_effect,
-        conditions: arguments.fail_on.clone(),
-    };
+    let options =
+        compare::Options { min_effect: arguments.min_effect, conditions: arguments.fail_on.clone() };
     let diff = compare::Diff::of(&before, &after, &options);
     if arguments.answer.is_json() {
         let mut stdout = streams::data();
@@ -79,18 +77,12 @@ pub(crate) fn run(arguments: &Diff) -> Result<Outcome> {
         stdout.flush()?;
     } else {
         let mut stdout = streams::text();
-        let shown = Shown {
-            all: arguments.answer.wants_all(),
-        };
+        let shown = Shown { all: arguments.answer.wants_all() };
         let layout = message::layout(arguments.answer.rows(), arguments.md);
         write!(stdout, "{}", diff.text(layout, shown))?;
         stdout.flush()?;
     }
-    if let Some(note) = before
-        .iter()
-        .chain(&after)
-        .find_map(|run| run.answers.mpi_note.as_ref())
-    {
+    if let Some(note) = before.iter().chain(&after).find_map(|run| run.answers.mpi_note.as_ref()) {
         message::note(note);
     }
     Ok(match diff.failed[..] {

@@ -51,12 +51,7 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "PATH")]
     pub(crate) tool: Option<PathBuf>,
     /// LLVM's runtime for programs built by GCC [default: the newest that is installed]
-    #[arg(
-        long,
-        value_name = "PATH",
-        env = "OMPTRACE_LIBOMP",
-        hide_env_values = true
-    )]
+    #[arg(long, value_name = "PATH", env = "OMPTRACE_LIBOMP", hide_env_values = true)]
     pub(crate) libomp: Option<PathBuf>,
 }
 
@@ -127,10 +122,7 @@ struct Remark {
 pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
     let tool = find_tracer::find(arguments.tool.as_deref())?;
     let loader = Loader::new();
-    let runtimes: Vec<Runtime> = runtime::all(&loader)
-        .into_iter()
-        .map(|path| examine(path, &tool))
-        .collect();
+    let runtimes: Vec<Runtime> = runtime::all(&loader).into_iter().map(|path| examine(path, &tool)).collect();
     let programs = match &*arguments.program {
         [] => Vec::new(),
         command => programs_of(command, &loader)?,
@@ -150,9 +142,7 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
         // The verdict names a tool of the program's own.
         diagnosis::remarks_on(program, true, &loader)
     });
-    let remarks: Vec<Remark> = remarks
-        .map(|(what, remedy)| Remark { what, remedy })
-        .collect();
+    let remarks: Vec<Remark> = remarks.map(|(what, remedy)| Remark { what, remedy }).collect();
     let report = Report {
         notes: notes(&loader, &tool).into_iter().chain(remarks).collect(),
         tool,
@@ -167,9 +157,7 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
     let width = message::columns(&streams::stdout());
     if arguments.answer.is_json() {
         let mut stdout = streams::data();
-        arguments
-            .answer
-            .print(&mut stdout, &WithSchema::new(&report))?;
+        arguments.answer.print(&mut stdout, &WithSchema::new(&report))?;
         stdout.flush()?;
     } else {
         let mut stdout = streams::text();
@@ -179,15 +167,8 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
         write!(stdout, "{text}")?;
         stdout.flush()?;
     }
-    let refused = report
-        .program
-        .as_ref()
-        .is_some_and(|verdict| verdict.diagnosis.traceable == Traceable::No);
-    Ok(if refused || !report.problems.is_empty() {
-        Outcome::Findings
-    } else {
-        Outcome::Success
-    })
+    let refused = report.program.as_ref().is_some_and(|verdict| verdict.diagnosis.traceable == Traceable::No);
+    Ok(if refused || !report.problems.is_empty() { Outcome::Findings } else { Outcome::Success })
 }
 
 fn examine(path: PathBuf, tool: &Path) -> Runtime {
@@ -199,11 +180,7 @@ fn examine(path: PathBuf, tool: &Path) -> Runtime {
     } else {
         Answer::NoToolsInterface
     };
-    Runtime {
-        vendor: runtime::known(&path).map_or("unknown", |runtime| runtime.name),
-        path,
-        answer,
-    }
+    Runtime { vendor: runtime::known(&path).map_or("unknown", |runtime| runtime.name), path, answer }
 }
 
 /// The programs of a command, as `record` sees them.
@@ -213,25 +190,16 @@ fn programs_of(command: &[OsString], loader: &Loader) -> Result<Vec<Program>> {
     // Without it, those among its arguments are not started.
     match Program::find(first, loader) {
         Some(_) => Ok(programs),
-        None => Err(Failure::new(format!(
-            "{}: there is no program of that name",
-            first.display()
-        ))
-        .hint("give its path, as in ./app")),
+        None => Err(Failure::new(format!("{}: there is no program of that name", first.display()))
+            .hint("give its path, as in ./app")),
     }
 }
 
 /// The verdict on the first program with OpenMP, behind launchers; else on the last that is named.
 fn verdict_of(programs: &[Program], arguments: &Doctor, loader: &Loader) -> Result<Verdict> {
     let mut with_openmp = programs.iter().filter(|program| program.has_openmp());
-    let program = with_openmp
-        .next()
-        .or(programs.last())
-        .expect("there is one");
-    let options = Libgomp {
-        libomp: arguments.libomp.clone(),
-        ..Libgomp::default()
-    };
+    let program = with_openmp.next().or(programs.last()).expect("there is one");
+    let options = Libgomp { libomp: arguments.libomp.clone(), ..Libgomp::default() };
     // Without the tracer's library there is no adapter beside it.
     let library = find_tracer::find(arguments.tool.as_deref()).unwrap_or_default();
     let decision = libgomp::decide(&options, &library, programs, loader)?;
@@ -239,16 +207,9 @@ fn verdict_of(programs: &[Program], arguments: &Doctor, loader: &Loader) -> Resu
     if matches!(diagnosis.traceable, Traceable::Yes | Traceable::Observed)
         && let Some((reason, remedy)) = diagnosis::refusal_by_own_tool(program, false, loader)
     {
-        diagnosis = Diagnosis {
-            traceable: Traceable::No,
-            reason,
-            remedy: Some(remedy),
-        };
+        diagnosis = Diagnosis { traceable: Traceable::No, reason, remedy: Some(remedy) };
     }
-    let words = arguments
-        .program
-        .iter()
-        .map(|word| message::shell_word(word).to_string());
+    let words = arguments.program.iter().map(|word| message::shell_word(word).to_string());
     let command = format!("omptrace record -- {}", words.collect::<Vec<_>>().join(" "));
     Ok(Verdict {
         command: (diagnosis.traceable != Traceable::No).then_some(command),
@@ -303,11 +264,7 @@ fn full_disks() -> Vec<Remark> {
         match disk::free_bytes(&folder) {
             Ok(free) if free >= LITTLE_BYTES => {}
             Ok(free) => remarks.push(Remark {
-                what: format!(
-                    "{} has only {} free for {purpose}",
-                    folder.display(),
-                    message::bytes(free)
-                ),
+                what: format!("{} has only {} free for {purpose}", folder.display(), message::bytes(free)),
                 remedy: "make room, or name another folder (record -o, --spool)".to_owned(),
             }),
             Err(error) => remarks.push(Remark {
@@ -330,10 +287,7 @@ fn notes(loader: &Loader, tool: &Path) -> Vec<Remark> {
         .filter(|path| path != tool);
     for path in namesakes {
         notes.push(Remark {
-            what: format!(
-                "{} has the tracer's name (Extrae has a library of that name)",
-                path.display()
-            ),
+            what: format!("{} has the tracer's name (Extrae has a library of that name)", path.display()),
             remedy: format!(
                 "in OMP_TOOL_LIBRARIES give the whole path, as `omptrace env` does: {}",
                 tool.display()
@@ -356,10 +310,7 @@ fn notes(loader: &Loader, tool: &Path) -> Vec<Remark> {
 fn other_tools() -> Vec<Remark> {
     let listed = find_tracer::variable("OMP_TOOL_LIBRARIES");
     let named = find_tracer::variable("OMPTRACE_NEXT_TOOL");
-    let remark = |what, remedy: &str| Remark {
-        what,
-        remedy: remedy.to_owned(),
-    };
+    let remark = |what, remedy: &str| Remark { what, remedy: remedy.to_owned() };
     if !diagnosis::passes_on() {
         let what = "OMPTRACE_CHAIN=0 is set: the tracer is the only tool, and others see nothing";
         let remedy = "unset it if another tool shall work behind the tracer";
@@ -381,10 +332,7 @@ fn other_tools() -> Vec<Remark> {
     if let Some(named) = named {
         let is_missing = named.as_encoded_bytes().contains(&b'/') && !Path::new(&named).exists();
         remarks.push(remark(
-            format!(
-                "OMPTRACE_NEXT_TOOL={} is set: the tracer passes on to it",
-                named.display()
-            ),
+            format!("OMPTRACE_NEXT_TOOL={} is set: the tracer passes on to it", named.display()),
             match is_missing {
                 true => "there is no such file: give the path of the tool's library",
                 false => "unset it if the tracer shall be alone",
@@ -398,11 +346,7 @@ impl Report {
     /// For people.
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "Tracer: {}", self.tool.display())?;
-        writeln!(
-            out,
-            "\nOpenMP runtimes on this machine ({}):",
-            env::consts::ARCH
-        )?;
+        writeln!(out, "\nOpenMP runtimes on this machine ({}):", env::consts::ARCH)?;
         if self.runtimes.is_empty() {
             writeln!(out, "  none")?;
         }
@@ -457,8 +401,7 @@ impl Runtime {
                 Ok(())
             }
             Answer::NoToolsInterface => {
-                let remark =
-                    runtime::known(&self.path).map_or("", |runtime| runtime.without_interface);
+                let remark = runtime::known(&self.path).map_or("", |runtime| runtime.without_interface);
                 writeln!(out, "      no tools interface{remark}")
             }
             Answer::Failed { error } => writeln!(out, "      FAILED: {error}"),

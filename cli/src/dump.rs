@@ -43,10 +43,7 @@ pub(crate) fn run(arguments: &Dump) -> Result<Outcome> {
         let lines = AnswerLines::new(&arguments.answer, streams::data());
         let lines = Arc::new(Mutex::new(lines));
         let found = dump_json(&reader, Box::new(Shared(Arc::clone(&lines))))?;
-        lines
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .finish()?;
+        lines.lock().unwrap_or_else(PoisonError::into_inner).finish()?;
         found
     } else {
         dump_text(&reader, Box::new(streams::text()))?
@@ -70,9 +67,6 @@ impl Write for Shared {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .flush()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).flush()
     }
 }

@@ -46,8 +46,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Option<Elf>> {
         return Ok(Some(Elf::Foreign(machine)));
     }
     let cache = ReadCache::new(file);
-    let native =
-        native(&cache).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    let native = native(&cache).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
     Ok(Some(Elf::Native(native)))
 }
 
@@ -60,9 +59,9 @@ pub(crate) fn defines(path: &Path, names: &[&str]) -> bool {
     let Ok(file) = ElfFile64::<Endianness, _>::parse(&cache) else {
         return false;
     };
-    file.dynamic_symbols().chain(file.symbols()).any(|symbol| {
-        symbol.is_definition() && symbol.name().is_ok_and(|name| names.contains(&name))
-    })
+    file.dynamic_symbols()
+        .chain(file.symbols())
+        .any(|symbol| symbol.is_definition() && symbol.name().is_ok_and(|name| names.contains(&name)))
 }
 
 /// A dynamic symbol, with the version that the object gave it.
@@ -97,10 +96,7 @@ pub(crate) fn dynamic_symbols(path: &Path, passes: impl Fn(&str) -> bool) -> Vec
     symbols(&ReadCache::new(file), passes).unwrap_or_default()
 }
 
-fn symbols(
-    data: &ReadCache<File>,
-    passes: impl Fn(&str) -> bool,
-) -> object::Result<Vec<DynamicSymbol>> {
+fn symbols(data: &ReadCache<File>, passes: impl Fn(&str) -> bool) -> object::Result<Vec<DynamicSymbol>> {
     let header = FileHeader64::<Endianness>::parse(data)?;
     let endian = header.endian()?;
     let sections = header.sections(endian, data)?;
@@ -134,10 +130,7 @@ pub(crate) fn contains(path: &Path, text: &[u8]) -> bool {
         return false;
     };
     let constants = file.sections().filter(|section| {
-        matches!(
-            section.kind(),
-            SectionKind::ReadOnlyData | SectionKind::ReadOnlyString | SectionKind::Data
-        )
+        matches!(section.kind(), SectionKind::ReadOnlyData | SectionKind::ReadOnlyString | SectionKind::Data)
     });
     constants
         .filter_map(|section| section.data().ok())
@@ -149,11 +142,7 @@ pub(crate) fn contains(path: &Path, text: &[u8]) -> bool {
 fn foreign(start: &[u8; 20]) -> Option<&'static str> {
     let bits64 = start[4] == elf::ELFCLASS64.0;
     let machine = elf::Machine(u16::from_ne_bytes([start[18], start[19]]));
-    let own = if cfg!(target_arch = "aarch64") {
-        elf::EM_AARCH64
-    } else {
-        elf::EM_X86_64
-    };
+    let own = if cfg!(target_arch = "aarch64") { elf::EM_AARCH64 } else { elf::EM_X86_64 };
     match machine {
         _ if bits64 && machine == own => None,
         elf::EM_386 => Some("32-bit x86"),
@@ -184,9 +173,8 @@ fn native(data: &ReadCache<File>) -> object::Result<Native> {
     }
     let table = sections.dynamic_table(endian, data)?;
     for entry in &table {
-        let text = || -> object::Result<String> {
-            Ok(String::from_utf8_lossy(table.string(entry)?).into_owned())
-        };
+        let text =
+            || -> object::Result<String> { Ok(String::from_utf8_lossy(table.string(entry)?).into_owned()) };
         match entry.tag {
             elf::DT_NEEDED => native.needed.push(text()?),
             elf::DT_RPATH => native.rpath = folders(&text()?),
@@ -227,11 +215,7 @@ mod tests {
             ("g", "f", false),
         ] {
             let (definition, reference) = (symbol(definition, true), symbol(reference, false));
-            assert_eq!(
-                definition.satisfies(&reference),
-                binds,
-                "{definition:?} {reference:?}"
-            );
+            assert_eq!(definition.satisfies(&reference), binds, "{definition:?} {reference:?}");
         }
     }
 }

@@ -39,10 +39,7 @@ impl Readable {
     pub(crate) fn at(root: &Path) -> Readable {
         if let Some(found) = Zones::find(root) {
             let zones = found.finish().into_iter();
-            return Readable {
-                zones: zones.map(|energy| energy.zone).collect(),
-                absent: None,
-            };
+            return Readable { zones: zones.map(|energy| energy.zone).collect(), absent: None };
         }
         let refused = counters(root).find_map(|file| fs::read(&file).err());
         let root = root.display();
@@ -52,10 +49,7 @@ impl Readable {
             }
             None => format!("{root} shows none, as in most virtual machines"),
         };
-        Readable {
-            zones: Vec::new(),
-            absent: Some(absent),
-        }
+        Readable { zones: Vec::new(), absent: Some(absent) }
     }
 
     /// The same in words.
@@ -92,10 +86,7 @@ impl Meter {
             zones.finish()
         };
         let thread = thread::Builder::new().name("omptrace-energy".into());
-        Some(Meter {
-            stop,
-            thread: thread.spawn(read_on).ok()?,
-        })
+        Some(Meter { stop, thread: thread.spawn(read_on).ok()? })
     }
 
     /// The readings, a last one included.
@@ -130,10 +121,7 @@ impl Zones {
         let mut names: Vec<String> = names.collect();
         names.sort();
         let zones = names.iter().filter_map(|name| Zone::open(root, name));
-        let mut zones = Zones {
-            zones: zones.take(MAX_ZONES).collect(),
-            period: PERIOD,
-        };
+        let mut zones = Zones { zones: zones.take(MAX_ZONES).collect(), period: PERIOD };
         zones.read();
         (!zones.zones.is_empty()).then_some(zones)
     }
@@ -164,9 +152,7 @@ impl Zone {
         let number = |file: &str| number(&root.join(name).join(file));
         let own = text(name, "name")?.trim().to_owned();
         // `intel-rapl:0:1` is a part of `intel-rapl:0`.
-        let around = name
-            .rsplit_once(':')
-            .and_then(|(around, _)| text(around, "name"));
+        let around = name.rsplit_once(':').and_then(|(around, _)| text(around, "name"));
         let around = around.filter(|_| name.matches(':').count() > 1);
         Some(Zone {
             file: root.join(name).join("energy_uj"),
@@ -260,10 +246,7 @@ mod tests {
         let root = tempfile::tempdir().expect("a folder");
         let root = root.path();
         let none = Readable::at(&root.join("none"));
-        assert!(
-            none.line()
-                .ends_with("shows none, as in most virtual machines")
-        );
+        assert!(none.line().ends_with("shows none, as in most virtual machines"));
         // Who may read everything, as root may, cannot read a folder.
         fs::create_dir_all(root.join("intel-rapl:0/energy_uj")).expect("a folder");
         fs::write(root.join("intel-rapl:0/name"), "package-0").expect("a file");

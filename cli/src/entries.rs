@@ -41,10 +41,7 @@ const DEFINED_IN_VAIN: &[&str] = &[
 const HAZARDS: &[(&str, &str)] = &[
     ("GOMP_taskloop", "a taskloop that counts down ends it"),
     ("GOMP_taskloop_ull", "a taskloop that counts down ends it"),
-    (
-        "GOMP_task",
-        "it may lose an untied task, or one with `mutexinoutset`",
-    ),
+    ("GOMP_task", "it may lose an untied task, or one with `mutexinoutset`"),
 ];
 
 /// The functions that `libomp` lacks for the programs and for all libraries that they need.
@@ -64,9 +61,7 @@ pub(crate) fn lacking_for<'a>(
     for object in objects {
         let scope = scope_of(object, loader);
         lacking.extend(scope.iter().filter_map(|object| {
-            let calls = object
-                .references()
-                .filter(|call| is_of_libgomp(call, &scope));
+            let calls = object.references().filter(|call| is_of_libgomp(call, &scope));
             defined.lacking_for(&object.path, calls)
         }));
     }
@@ -75,9 +70,7 @@ pub(crate) fn lacking_for<'a>(
 
 /// The faults that LLVM's runtime may show with the programs, by what they call: each once.
 pub(crate) fn hazards_of(programs: &[Program], loader: &Loader) -> Vec<&'static str> {
-    let scopes = programs
-        .iter()
-        .map(|program| scope_of(&program.path, loader));
+    let scopes = programs.iter().map(|program| scope_of(&program.path, loader));
     let called: BTreeSet<String> = scopes
         .flatten()
         .flat_map(|object| {
@@ -169,14 +162,9 @@ impl OfRuntime {
             let is_defined = self.0.iter().any(|symbol| symbol.satisfies(call));
             is_defined && !DEFINED_IN_VAIN.contains(&&*call.name)
         };
-        let functions: BTreeSet<String> = calls
-            .filter(|call| !works(call))
-            .map(|call| call.name.clone())
-            .collect();
-        (!functions.is_empty()).then(|| Lacking {
-            object: object.to_owned(),
-            functions,
-        })
+        let functions: BTreeSet<String> =
+            calls.filter(|call| !works(call)).map(|call| call.name.clone()).collect();
+        (!functions.is_empty()).then(|| Lacking { object: object.to_owned(), functions })
     }
 }
 
@@ -188,10 +176,7 @@ struct Object {
 
 impl Object {
     fn read(path: PathBuf) -> Object {
-        Object {
-            symbols: elf::dynamic_symbols(&path, is_entry),
-            path,
-        }
+        Object { symbols: elf::dynamic_symbols(&path, is_entry), path }
     }
 
     fn references(&self) -> impl Iterator<Item = &DynamicSymbol> {
@@ -199,9 +184,7 @@ impl Object {
     }
 
     fn defines(&self, reference: &DynamicSymbol) -> bool {
-        self.symbols
-            .iter()
-            .any(|symbol| symbol.satisfies(reference))
+        self.symbols.iter().any(|symbol| symbol.satisfies(reference))
     }
 }
 
@@ -229,11 +212,7 @@ pub(crate) fn described(lacking: &[Lacking]) -> String {
             rest => format!(" and {rest} more"),
         };
         let object = message::near(&lacking.object);
-        format!(
-            "{}{rest} (called by {})",
-            names.join(", "),
-            object.display()
-        )
+        format!("{}{rest} (called by {})", names.join(", "), object.display())
     };
     let described: Vec<String> = lacking.iter().map(describe).collect();
     described.join("; ")

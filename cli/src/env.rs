@@ -67,8 +67,5 @@ pub(crate) fn run(arguments: &Env) -> Result<Outcome> {
 
 /// A line that puts `value` before what the variable holds when it is run.
 fn prepend(name: &str, value: &OsStr) -> String {
-    format!(
-        "export {name}={}${{{name}:+:${name}}}",
-        message::shell_word(value)
-    )
+    format!("export {name}={}${{{name}:+:${name}}}", message::shell_word(value))
 }

@@ -46,12 +46,7 @@ pub(crate) struct Failure {
 impl Failure {
     /// A failure with exit status 2.
     pub(crate) fn new(what: impl Into<String>) -> Self {
-        Failure {
-            what: what.into(),
-            hint: None,
-            status: FAILURE,
-            broken_pipe: false,
-        }
+        Failure { what: what.into(), hint: None, status: FAILURE, broken_pipe: false }
     }
 
     /// A failure of `doing`, with the error and all that caused it.
@@ -70,18 +65,12 @@ impl Failure {
                 .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
             cause = error.source();
         }
-        Failure {
-            broken_pipe,
-            ..Failure::new(what)
-        }
+        Failure { broken_pipe, ..Failure::new(what) }
     }
 
     /// Returns it with a hint at what to do next.
     pub(crate) fn hint(self, hint: impl Into<String>) -> Self {
-        Failure {
-            hint: Some(hint.into()),
-            ..self
-        }
+        Failure { hint: Some(hint.into()), ..self }
     }
 
     /// Returns it with another exit status.
@@ -123,18 +112,12 @@ mod tests {
 
     #[test]
     fn a_broken_pipe_is_success() {
-        assert_eq!(
-            Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).report(),
-            0
-        );
+        assert_eq!(Failure::from(io::Error::from(io::ErrorKind::BrokenPipe)).report(), 0);
     }
 
     #[test]
     fn a_cause_is_said_once() {
         let error = io::Error::other("disk full");
-        assert_eq!(
-            Failure::because("cannot write x", &error).what,
-            "cannot write x: disk full"
-        );
+        assert_eq!(Failure::because("cannot write x", &error).what, "cannot write x: disk full");
     }
 }

@@ -47,9 +47,7 @@ fn named_tool(path: &Path) -> Result<PathBuf> {
     let what = || format!("--tool {}", path.display());
     let found = fs::canonicalize(path).map_err(|error| Failure::because(what(), &error))?;
     if !found.is_file() {
-        return Err(
-            Failure::new(format!("{} is no file", what())).hint(format!("name {LIBRARY} itself"))
-        );
+        return Err(Failure::new(format!("{} is no file", what())).hint(format!("name {LIBRARY} itself")));
     }
     Ok(found)
 }
@@ -99,9 +97,7 @@ pub(crate) fn settings(options: &Tracer) -> Result<Variables> {
 
 /// The absolute path of the folder that a setting names.
 fn folder(setting: &Setting, path: &Path) -> Result<OsString> {
-    let option = setting
-        .option
-        .map_or(setting.variable, |option| option.long);
+    let option = setting.option.map_or(setting.variable, |option| option.long);
     let given = format!("--{option} {}", path.display());
     let found = fs::canonicalize(path).map_err(|error| Failure::because(&given, &error))?;
     if !found.is_dir() {
@@ -113,22 +109,12 @@ fn folder(setting: &Setting, path: &Path) -> Result<OsString> {
 /// The output's pattern as an absolute path: a program may go to another folder before OpenMP starts.
 fn output(output: &Path) -> Result<OsString> {
     let names_a_folder = output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/");
-    let output = if names_a_folder {
-        output.join(usual_name())
-    } else {
-        output.to_owned()
-    };
+    let output = if names_a_folder { output.join(usual_name()) } else { output.to_owned() };
     let folder = output.parent().unwrap_or(Path::new(""));
     let is_pattern = folder.as_os_str().as_encoded_bytes().contains(&b'%');
     if !folder.as_os_str().is_empty() && !is_pattern && !folder.is_dir() {
-        return Err(Failure::new(format!(
-            "there is no folder {} for the trace",
-            folder.display()
-        ))
-        .hint(format!(
-            "mkdir -p {}",
-            crate::message::shell_word(folder.as_os_str())
-        )));
+        return Err(Failure::new(format!("there is no folder {} for the trace", folder.display()))
+            .hint(format!("mkdir -p {}", crate::message::shell_word(folder.as_os_str()))));
     }
     absolute_pattern(&output)
 }
@@ -147,9 +133,7 @@ pub(crate) fn absolute_pattern(pattern: &Path) -> Result<OsString> {
             absolute.push(*byte);
         }
     }
-    Ok(PathBuf::from(OsString::from_vec(absolute))
-        .join(pattern)
-        .into_os_string())
+    Ok(PathBuf::from(OsString::from_vec(absolute)).join(pattern).into_os_string())
 }
 
 /// `first`, then what the variable `name` holds already, separated by colons.

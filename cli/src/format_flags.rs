@@ -10,21 +10,15 @@ pub(crate) struct FormatFlags(pub(crate) FormatOptions);
 
 /// All options, each with its format.
 fn options() -> impl Iterator<Item = (&'static Format, &'static FormatOption)> {
-    FORMATS
-        .iter()
-        .flat_map(|format| format.options.iter().map(move |option| (format, option)))
+    FORMATS.iter().flat_map(|format| format.options.iter().map(move |option| (format, option)))
 }
 
 impl Args for FormatFlags {
     fn augment_args(command: Command) -> Command {
         options().fold(command, |command, (format, option)| {
-            let flag = Arg::new(option.name)
-                .long(option.name)
-                .help(format!("For {}: {}", format.name, option.help));
-            let values = option
-                .values
-                .iter()
-                .map(|(value, help)| PossibleValue::new(value).help(help));
+            let flag =
+                Arg::new(option.name).long(option.name).help(format!("For {}: {}", format.name, option.help));
+            let values = option.values.iter().map(|(value, help)| PossibleValue::new(value).help(help));
             command.arg(match option.values {
                 [] if option.value_name.is_empty() => flag.action(ArgAction::SetTrue),
                 [] => flag.value_name(option.value_name),

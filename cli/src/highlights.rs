@@ -51,35 +51,21 @@ pub(crate) fn of(reader: &Reader, symbols: &symbols::Options) -> Highlights {
     let finding = answers.findings.first();
     let worst = finding.and_then(|finding| finding.instances.first());
     let (Some(finding), Some(worst)) = (finding, worst) else {
-        let start = Start {
-            pinned,
-            ..Start::default()
-        };
-        return Highlights {
-            tracks,
-            start,
-            place: None,
-        };
+        let start = Start { pinned, ..Start::default() };
+        return Highlights { tracks, start, place: None };
     };
     let words = answers.in_a_line(finding);
     tracks.push(of_finding(finding, &words));
     pinned.push(TOP_FINDING.to_owned());
     let visible = around(worst, whole);
-    let place = format!(
-        "{}..{}: {words}",
-        units::seconds(visible.0),
-        units::seconds(visible.1)
-    );
+    let place = format!("{}..{}: {words}", units::seconds(visible.0), units::seconds(visible.1));
     let number = |ns: i64| ns.max(0).cast_unsigned();
     Highlights {
         tracks,
         start: Start {
             pinned,
             visible: Some((number(visible.0), number(visible.1))),
-            selected: Some((
-                number(worst.begin_ns),
-                number(worst.end_ns - worst.begin_ns),
-            )),
+            selected: Some((number(worst.begin_ns), number(worst.end_ns - worst.begin_ns))),
         },
         place: Some(place),
     }
@@ -90,10 +76,7 @@ fn of_finding(finding: &Finding, words: &str) -> ExtraTrack {
     let mut intervals: Vec<ExtraInterval> = Vec::new();
     for moment in &finding.instances {
         let (begin, end) = (moment.begin_ns, moment.end_ns);
-        if intervals
-            .iter()
-            .all(|known| end <= known.begin || known.end <= begin)
-        {
+        if intervals.iter().all(|known| end <= known.begin || known.end <= begin) {
             intervals.push(ExtraInterval {
                 name: words.into(),
                 thread: (*moment.thread).into(),
@@ -126,12 +109,7 @@ mod tests {
     use super::*;
 
     fn moment(begin_ns: i64, end_ns: i64) -> Moment {
-        Moment {
-            begin_ns,
-            end_ns,
-            process: "app".to_owned(),
-            thread: "main".to_owned(),
-        }
+        Moment { begin_ns, end_ns, process: "app".to_owned(), thread: "main".to_owned() }
     }
 
     #[test]
@@ -151,11 +129,7 @@ mod tests {
             instances: vec![moment(50, 60), moment(55, 70), moment(10, 50)],
         };
         let track = of_finding(&finding, "why");
-        let shown: Vec<_> = track
-            .intervals
-            .iter()
-            .map(|interval| (interval.begin, interval.end))
-            .collect();
+        let shown: Vec<_> = track.intervals.iter().map(|interval| (interval.begin, interval.end)).collect();
         assert_eq!(shown, [(10, 50), (50, 60)]);
     }
 }

@@ -99,21 +99,13 @@ fn list_parts(arguments: &Info, max_bytes: NonZero<u64>) -> Result<Outcome> {
     let parts: Vec<PartAnswer> = parts.collect();
     if arguments.answer.is_json() {
         let mut stdout = streams::data();
-        arguments
-            .answer
-            .print_all(&mut stdout, parts.into_iter().map(WithSchema::new))?;
+        arguments.answer.print_all(&mut stdout, parts.into_iter().map(WithSchema::new))?;
         stdout.flush()?;
     } else {
         let mut stdout = streams::text();
         for part in &parts {
             let (trace, size) = (part.trace.display().to_string(), message::bytes(part.bytes));
-            writeln!(
-                stdout,
-                "{:<12} {size:>8}  rows {:<8} of {}",
-                part.part,
-                part.rows,
-                printable(&trace)
-            )?;
+            writeln!(stdout, "{:<12} {size:>8}  rows {:<8} of {}", part.part, part.rows, printable(&trace))?;
         }
         stdout.flush()?;
     }

@@ -16,20 +16,13 @@ use crate::loader::files_in;
 /// # Errors
 /// A folder cannot be read, or has no trace.
 pub(crate) fn traces(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let is_trace = |name: &str| {
-        Path::new(name)
-            .extension()
-            .is_some_and(|extension| extension == "omptrace")
-    };
+    let is_trace = |name: &str| Path::new(name).extension().is_some_and(|extension| extension == "omptrace");
     let mut traces = Vec::new();
     for input in inputs {
         if input.is_dir() {
             // `files_in` finds nothing in a folder that cannot be read.
             fs::read_dir(input).map_err(|error| {
-                Failure::because(
-                    format!("cannot read the folder {}", input.display()),
-                    &error,
-                )
+                Failure::because(format!("cannot read the folder {}", input.display()), &error)
             })?;
             let mut inside = files_in(input, is_trace);
             inside.retain(|path| fs::metadata(path).map_or(true, |found| found.is_file()));
@@ -61,9 +54,8 @@ pub(crate) fn open(trace: &Path) -> Result<Reader> {
             return failure.hint("a trace is read from any place: write it to a file first");
         }
         match error.raw_os_error() {
-            Some(libc::EMFILE) => failure.hint(
-                "traces stay open while they are read: name fewer, or raise the limit (ulimit -Hn)",
-            ),
+            Some(libc::EMFILE) => failure
+                .hint("traces stay open while they are read: name fewer, or raise the limit (ulimit -Hn)"),
             _ => failure,
         }
     })
@@ -72,10 +64,8 @@ pub(crate) fn open(trace: &Path) -> Result<Reader> {
 /// The traces that the inputs name, one input after the other: see [`traces`].
 pub(crate) fn each(inputs: &[PathBuf]) -> impl Iterator<Item = Result<PathBuf>> {
     inputs.iter().flat_map(|input| {
-        traces(std::slice::from_ref(input)).map_or_else(
-            |failure| vec![Err(failure)],
-            |traces| traces.into_iter().map(Ok).collect(),
-        )
+        traces(std::slice::from_ref(input))
+            .map_or_else(|failure| vec![Err(failure)], |traces| traces.into_iter().map(Ok).collect())
     })
 }
 

@@ -7,13 +7,7 @@ use std::ffi::c_int;
 use crate::process::End;
 
 /// Signals that a fault of code leads to.
-const OF_FAULTS: &[c_int] = &[
-    libc::SIGABRT,
-    libc::SIGBUS,
-    libc::SIGFPE,
-    libc::SIGILL,
-    libc::SIGSEGV,
-];
+const OF_FAULTS: &[c_int] = &[libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGSEGV];
 
 /// The cause of a death by SIGSYS, and what to do.
 const OF_FILTER: [&str; 2] = [
@@ -63,10 +57,7 @@ mod tests {
         }
         assert!(hints(End::Exit(1)).is_empty());
         let filtered = hints(End::Signal(libc::SIGSYS)).join("\n");
-        assert!(
-            filtered.contains("forbids itself system calls")
-                && !is_fault(End::Signal(libc::SIGSYS))
-        );
+        assert!(filtered.contains("forbids itself system calls") && !is_fault(End::Signal(libc::SIGSYS)));
         for end in [End::Signal(libc::SIGABRT), End::Exit(128 + libc::SIGABRT)] {
             let aborted = hints(end).join("\n");
             assert!(aborted.contains("run it without omptrace"));
@@ -74,8 +65,6 @@ mod tests {
             assert!(aborted.contains("Error #13"));
         }
         let crashed = hints(End::Signal(libc::SIGSEGV)).join("\n");
-        assert!(
-            crashed.contains("--events default,-dependences") && !crashed.contains("Error #13")
-        );
+        assert!(crashed.contains("--events default,-dependences") && !crashed.contains("Error #13"));
     }
 }

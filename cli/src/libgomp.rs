@@ -76,12 +76,7 @@ pub(crate) fn decide(
 /// Only one runtime of a process can be traced. So where a program needs LLVM's or Intel's runtime beside libgomp, or the user
 /// names one, that takes libgomp's place. It must have all that the program calls. A runtime among an interpreter's packages is
 /// no sign: most programs never load it.
-fn automatic(
-    named: Option<&Path>,
-    tracer: &Path,
-    programs: &[Program],
-    loader: &Loader,
-) -> Result<Decision> {
+fn automatic(named: Option<&Path>, tracer: &Path, programs: &[Program], loader: &Loader) -> Result<Decision> {
     let needed = programs.iter().any(Program::needs_libgomp);
     let possible = programs.iter().any(Program::runs_packages);
     if !needed && !possible {
@@ -139,12 +134,10 @@ pub(crate) fn adapter(tracer: &Path) -> Result<PathBuf> {
     if path.is_file() {
         return Ok(path);
     }
-    Err(
-        Failure::new(format!("--libgomp observe: there is no {}", path.display())).hint(
-            "cargo xtask install puts it beside the tracer's library; \
+    Err(Failure::new(format!("--libgomp observe: there is no {}", path.display())).hint(
+        "cargo xtask install puts it beside the tracer's library; \
              cargo build -p omptrace-libgomp-adapter builds it",
-        ),
-    )
+    ))
 }
 
 /// The runtime to preload, with what it lacks for the programs.
@@ -157,10 +150,7 @@ pub(crate) fn stand_in(
     loader: &Loader,
 ) -> Result<Option<StandIn>> {
     let libomp = choose(named, programs, loader)?;
-    Ok(libomp.map(|libomp| StandIn {
-        lacking: entries::lacking_in(&libomp, programs, loader),
-        libomp,
-    }))
+    Ok(libomp.map(|libomp| StandIn { lacking: entries::lacking_in(&libomp, programs, loader), libomp }))
 }
 
 /// The runtime to preload: the one named, else [the program's own](runtime_beside), else the newest installed.

@@ -30,43 +30,22 @@ pub(crate) struct Loader {
 
 /// Folders that are searched last.
 const DEFAULT_FOLDERS: &[&str] = if cfg!(target_arch = "aarch64") {
-    &[
-        "/lib/aarch64-linux-gnu",
-        "/usr/lib/aarch64-linux-gnu",
-        "/lib64",
-        "/usr/lib64",
-        "/lib",
-        "/usr/lib",
-    ]
+    &["/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"]
 } else {
-    &[
-        "/lib/x86_64-linux-gnu",
-        "/usr/lib/x86_64-linux-gnu",
-        "/lib64",
-        "/usr/lib64",
-        "/lib",
-        "/usr/lib",
-    ]
+    &["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"]
 };
 
 /// The values of `$LIB`.
-const LIB: &str = if cfg!(target_arch = "aarch64") {
-    "lib/aarch64-linux-gnu"
-} else {
-    "lib/x86_64-linux-gnu"
-};
+const LIB: &str =
+    if cfg!(target_arch = "aarch64") { "lib/aarch64-linux-gnu" } else { "lib/x86_64-linux-gnu" };
 
 impl Loader {
     /// The loader as a program started now would have it.
     pub(crate) fn new() -> Loader {
         let variable = env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         Loader {
-            variable: env::split_paths(&variable)
-                .filter(|folder| !folder.as_os_str().is_empty())
-                .collect(),
-            cache: fs::read("/etc/ld.so.cache")
-                .map(|bytes| cached(&bytes))
-                .unwrap_or_default(),
+            variable: env::split_paths(&variable).filter(|folder| !folder.as_os_str().is_empty()).collect(),
+            cache: fs::read("/etc/ld.so.cache").map(|bytes| cached(&bytes)).unwrap_or_default(),
         }
     }
 
@@ -92,10 +71,7 @@ impl Loader {
                 if let Some((path, library)) = &resolved {
                     todo.push_back((path.clone(), library.clone(), rpath.clone()));
                 }
-                found.push(Needed {
-                    name: name.clone(),
-                    path: resolved.map(|(path, _)| path),
-                });
+                found.push(Needed { name: name.clone(), path: resolved.map(|(path, _)| path) });
             }
         }
         found
@@ -133,18 +109,10 @@ impl Loader {
 
     /// `LD_LIBRARY_PATH`, then the default folders.
     fn folders(&self) -> impl Iterator<Item = &Path> {
-        self.variable
-            .iter()
-            .map(PathBuf::as_path)
-            .chain(DEFAULT_FOLDERS.iter().map(Path::new))
+        self.variable.iter().map(PathBuf::as_path).chain(DEFAULT_FOLDERS.iter().map(Path::new))
     }
 
-    fn resolve(
-        &self,
-        name: &str,
-        rpath: &[PathBuf],
-        runpath: &[PathBuf],
-    ) -> Option<(PathBuf, Native)> {
+    fn resolve(&self, name: &str, rpath: &[PathBuf], runpath: &[PathBuf]) -> Option<(PathBuf, Native)> {
         if name.contains('/') {
             return library(PathBuf::from(name));
         }
@@ -154,11 +122,7 @@ impl Loader {
             .iter()
             .map(|folder| folder.join(name))
             .chain(cached)
-            .chain(
-                DEFAULT_FOLDERS
-                    .iter()
-                    .map(|folder| Path::new(folder).join(name)),
-            )
+            .chain(DEFAULT_FOLDERS.iter().map(|folder| Path::new(folder).join(name)))
             .find_map(library)
     }
 }
@@ -178,9 +142,7 @@ fn expanded(folders: &[String], origin: &Path) -> Vec<PathBuf> {
         .map(|folder| {
             let mut folder = folder.clone();
             for (name, value) in [("ORIGIN", &*origin), ("LIB", LIB)] {
-                folder = folder
-                    .replace(&format!("${{{name}}}"), value)
-                    .replace(&format!("${name}"), value);
+                folder = folder.replace(&format!("${{{name}}}"), value).replace(&format!("${name}"), value);
             }
             PathBuf::from(folder)
         })
@@ -206,10 +168,7 @@ pub(crate) fn each_file_once(paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths
         .into_iter()
         .filter_map(|path| fs::canonicalize(path).ok())
-        .filter(|path| {
-            path.metadata()
-                .is_ok_and(|file| seen.insert((file.dev(), file.ino())))
-        })
+        .filter(|path| path.metadata().is_ok_and(|file| seen.insert((file.dev(), file.ino()))))
         .collect()
 }
 
@@ -224,10 +183,7 @@ fn cached(bytes: &[u8]) -> BTreeMap<String, Vec<PathBuf>> {
     const ENTRY_BYTES: usize = 24;
 
     let mut libraries: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
-    let Some(start) = bytes
-        .windows(MAGIC.len())
-        .position(|window| window == MAGIC)
-    else {
+    let Some(start) = bytes.windows(MAGIC.len()).position(|window| window == MAGIC) else {
         return libraries;
     };
     let bytes = &bytes[start..];

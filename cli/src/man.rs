@@ -35,10 +35,7 @@ pub(crate) fn page(_: &Man) -> Result<Outcome> {
     man.render_synopsis_section(&mut page)?;
     man.render_description_section(&mut page)?;
     man.render_extra_section(&mut page)?;
-    for command in program
-        .get_subcommands()
-        .filter(|command| !command.is_hide_set())
-    {
+    for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {
         page.extend(section(command)?);
     }
     man.render_version_section(&mut page)?;
@@ -61,12 +58,8 @@ fn section(command: &Command) -> io::Result<Vec<u8>> {
     man.render_description_section(&mut text)?;
     man.render_options_section(&mut text)?;
     man.render_extra_section(&mut text)?;
-    let text = String::from_utf8_lossy(&text)
-        .replace("\n.SH ", "\n.SS ")
-        .replace(".SS EXTRA", ".SS NOTES");
-    let text = text
-        .strip_prefix(".SH ")
-        .map_or(text.clone(), |rest| format!(".SS {rest}"));
+    let text = String::from_utf8_lossy(&text).replace("\n.SH ", "\n.SS ").replace(".SS EXTRA", ".SS NOTES");
+    let text = text.strip_prefix(".SH ").map_or(text.clone(), |rest| format!(".SS {rest}"));
     Ok(format!(".SH \"{}\"\n{text}", name.to_uppercase()).into_bytes())
 }
 
@@ -77,12 +70,7 @@ fn section(command: &Command) -> io::Result<Vec<u8>> {
 pub(crate) fn completions(arguments: &Completions) -> Result<Outcome> {
     // clap_complete panics where it cannot write.
     let mut text = Vec::new();
-    clap_complete::generate(
-        arguments.shell,
-        &mut Arguments::command(),
-        "omptrace",
-        &mut text,
-    );
+    clap_complete::generate(arguments.shell, &mut Arguments::command(), "omptrace", &mut text);
     if arguments.shell == Shell::Bash {
         text = with_lists(&String::from_utf8_lossy(&text)).into_bytes();
     }

@@ -106,11 +106,7 @@ fn paint(text: &str, style: &str) -> String {
         let dumb = env::var_os("TERM").is_some_and(|value| value == "dumb");
         streams::stderr().is_terminal() && !refused && !dumb
     });
-    if colours {
-        format!("\x1b[{style}m{text}\x1b[0m")
-    } else {
-        text.to_owned()
-    }
+    if colours { format!("\x1b[{style}m{text}\x1b[0m") } else { text.to_owned() }
 }
 
 /// A number with its digits in groups of three: `1,234,567`.
@@ -158,10 +154,7 @@ pub(crate) fn shell_word(word: &OsStr) -> String {
     };
     let plain = |character: char| {
         character.is_alphanumeric()
-            || matches!(
-                character,
-                '_' | '-' | '.' | '/' | '%' | ':' | '=' | '+' | ',' | '@'
-            )
+            || matches!(character, '_' | '-' | '.' | '/' | '%' | ':' | '=' | '+' | ',' | '@')
     };
     if !text.is_empty() && text.chars().all(plain) {
         text.to_owned()
@@ -184,9 +177,7 @@ fn printed(bytes: &[u8]) -> String {
 
 /// A path as one would type it here: relative where it lies below the current folder.
 pub(crate) fn near(path: &Path) -> PathBuf {
-    let relative = env::current_dir()
-        .ok()
-        .and_then(|folder| path.strip_prefix(folder).ok());
+    let relative = env::current_dir().ok().and_then(|folder| path.strip_prefix(folder).ok());
     match relative {
         Some(relative) if !relative.as_os_str().is_empty() => relative.to_owned(),
         _ => path.to_owned(),
@@ -225,19 +216,10 @@ mod tests {
     fn long_lines_are_folded_between_words() {
         let fold = |text: &str, width| folded(text, Some(width), Some(6));
         assert_eq!(fold("a bcd efg\n", 9), "a bcd efg\n");
-        assert_eq!(
-            fold("word  one two three four\n", 14),
-            "word  one two\n      three\n      four\n"
-        );
+        assert_eq!(fold("word  one two three four\n", 14), "word  one two\n      three\n      four\n");
         assert_eq!(fold("  3  ab  x y z\n", 10), "  3  ab  x\n     y z\n");
-        assert_eq!(
-            fold("see /a/path/without/end now\n", 12),
-            "see /a/path/without/end\n      now\n"
-        );
-        assert_eq!(
-            folded("  two blanks more", Some(12), None),
-            "  two blanks\n    more"
-        );
+        assert_eq!(fold("see /a/path/without/end now\n", 12), "see /a/path/without/end\n      now\n");
+        assert_eq!(folded("  two blanks more", Some(12), None), "  two blanks\n    more");
         assert_eq!(folded("a long line", None, None), "a long line");
     }
 
@@ -245,14 +227,7 @@ mod tests {
     fn every_word_is_the_same_in_sh() {
         use std::os::unix::ffi::OsStrExt;
 
-        for word in [
-            &b"a b"[..],
-            b"100% \xff\n'",
-            b"\xff\n\n",
-            b"it's",
-            b"",
-            b"\\x41 \xe9$HOME",
-        ] {
+        for word in [&b"a b"[..], b"100% \xff\n'", b"\xff\n\n", b"it's", b"", b"\\x41 \xe9$HOME"] {
             let quoted = shell_word(OsStr::from_bytes(word));
             let said = std::process::Command::new("sh")
                 .args(["-c", &format!("printf %s {quoted}")])

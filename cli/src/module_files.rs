@@ -52,9 +52,7 @@ impl Keeper {
         let listener = Arc::new(UnixListener::bind(path).ok()?);
         let devices = Reach::devices_of_kernel();
         let taking = Arc::clone(&listener);
-        let thread = thread::Builder::new()
-            .spawn(move || Keeping::new(devices).take_all(&taking))
-            .ok()?;
+        let thread = thread::Builder::new().spawn(move || Keeping::new(devices).take_all(&taking)).ok()?;
         Some(Keeper { listener, thread })
     }
 
@@ -149,10 +147,7 @@ fn receive(sender: &UnixStream) -> io::Result<(PathBuf, Option<File>)> {
     const CONTROL_WORDS: usize = CONTROL_BYTES.div_ceil(size_of::<u64>());
 
     let mut text = vec![0; MAX_PATH];
-    let mut room = libc::iovec {
-        iov_base: text.as_mut_ptr().cast(),
-        iov_len: text.len(),
-    };
+    let mut room = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: text.len() };
     let mut control = [0u64; CONTROL_WORDS];
     let mut message = MaybeUninit::<libc::msghdr>::zeroed();
     // SAFETY: all zeros is a valid message.

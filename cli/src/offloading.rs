@@ -49,14 +49,11 @@ struct Library {
 /// The records of devices without records.
 const OBSERVED: &str = "no records of devices: they show as the host observed them";
 const BY_RUNTIME: &str = "records by an offloading library that can give them";
-const CUPTI: &str =
-    "NVIDIA's CUPTI: gives records of NVIDIA's devices where the runtime gives none";
+const CUPTI: &str = "NVIDIA's CUPTI: gives records of NVIDIA's devices where the runtime gives none";
 /// Where NVIDIA's installer puts CUPTI, beside the loader's folders.
-const CUDA_FOLDERS: [&str; 2] = [
-    "/usr/local/cuda/extras/CUPTI/lib64",
-    "/usr/local/cuda/lib64",
-];
-const ASKED: &str = "can give records of devices; whether it does is known when a program offloads (Intel's refuses)";
+const CUDA_FOLDERS: [&str; 2] = ["/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64"];
+const ASKED: &str =
+    "can give records of devices; whether it does is known when a program offloads (Intel's refuses)";
 
 /// The facts that are the same for all of NVIDIA's devices.
 #[derive(Debug)]
@@ -68,9 +65,8 @@ struct Nvidia<'r> {
 impl Offloading {
     /// The possibilities of this machine.
     pub(crate) fn find(loader: &Loader) -> Offloading {
-        let paths = runtime::libraries(loader, |name| {
-            name.starts_with("libomptarget") && name.contains(".so")
-        });
+        let paths =
+            runtime::libraries(loader, |name| name.starts_with("libomptarget") && name.contains(".so"));
         let library = |path: PathBuf| Library {
             // A runtime finds its entry points by name.
             can_trace: elf::contains(&path, b"ompt_start_trace"),
@@ -78,21 +74,14 @@ impl Offloading {
         };
         let is_cupti = |name: &str| name.starts_with("libcupti.so.");
         let mut cupti = loader.libraries(is_cupti);
-        cupti.extend(
-            CUDA_FOLDERS
-                .iter()
-                .flat_map(|folder| files_in(Path::new(folder), is_cupti)),
-        );
+        cupti.extend(CUDA_FOLDERS.iter().flat_map(|folder| files_in(Path::new(folder), is_cupti)));
         let libraries = paths.into_iter().map(library).collect();
         Offloading::of(libraries, cupti, Path::new("/"))
     }
 
     /// The possibilities of these libraries, and of the devices that the kernel of the machine at `root` lists.
     fn of(libraries: Vec<Library>, cupti: Vec<PathBuf>, root: &Path) -> Offloading {
-        let nvidia = Nvidia {
-            root,
-            cupti: &cupti,
-        };
+        let nvidia = Nvidia { root, cupti: &cupti };
         let any_traces = libraries.iter().any(|library| library.can_trace);
         let nvidias = nvidias(root).into_iter().map(|name| (Maker::Nvidia, name));
         let amds = amds(root).into_iter().map(|name| (Maker::Amd, name));
@@ -105,11 +94,7 @@ impl Offloading {
                 Maker::Nvidia => nvidia.records(),
             },
         };
-        Offloading {
-            devices: nvidias.chain(amds).map(listed).collect(),
-            libraries,
-            cupti,
-        }
+        Offloading { devices: nvidias.chain(amds).map(listed).collect(), libraries, cupti }
     }
 
     /// Lines for people; none where nothing was found.
@@ -152,9 +137,7 @@ impl Nvidia<'_> {
                 format!("{OBSERVED}: driver {driver} is older than CUDA 12, which CUPTI needs")
             }
             (None, _) if self.cupti.is_empty() => {
-                format!(
-                    "{OBSERVED}: no libcupti.so.12 or .13 was found (OMPTRACE_CUPTI gives its path)"
-                )
+                format!("{OBSERVED}: no libcupti.so.12 or .13 was found (OMPTRACE_CUPTI gives its path)")
             }
             (None, _) => {
                 format!("{OBSERVED}: no libcupti found is of a CUDA that driver {driver} supports")
@@ -176,9 +159,7 @@ impl Nvidia<'_> {
         let is_version = |word: &&str| {
             let mut parts = word.split('.');
             let are_numbers = word.split('.').all(|part| part.parse::<u32>().is_ok());
-            parts.next().is_some_and(|first| first.len() == 3)
-                && parts.next().is_some()
-                && are_numbers
+            parts.next().is_some_and(|first| first.len() == 3) && parts.next().is_some() && are_numbers
         };
         text.split_whitespace().find(is_version).map(str::to_owned)
     }
@@ -187,9 +168,7 @@ impl Nvidia<'_> {
     fn is_restricted(&self) -> bool {
         let text = fs::read_to_string(self.root.join("proc/driver/nvidia/params"));
         let text = text.unwrap_or_default();
-        let value = text
-            .lines()
-            .find_map(|line| line.strip_prefix("RmProfilingAdminOnly:"));
+        let value = text.lines().find_map(|line| line.strip_prefix("RmProfilingAdminOnly:"));
         value.is_some_and(|value| value.trim() == "1")
     }
 }
@@ -229,9 +208,7 @@ fn amds(root: &Path) -> Vec<String> {
     let nodes = files_in(&root.join("sys/class/kfd/kfd/topology/nodes"), |_| true);
     let name = |node: PathBuf| {
         let properties = fs::read_to_string(node.join("properties")).ok()?;
-        let simds = properties
-            .lines()
-            .find_map(|line| line.strip_prefix("simd_count "))?;
+        let simds = properties.lines().find_map(|line| line.strip_prefix("simd_count "))?;
         let is_device = simds.trim().parse::<u32>().is_ok_and(|count| count > 0);
         let name = fs::read_to_string(node.join("name")).unwrap_or_default();
         let name = match name.trim() {
@@ -260,31 +237,18 @@ mod tests {
         let nvidias = "proc/driver/nvidia/gpus/0000:01:00.0/information";
         write(root, nvidias, "Model: \t\t H100\nIRQ: 5\n");
         let nodes = "sys/class/kfd/kfd/topology/nodes";
-        write(
-            root,
-            &format!("{nodes}/0/properties"),
-            "cpu_cores_count 64\nsimd_count 0\n",
-        );
+        write(root, &format!("{nodes}/0/properties"), "cpu_cores_count 64\nsimd_count 0\n");
         write(root, &format!("{nodes}/1/properties"), "simd_count 416\n");
         write(root, &format!("{nodes}/1/name"), "gfx90a\n");
-        let library = |can_trace| Library {
-            path: "/lib/libomptarget.so".into(),
-            can_trace,
-        };
+        let library = |can_trace| Library { path: "/lib/libomptarget.so".into(), can_trace };
 
         let devices = ["  H100 (NVIDIA)", "  gfx90a (AMD)"];
         let found = Offloading::of(vec![library(false)], Vec::new(), root);
         let observed = format!("      {OBSERVED}");
-        let no_cupti = format!(
-            "{observed}: no libcupti.so.12 or .13 was found (OMPTRACE_CUPTI gives its path)"
-        );
+        let no_cupti =
+            format!("{observed}: no libcupti.so.12 or .13 was found (OMPTRACE_CUPTI gives its path)");
         let path = "  /lib/libomptarget.so";
-        assert_eq!(
-            found.lines(),
-            [
-                devices[0], &no_cupti, devices[1], &observed, path, &observed
-            ]
-        );
+        assert_eq!(found.lines(), [devices[0], &no_cupti, devices[1], &observed, path, &observed]);
         let found = Offloading::of(vec![library(true)], Vec::new(), root);
         assert_eq!(found.devices[1].records, BY_RUNTIME);
         assert_eq!(found.lines()[5], format!("      {ASKED}"));
@@ -307,19 +271,11 @@ mod tests {
         };
         driver("535.104.05");
         let both = ["/c/libcupti.so.13", "/c/libcupti.so.12"];
-        assert_eq!(
-            records(&both),
-            "records by CUPTI, /c/libcupti.so.12, driver 535.104.05"
-        );
+        assert_eq!(records(&both), "records by CUPTI, /c/libcupti.so.12, driver 535.104.05");
         assert!(
-            records(&both[..1])
-                .contains("no libcupti found is of a CUDA that driver 535.104.05 supports")
+            records(&both[..1]).contains("no libcupti found is of a CUDA that driver 535.104.05 supports")
         );
-        write(
-            root,
-            "proc/driver/nvidia/params",
-            "A: 0\nRmProfilingAdminOnly: 1\n",
-        );
+        write(root, "proc/driver/nvidia/params", "A: 0\nRmProfilingAdminOnly: 1\n");
         assert!(records(&both).contains("only root may have them"));
         driver("580.65.06");
         assert!(records(&both).contains("/c/libcupti.so.13"));

@@ -52,12 +52,9 @@ impl Target {
         };
         if let Some(existing) = &existing {
             if existing.is_dir() {
-                return Err(
-                    Failure::new(format!("{} is a folder", path.display())).hint("name a file")
-                );
+                return Err(Failure::new(format!("{} is a folder", path.display())).hint("name a file"));
             }
-            refuse_to_replace(path, inputs)
-                .map_err(|what| Failure::new(what).hint("name another file"))?;
+            refuse_to_replace(path, inputs).map_err(|what| Failure::new(what).hint("name another file"))?;
             if is_stdout(existing) {
                 return Ok(Target::Stdout);
             }
@@ -68,11 +65,8 @@ impl Target {
         let path = behind_links(path);
         // Readable as the user's other files are: the umask is applied.
         let mut builder = tempfile::Builder::new();
-        builder
-            .prefix(".omptrace-")
-            .permissions(Permissions::from_mode(0o666));
-        let unfinished =
-            temp_files::make(|| builder.tempfile_in(folder_of(&path))).map_err(failed)?;
+        builder.prefix(".omptrace-").permissions(Permissions::from_mode(0o666));
+        let unfinished = temp_files::make(|| builder.tempfile_in(folder_of(&path))).map_err(failed)?;
         if let Some(existing) = existing {
             // As the one was that it takes the place of.
             let mode = Permissions::from_mode(existing.mode() & 0o777);
@@ -134,8 +128,7 @@ pub(crate) fn refuse_to_replace(path: &Path, inputs: &[&Path]) -> std::result::R
     };
     let shown = path.display();
     let identity = |file: &fs::Metadata| (file.dev(), file.ino());
-    let is_it =
-        |input: &&Path| fs::metadata(input).is_ok_and(|input| identity(&input) == identity(&there));
+    let is_it = |input: &&Path| fs::metadata(input).is_ok_and(|input| identity(&input) == identity(&there));
     if !there.is_file() {
         return Ok(());
     }
@@ -145,9 +138,9 @@ pub(crate) fn refuse_to_replace(path: &Path, inputs: &[&Path]) -> std::result::R
             Err(format!("{shown} is an input, and will not be overwritten"))
         }
         Ok(None) => Ok(()),
-        Err(error) => Err(format!(
-            "{shown} may be a trace, and will not be overwritten: it cannot be read: {error}"
-        )),
+        Err(error) => {
+            Err(format!("{shown} may be a trace, and will not be overwritten: it cannot be read: {error}"))
+        }
     }
 }
 
@@ -236,13 +229,9 @@ mod tests {
     fn what_holds_events_or_is_read_stays() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
-        for bytes in [
-            "OMPTRACE",
-            "OMPTSPOL",
-            "damaged.OMPTBLCK",
-            "damaged.OMPTCHNK",
-            "the end of an OMPTINDX",
-        ] {
+        for bytes in
+            ["OMPTRACE", "OMPTSPOL", "damaged.OMPTBLCK", "damaged.OMPTCHNK", "the end of an OMPTINDX"]
+        {
             fs::write(&file, bytes).unwrap();
             let error = write(&file, "lost").unwrap_err().to_string();
             assert!(error.contains("will not be overwritten"), "{error}");
@@ -270,9 +259,6 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let error = write(&folder.path().join("none/x.html"), "").unwrap_err();
         let error = error.to_string();
-        assert!(
-            error.contains("none/x.html") && !error.contains(".omptrace-"),
-            "{error}"
-        );
+        assert!(error.contains("none/x.html") && !error.contains(".omptrace-"), "{error}");
     }
 }

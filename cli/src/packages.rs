@@ -14,24 +14,14 @@ use crate::runtime;
 /// The runtimes that `program`, an interpreter or a script for one, may load from its own environment and from the user's
 /// packages.
 pub(crate) fn runtimes(program: &Program) -> Vec<PathBuf> {
-    let folders = prefixes(program)
-        .into_iter()
-        .flat_map(|prefix| library_folders(&prefix));
-    each_file_once(
-        folders
-            .flat_map(|folder| files_in(&folder, runtime::may_stand_in))
-            .collect(),
-    )
+    let folders = prefixes(program).into_iter().flat_map(|prefix| library_folders(&prefix));
+    each_file_once(folders.flat_map(|folder| files_in(&folder, runtime::may_stand_in)).collect())
 }
 
 /// The runtimes of the environment that this program was installed into, by pip: those of its extra `gcc`.
 pub(crate) fn runtimes_of_this_program() -> Vec<PathBuf> {
-    let folders = own_prefix()
-        .into_iter()
-        .flat_map(|prefix| library_folders(&prefix));
-    folders
-        .flat_map(|folder| files_in(&folder, runtime::may_stand_in))
-        .collect()
+    let folders = own_prefix().into_iter().flat_map(|prefix| library_folders(&prefix));
+    folders.flat_map(|folder| files_in(&folder, runtime::may_stand_in)).collect()
 }
 
 /// The copy of Perfetto's UI in the environment that this program was installed into: that of its extra `ui`.
@@ -76,9 +66,7 @@ fn library_folders(prefix: &Path) -> Vec<PathBuf> {
     const LIBRARIES: [&str; 4] = ["", "lib", "libs", ".libs"];
 
     let lib = prefix.join("lib");
-    let packages = package_folders(&lib)
-        .into_iter()
-        .flat_map(|packages| files_in(&packages, |_| true));
+    let packages = package_folders(&lib).into_iter().flat_map(|packages| files_in(&packages, |_| true));
     let inside = packages.flat_map(|package| LIBRARIES.map(|name| package.join(name)));
     let inside: Vec<PathBuf> = inside.collect();
     [vec![lib], inside].concat()

@@ -96,43 +96,24 @@ const fn little(number: u16, is_64: bool) -> Machine {
 }
 
 const fn with_flags(number: u16, is_64: bool, flags: u32) -> Machine {
-    Machine {
-        number,
-        flags,
-        is_64,
-        is_big_endian: false,
-    }
+    Machine { number, flags, is_64, is_big_endian: false }
 }
 
-const MACHINE_32: Machine = if cfg!(target_arch = "aarch64") {
-    with_flags(40, false, 0x0500_0000)
-} else {
-    little(3, false)
-};
+const MACHINE_32: Machine =
+    if cfg!(target_arch = "aarch64") { with_flags(40, false, 0x0500_0000) } else { little(3, false) };
 
 /// The values in the loaders of other machines, as Debian's libraries for emulators and cross compilers have them.
 const OF_OTHERS: &[(&str, Machine)] = &[
     ("lib/aarch64-linux-gnu", little(183, true)),
     ("lib/arm-linux-gnueabi", with_flags(40, false, 0x0500_0000)),
-    (
-        "lib/arm-linux-gnueabihf",
-        with_flags(40, false, 0x0500_0000),
-    ),
+    ("lib/arm-linux-gnueabihf", with_flags(40, false, 0x0500_0000)),
     ("lib/i386-linux-gnu", little(3, false)),
     ("lib/loongarch64-linux-gnu", with_flags(258, true, 0x43)),
     ("lib/mips64el-linux-gnuabi64", little(8, true)),
     ("lib/mipsel-linux-gnu", little(8, false)),
     ("lib/powerpc64le-linux-gnu", with_flags(21, true, 2)),
     ("lib/riscv64-linux-gnu", with_flags(243, true, 4)),
-    (
-        "lib/s390x-linux-gnu",
-        Machine {
-            number: 22,
-            flags: 0,
-            is_64: true,
-            is_big_endian: true,
-        },
-    ),
+    ("lib/s390x-linux-gnu", Machine { number: 22, flags: 0, is_64: true, is_big_endian: true }),
     ("lib/x86_64-linux-gnu", little(62, true)),
     ("lib/x86_64-linux-gnux32", little(62, false)),
     ("libx32", little(62, false)),
@@ -145,9 +126,8 @@ impl Preload {
     /// There is no place for it.
     pub(crate) fn new(libraries: &[&Path]) -> Result<Preload> {
         Preload::made(libraries).map_err(|error| {
-            Failure::because("cannot make a folder for what is preloaded", &error).hint(
-                "name a folder that can be written to in TMPDIR, without space or colon in its path",
-            )
+            Failure::because("cannot make a folder for what is preloaded", &error)
+                .hint("name a folder that can be written to in TMPDIR, without space or colon in its path")
         })
     }
 
@@ -155,9 +135,7 @@ impl Preload {
         let folder = temp_files::make(|| {
             let mut builder = tempfile::Builder::new();
             // Programs that run as another user read it, too.
-            builder
-                .prefix("omptrace-preload-")
-                .permissions(Permissions::from_mode(0o755));
+            builder.prefix("omptrace-preload-").permissions(Permissions::from_mode(0o755));
             builder.tempdir_in(place())
         })?;
         let mut names = Vec::new();
@@ -192,11 +170,7 @@ impl Preload {
 /// A folder for temporary files that `LD_PRELOAD` can name.
 fn place() -> PathBuf {
     let usual = env::temp_dir();
-    if can_be_preloaded(usual.as_os_str()) {
-        usual
-    } else {
-        PathBuf::from("/tmp")
-    }
+    if can_be_preloaded(usual.as_os_str()) { usual } else { PathBuf::from("/tmp") }
 }
 
 /// Whether `LD_PRELOAD` takes it for one name.
@@ -212,25 +186,13 @@ fn linked(root: &Path, library: &Path) -> io::Result<PathBuf> {
     let libs: Vec<(&str, Option<Machine>)> = lib32()
         .map(|lib| (lib, Some(MACHINE_32)))
         .chain(LIB64.iter().map(|lib| (*lib, None)))
-        .chain(
-            OF_OTHERS
-                .iter()
-                .map(|(lib, machine)| (*lib, Some(*machine))),
-        )
+        .chain(OF_OTHERS.iter().map(|(lib, machine)| (*lib, Some(*machine))))
         .collect();
     let is_closed = closed_part(library).is_some();
-    let plain = if can_be_preloaded(name) {
-        name
-    } else {
-        OsStr::new("preloaded.so")
-    };
-    let is_taken =
-        |number: usize, lib: &str| libs[..number].iter().any(|(before, _)| *before == lib);
-    let mut places: Vec<_> = libs
-        .iter()
-        .enumerate()
-        .filter(|(number, (lib, _))| !is_taken(*number, lib))
-        .collect();
+    let plain = if can_be_preloaded(name) { name } else { OsStr::new("preloaded.so") };
+    let is_taken = |number: usize, lib: &str| libs[..number].iter().any(|(before, _)| *before == lib);
+    let mut places: Vec<_> =
+        libs.iter().enumerate().filter(|(number, (lib, _))| !is_taken(*number, lib)).collect();
     // A link to the folder: a library finds others beside itself. `lib` comes last, as it is part of other names.
     places.sort_by_key(|(_, (lib, _))| std::cmp::Reverse(lib.len()));
     for (_, (lib, other)) in places {
@@ -271,12 +233,7 @@ fn lib32() -> impl Iterator<Item = &'static str> {
 
 /// A library for a machine that has nothing in it, and does nothing.
 fn nothing(machine: Machine) -> Vec<u8> {
-    let Machine {
-        number,
-        flags,
-        is_64,
-        is_big_endian,
-    } = machine;
+    let Machine { number, flags, is_64, is_big_endian } = machine;
     let mut bytes: Vec<u8> = Vec::new();
     let mut put = |value: u64, size: usize| {
         let le = value.to_le_bytes();
@@ -298,15 +255,7 @@ fn nothing(machine: Machine) -> Vec<u8> {
     let all = symbols + symbol;
 
     // Version 1 of ELF.
-    for byte in [
-        0x7f,
-        b'E'.into(),
-        b'L'.into(),
-        b'F'.into(),
-        of(2, 1),
-        1 + u64::from(is_big_endian),
-        1,
-    ] {
+    for byte in [0x7f, b'E'.into(), b'L'.into(), b'F'.into(), of(2, 1), 1 + u64::from(is_big_endian), 1] {
         put(byte, 1);
     }
     (0..9).for_each(|_| put(0, 1));
@@ -395,10 +344,7 @@ mod tests {
         for lib in lib32() {
             assert_eq!(found(lib), nothing(MACHINE_32), "{lib}");
         }
-        assert_eq!(
-            found("lib/s390x-linux-gnu").len(),
-            nothing(OF_OTHERS[9].1).len()
-        );
+        assert_eq!(found("lib/s390x-linux-gnu").len(), nothing(OF_OTHERS[9].1).len());
         assert!(!path.exists());
     }
 
@@ -413,15 +359,8 @@ mod tests {
         linked(&root, &closed.join("libx.so")).unwrap();
         let found = root.join(LIB64[0]).join("libx.so");
         assert!(!fs::symlink_metadata(&found).unwrap().is_symlink());
-        assert!(
-            fs::canonicalize(&found)
-                .unwrap()
-                .starts_with(fs::canonicalize(&root).unwrap())
-        );
-        assert_eq!(
-            fs::metadata(&found).unwrap().permissions().mode() & 0o777,
-            0o755
-        );
+        assert!(fs::canonicalize(&found).unwrap().starts_with(fs::canonicalize(&root).unwrap()));
+        assert_eq!(fs::metadata(&found).unwrap().permissions().mode() & 0o777, 0o755);
     }
 
     #[test]

@@ -76,20 +76,14 @@ pub(crate) fn ask(library: &Path, tool: &Path) -> std::result::Result<Grants, St
         .map_err(|error| error.to_string())?;
 
     let began = Instant::now();
-    while child
-        .try_wait()
-        .map_err(|error| error.to_string())?
-        .is_none()
-    {
+    while child.try_wait().map_err(|error| error.to_string())?.is_none() {
         if began.elapsed() > PATIENCE {
             // The process that we started, and have not waited for: its id is still its own.
             let _ = child.kill();
         }
         thread::sleep(Duration::from_millis(5));
     }
-    let ended = child
-        .wait_with_output()
-        .map_err(|error| error.to_string())?;
+    let ended = child.wait_with_output().map_err(|error| error.to_string())?;
     if !ended.status.success() {
         let words = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
         return Err(format!("starting it ended with {}: {words}", ended.status));
@@ -107,18 +101,11 @@ fn read(folder: &Path) -> Option<Grants> {
     callbacks.sort_by_key(|(_, registration)| registration.number);
     // OpenMP 5.2, section 19.4.4: `ompt_set_always`, `_sometimes`, `_sometimes_paired`, `_impossible`, `_never`, `_error`; of
     // the Collector API `OMP_ERRCODE_OK`.
-    let (granted, refused) = callbacks
-        .into_iter()
-        .partition::<Vec<_>, _>(|(_, registration)| {
-            let promises = |word: &&str| registration.meaning.contains(word);
-            ["always", "sometimes", "OK"].iter().any(promises)
-        });
-    let names = |callbacks: Vec<(&String, _)>| {
-        callbacks
-            .into_iter()
-            .map(|(name, _)| name.clone())
-            .collect()
-    };
+    let (granted, refused) = callbacks.into_iter().partition::<Vec<_>, _>(|(_, registration)| {
+        let promises = |word: &&str| registration.meaning.contains(word);
+        ["always", "sometimes", "OK"].iter().any(promises)
+    });
+    let names = |callbacks: Vec<(&String, _)>| callbacks.into_iter().map(|(name, _)| name.clone()).collect();
     Some(Grants {
         dialect: runtime.dialect.clone(),
         version: runtime.version.clone(),
@@ -137,8 +124,7 @@ pub(crate) fn start(arguments: &DoctorProbe) -> Result<Outcome> {
     let failed = |error: libloading::Error| Failure::because(runtime.display(), &error);
     // SAFETY: loading runs the library's initializers. It is an OpenMP runtime by its name, meant to be loaded by any
     // program, and this process exists only to try it.
-    let library =
-        unsafe { Library::open(Some(runtime), RTLD_NOW | RTLD_GLOBAL) }.map_err(failed)?;
+    let library = unsafe { Library::open(Some(runtime), RTLD_NOW | RTLD_GLOBAL) }.map_err(failed)?;
     // SAFETY: OpenMP 5.2, section 18.2.4: the function takes nothing and returns an `int`.
     let omp_get_max_threads: Symbol<unsafe extern "C" fn() -> c_int> =
         unsafe { library.get(b"omp_get_max_threads\0") }.map_err(failed)?;

@@ -39,19 +39,11 @@ pub(crate) fn text(format: ProblemFormat, findings: &[Finding], duration_ns: u64
 /// What it is, and what it costs.
 fn message(finding: &Finding, duration_ns: u64) -> String {
     let share = finding.gain_ns as f64 / duration_ns.max(1) as f64;
-    format!(
-        "{}; {} ({} %) to gain",
-        finding.text,
-        time(finding.gain_ns),
-        percent(share)
-    )
+    format!("{}; {} ({} %) to gain", finding.text, time(finding.gain_ns), percent(share))
 }
 
 /// The page that explains the rules.
-const HELP: &str = concat!(
-    env!("CARGO_PKG_REPOSITORY"),
-    "/blob/main/docs/analysis.md#findings"
-);
+const HELP: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/analysis.md#findings");
 
 /// Code hosts refuse a whole file in which a result has no location. A finding whose file is not known is a notification instead: they
 /// show none, and other readers show all.
@@ -232,11 +224,7 @@ mod tests {
                 &notifications[0]["associatedRule"],
                 &notifications[0]["message"]
             ),
-            (
-                Some(1),
-                &json!({ "id": "load_imbalance", "index": 0 }),
-                &run["results"][0]["message"]
-            )
+            (Some(1), &json!({ "id": "load_imbalance", "index": 0 }), &run["results"][0]["message"])
         );
         let mut whole_file = finding(Some("a.c"));
         whole_file.place.line = None;
@@ -250,10 +238,7 @@ mod tests {
             let rule = rule(id);
             for field in ["shortDescription", "fullDescription", "help"] {
                 let text = rule[field]["text"].as_str().unwrap();
-                assert!(
-                    text.len() > 8 && text.contains('.'),
-                    "{id}: {field}: {text}"
-                );
+                assert!(text.len() > 8 && text.contains('.'), "{id}: {field}: {text}");
             }
             assert!(rule["helpUri"].as_str().unwrap().starts_with("https://"));
         }

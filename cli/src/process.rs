@@ -55,10 +55,7 @@ pub(crate) struct Now {
 
 impl Now {
     pub(crate) fn read() -> Now {
-        Now {
-            raw_ns: raw_ns(),
-            realtime_ns: nanoseconds(libc::CLOCK_REALTIME),
-        }
+        Now { raw_ns: raw_ns(), realtime_ns: nanoseconds(libc::CLOCK_REALTIME) }
     }
 }
 
@@ -95,12 +92,7 @@ pub(crate) fn run(command: &mut Command) -> io::Result<Ran> {
         Some(signal) => End::Signal(signal),
         None => End::Exit(status.code().unwrap_or_default()),
     };
-    Ok(Ran {
-        pid,
-        end,
-        started,
-        ended,
-    })
+    Ok(Ran { pid, end, started, ended })
 }
 
 /// The clock that traces have, in nanoseconds.
@@ -121,10 +113,7 @@ pub(crate) fn processor_ns() -> u64 {
 
 /// By the system itself, as the tracer asks: libraries that are preloaded to fake the time replace libc's function.
 fn nanoseconds(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writing; the clock exists on every Linux, and an error leaves zeros.
     unsafe { libc::syscall(libc::SYS_clock_gettime, clock, &raw mut time) };
     time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_nsec.cast_unsigned()
@@ -196,14 +185,8 @@ fn wait_for_end(pid: u32) {
     loop {
         let mut info = MaybeUninit::<libc::siginfo_t>::uninit();
         // SAFETY: the kernel writes a `siginfo_t` to the place given, which is not read.
-        let result = unsafe {
-            libc::waitid(
-                libc::P_PID,
-                pid,
-                info.as_mut_ptr(),
-                libc::WEXITED | libc::WNOWAIT,
-            )
-        };
+        let result =
+            unsafe { libc::waitid(libc::P_PID, pid, info.as_mut_ptr(), libc::WEXITED | libc::WNOWAIT) };
         // Any other error cannot be waited out; the caller's own wait reports it.
         if result == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
             return;

@@ -71,39 +71,25 @@ impl Program {
     pub(crate) fn find(word: &OsStr, loader: &Loader) -> Option<Program> {
         let path = resolve(word)?;
         let kind = kind(&path, loader).unwrap_or_else(|error| Kind::Unreadable(error.to_string()));
-        Some(Program {
-            privileged: is_privileged(&path),
-            path,
-            kind,
-        })
+        Some(Program { privileged: is_privileged(&path), path, kind })
     }
 
     /// Whether GCC's runtime is among what it needs.
     pub(crate) fn needs_libgomp(&self) -> bool {
-        self.runtimes()
-            .iter()
-            .any(|needed| needed.runtime.vendor == Vendor::Gnu)
+        self.runtimes().iter().any(|needed| needed.runtime.vendor == Vendor::Gnu)
     }
 
     /// Whether it can only be traced by a tool that is in it from its start.
     pub(crate) fn needs_preloaded_tool(&self) -> bool {
-        matches!(
-            self.kind,
-            Kind::Dynamic {
-                needs_preloaded_tool: true,
-                ..
-            }
-        )
+        matches!(self.kind, Kind::Dynamic { needs_preloaded_tool: true, .. })
     }
 
     /// Whether it needs an OpenMP runtime, or has one in its own file.
     pub(crate) fn has_openmp(&self) -> bool {
         match &self.kind {
-            Kind::Dynamic {
-                runtimes,
-                openmp_inside,
-                needs_preloaded_tool,
-            } => !runtimes.is_empty() || *openmp_inside || *needs_preloaded_tool,
+            Kind::Dynamic { runtimes, openmp_inside, needs_preloaded_tool } => {
+                !runtimes.is_empty() || *openmp_inside || *needs_preloaded_tool
+            }
             Kind::Static { openmp } => *openmp,
             _ => false,
         }
@@ -129,37 +115,26 @@ impl Program {
 
 /// Whether a program of this name is an interpreter that numerical work is done in.
 fn has_packages(name: &str) -> bool {
-    let is_python = ["python", "pypy"]
-        .iter()
-        .any(|start| name.starts_with(start));
+    let is_python = ["python", "pypy"].iter().any(|start| name.starts_with(start));
     is_python || ["R", "Rscript", "octave"].contains(&name)
 }
 
 /// The last part of a path.
 pub(crate) fn name_of(path: &Path) -> String {
-    path.file_name()
-        .unwrap_or(path.as_os_str())
-        .to_string_lossy()
-        .into_owned()
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// The file that `execvp` would run.
 fn resolve(word: &OsStr) -> Option<PathBuf> {
     let path = Path::new(word);
-    if path.components().count() > 1
-        || path.is_absolute()
-        || word.as_encoded_bytes().contains(&b'/')
-    {
+    if path.components().count() > 1 || path.is_absolute() || word.as_encoded_bytes().contains(&b'/') {
         return is_executable(path).then(|| path.to_owned());
     }
-    env::split_paths(&env::var_os("PATH")?)
-        .map(|folder| folder.join(path))
-        .find(|path| is_executable(path))
+    env::split_paths(&env::var_os("PATH")?).map(|folder| folder.join(path)).find(|path| is_executable(path))
 }
 
 fn is_executable(path: &Path) -> bool {
-    fs::metadata(path)
-        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 fn is_privileged(path: &Path) -> bool {
@@ -180,9 +155,7 @@ fn kind(path: &Path, loader: &Loader) -> io::Result<Kind> {
         Some(Elf::Foreign(machine)) => Ok(Kind::Foreign(machine)),
         // A library names no loader either: among the arguments it is a plugin, and what it needs will be needed.
         Some(Elf::Native(elf)) if elf.loader.is_none() && elf.needed.is_empty() => {
-            Ok(Kind::Static {
-                openmp: runtime::is_linked_statically(path),
-            })
+            Ok(Kind::Static { openmp: runtime::is_linked_statically(path) })
         }
         Some(Elf::Native(elf)) if is_of_musl(&elf) => Ok(Kind::Musl),
         Some(Elf::Native(elf)) => Ok(dynamic(path, loader.needed(path, &elf))),
@@ -205,11 +178,7 @@ fn dynamic(path: &Path, needed: Vec<Needed>) -> Kind {
             .into_iter()
             .filter_map(|library| {
                 let name = name_of(Path::new(&library.name));
-                Some(RuntimeNeeded {
-                    runtime: Runtime::of_library(&name)?,
-                    name,
-                    path: library.path,
-                })
+                Some(RuntimeNeeded { runtime: Runtime::of_library(&name)?, name, path: library.path })
             })
             .collect(),
     }
@@ -223,18 +192,13 @@ fn script(path: &Path) -> io::Result<Kind> {
     let mut line = Vec::new();
     BufReader::new(File::open(path)?.take(MAX_LINE)).read_until(b'\n', &mut line)?;
     let line = String::from_utf8_lossy(&line);
-    let mut words = line
-        .strip_prefix("#!")
-        .unwrap_or_default()
-        .split_whitespace()
-        .map(|word| name_of(Path::new(word)));
+    let mut words =
+        line.strip_prefix("#!").unwrap_or_default().split_whitespace().map(|word| name_of(Path::new(word)));
     let mut interpreter = words.next();
     if interpreter.as_deref() == Some("env") {
         interpreter = words.find(|word| !word.starts_with('-') && !word.contains('='));
     }
-    Ok(Kind::Script {
-        interpreter: interpreter.unwrap_or_else(|| "sh".to_owned()),
-    })
+    Ok(Kind::Script { interpreter: interpreter.unwrap_or_else(|| "sh".to_owned()) })
 }
 
 #[cfg(test)]
@@ -256,10 +220,7 @@ mod tests {
     fn the_first_line_names_the_interpreter() {
         assert_eq!(interpreter("#!/usr/bin/python3 -u\nx"), "python3");
         assert_eq!(interpreter("#!/usr/bin/env python3\n"), "python3");
-        assert_eq!(
-            interpreter("#!/usr/bin/env -S A=1 python3.11 -u\n"),
-            "python3.11"
-        );
+        assert_eq!(interpreter("#!/usr/bin/env -S A=1 python3.11 -u\n"), "python3.11");
         assert_eq!(interpreter("#! /bin/bash"), "bash");
         assert_eq!(interpreter("#!/usr/bin/env Rscript\n"), "Rscript");
         assert_eq!(interpreter("echo no first line\n"), "sh");

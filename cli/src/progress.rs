@@ -14,11 +14,7 @@ pub(crate) fn chunks(doing: &'static str) -> ProgressBar {
 
 /// A bar for about `total` events.
 pub(crate) fn events(doing: &'static str, total: u64) -> ProgressBar {
-    bar(
-        doing,
-        total,
-        "{msg} [{bar:30}] {human_pos} events, {rate}, {eta} left",
-    )
+    bar(doing, total, "{msg} [{bar:30}] {human_pos} events, {rate}, {eta} left")
 }
 
 fn bar(doing: &'static str, total: u64, template: &str) -> ProgressBar {
@@ -29,9 +25,7 @@ fn bar(doing: &'static str, total: u64, template: &str) -> ProgressBar {
             // Nothing is to be done where it cannot be written.
             let _ = write!(out, "{}/s", message::number(state.per_sec() as u64));
         });
-    let bar = ProgressBar::new(total)
-        .with_message(doing)
-        .with_style(style);
+    let bar = ProgressBar::new(total).with_message(doing).with_style(style);
     // Drawn by a thread of its own: steps may take long, and none is on a terminal that is not there.
     if !bar.is_hidden() {
         bar.enable_steady_tick(Duration::from_millis(200));

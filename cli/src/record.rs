@@ -114,10 +114,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     variables.push((OUTPUT, output.clone()));
     let registry = Registry::new()?;
     variables.push(("OMPTRACE_REGISTRY", registry.folder().into()));
-    variables.push((
-        "OMP_TOOL_LIBRARIES",
-        prepended([library.as_path()], "OMP_TOOL_LIBRARIES"),
-    ));
+    variables.push(("OMP_TOOL_LIBRARIES", prepended([library.as_path()], "OMP_TOOL_LIBRARIES")));
 
     let loader = Loader::new();
     let programs = programs(&arguments.program, &loader);
@@ -138,11 +135,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         [] => None,
         libraries => Some(Preload::new(libraries)?),
     };
-    variables.extend(
-        preload
-            .as_ref()
-            .map(|preload| ("LD_PRELOAD", preload.value())),
-    );
+    variables.extend(preload.as_ref().map(|preload| ("LD_PRELOAD", preload.value())));
     let audited = audited(&arguments.libgomp, &decision, preload.as_ref());
     let is_audited = audited.is_some();
     let additions = beside::additions(&libraries, is_audited, &programs, &loader);
@@ -195,26 +188,14 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     let unnoted = unnoted::find(&output, registry.folder(), &notes.sessions, since);
     report_unnoted(&unnoted);
     notes.sessions.extend(unnoted.sessions);
-    let is_any_apart = apart::report(
-        &notes.apart,
-        &decision,
-        &arguments.libgomp,
-        &programs,
-        &loader,
-    );
+    let is_any_apart = apart::report(&notes.apart, &decision, &arguments.libgomp, &programs, &loader);
     let unseen = why_unseen(&notes, unnoted.unseen.as_ref());
     let reason = why_no_trace(&notes);
     let symbols = symbols::Options {
         kept: keeper.map(Keeper::finish).unwrap_or_default(),
         ..symbols::Options::default()
     };
-    let jobs = jobs(
-        arguments,
-        notes.sessions,
-        (ran, &energy),
-        &decision,
-        &symbols,
-    );
+    let jobs = jobs(arguments, notes.sessions, (ran, &energy), &decision, &symbols);
     if jobs.is_empty() {
         message::warning(match unseen {
             None => "nothing was traced",
@@ -225,15 +206,11 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
             // Said above.
             None if is_any_apart || !unnoted.unreadable.is_empty() => {}
             None if report_closed(&arguments.program, &programs, &library) => {}
-            None => {
-                report_likely_reason(&arguments.program, &programs, ran.end, &decision, &loader)
-            }
+            None => report_likely_reason(&arguments.program, &programs, ran.end, &decision, &loader),
         }
     } else {
         if let Some(reason) = &notes.unread {
-            message::warning(&format!(
-                "there may be more traces: their notes cannot be read: {reason}"
-            ));
+            message::warning(&format!("there may be more traces: their notes cannot be read: {reason}"));
         }
         let done = sealing::seal_all(jobs);
         let added = add_summaries(arguments, &summarise::completed(&done), &ran);
@@ -281,8 +258,7 @@ fn output(variables: &find_tracer::Variables) -> Result<OsString> {
     match of_option {
         Some((_, output)) => Ok(output.clone()),
         None => {
-            let output =
-                find_tracer::variable(OUTPUT).unwrap_or_else(|| find_tracer::usual_name().into());
+            let output = find_tracer::variable(OUTPUT).unwrap_or_else(|| find_tracer::usual_name().into());
             find_tracer::absolute_pattern(Path::new(&output))
         }
     }
@@ -301,10 +277,7 @@ fn report_unnoted(unnoted: &Unnoted) {
             "{} may be a trace of this run, and belongs to another user",
             message::near(file).display()
         ));
-        message::hint(&format!(
-            "complete it as that user: omptrace recover {}",
-            message::shell_path(file)
-        ));
+        message::hint(&format!("complete it as that user: omptrace recover {}", message::shell_path(file)));
     }
 }
 
@@ -322,19 +295,14 @@ pub(crate) fn programs(command: &[OsString], loader: &Loader) -> Vec<Program> {
         }
         // A word without a folder may name a program by chance: `./run.sh test`.
         let found = Program::find(word, loader);
-        let may_matter =
-            |program: &Program| !program.runtimes().is_empty() || program.runs_packages();
+        let may_matter = |program: &Program| !program.runtimes().is_empty() || program.runs_packages();
         programs.extend(found.filter(|program| names_one || may_matter(program)));
     }
     programs
 }
 
 /// The adapter as the loader finds it, where the loader shall ask it about bindings.
-fn audited<'a>(
-    options: &Libgomp,
-    decision: &Decision,
-    preload: Option<&'a Preload>,
-) -> Option<&'a Path> {
+fn audited<'a>(options: &Libgomp, decision: &Decision, preload: Option<&'a Preload>) -> Option<&'a Path> {
     match decision {
         Decision::ObserveBy(adapter) if options.audit => preload?.path_of(adapter),
         _ => None,
@@ -343,9 +311,7 @@ fn audited<'a>(
 
 fn report_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
     // Said before a long run that may be traced in vain.
-    let is_any_seen = programs
-        .iter()
-        .any(|program| program.has_openmp() || program.runs_packages());
+    let is_any_seen = programs.iter().any(|program| program.has_openmp() || program.runs_packages());
     let is_unknown = when == WhenLibgomp::Auto && !programs.is_empty() && !is_any_seen;
     match decision {
         Decision::Keep if is_unknown => message::note(
@@ -461,13 +427,10 @@ fn cannot_run(word: &OsStr, error: &io::Error) -> Failure {
 fn why_unseen(notes: &Notes, unseen: Option<&(PathBuf, io::Error)>) -> Option<String> {
     let then = "omptrace recover completes what is there";
     match (&notes.unread, unseen) {
-        (Some(error), _) => Some(format!(
-            "the notes of its traces cannot be read: {error}; {then}"
-        )),
-        (None, Some((path, error))) => Some(format!(
-            "{} cannot be read: {error}; {then}",
-            message::near(path).display()
-        )),
+        (Some(error), _) => Some(format!("the notes of its traces cannot be read: {error}; {then}")),
+        (None, Some((path, error))) => {
+            Some(format!("{} cannot be read: {error}; {then}", message::near(path).display()))
+        }
         (None, None) => None,
     }
 }
@@ -496,11 +459,7 @@ fn jobs(
     symbols: &symbols::Options,
 ) -> Vec<Job> {
     // A process that executed another program has a session for each; only the last saw the end.
-    let last = sessions
-        .iter()
-        .filter(|session| session.pid == ran.pid)
-        .map(|session| session.number)
-        .max();
+    let last = sessions.iter().filter(|session| session.pid == ran.pid).map(|session| session.number).max();
     sessions
         .into_iter()
         .map(|session| {
@@ -518,11 +477,7 @@ fn jobs(
 
 fn additions(arguments: &Record, seen: Option<Seen>, decision: &Decision) -> Value {
     let mut record = metadata::Record {
-        command_line: arguments
-            .program
-            .iter()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
+        command_line: arguments.program.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
         ..metadata::Record::default()
     };
     if let Some(seen) = seen {
@@ -588,13 +543,8 @@ fn report_likely_reason(
     }
     let path = program.path.display();
     let (reason, remedy) = match (diagnosis.traceable, decision) {
-        (Traceable::Yes | Traceable::Observed | Traceable::Replaced, _)
-            if matches!(end, End::Signal(_)) =>
-        {
-            (
-                format!("{path} was killed before it came to its first OpenMP construct"),
-                None,
-            )
+        (Traceable::Yes | Traceable::Observed | Traceable::Replaced, _) if matches!(end, End::Signal(_)) => {
+            (format!("{path} was killed before it came to its first OpenMP construct"), None)
         }
         // libgomp has no words about tools.
         (Traceable::Observed, _) => (

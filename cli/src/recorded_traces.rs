@@ -108,11 +108,9 @@ impl Registry {
                 continue;
             };
             match (pid.parse(), number.parse()) {
-                (Ok(pid), Ok(number)) if target.is_file() => notes.sessions.push(Session {
-                    pid,
-                    number,
-                    trace: target,
-                }),
+                (Ok(pid), Ok(number)) if target.is_file() => {
+                    notes.sessions.push(Session { pid, number, trace: target })
+                }
                 (Ok(_), Ok::<u32, _>(_)) => notes.moved.push(target),
                 (Ok::<u32, _>(_), Err(_)) if number == FAILED => {
                     notes.failures.push(target.to_string_lossy().into_owned());
@@ -120,10 +118,7 @@ impl Registry {
                 (Ok::<u32, _>(_), Err(_)) => {
                     let mut ways = APART.iter();
                     let way = ways.find(|(name, _)| number.starts_with(name));
-                    notes.apart.extend(way.map(|(_, how)| Apart {
-                        library: target,
-                        how,
-                    }));
+                    notes.apart.extend(way.map(|(_, how)| Apart { library: target, how }));
                 }
                 _ => {}
             }
@@ -173,11 +168,7 @@ mod tests {
         }
         fs::write(folder.join("14.1"), "").unwrap();
         let notes = registry.notes();
-        let ids: Vec<_> = notes
-            .sessions
-            .iter()
-            .map(|session| (session.pid, session.number))
-            .collect();
+        let ids: Vec<_> = notes.sessions.iter().map(|session| (session.pid, session.number)).collect();
         assert_eq!(ids, [(9, 1), (9, 2), (12, 1)]);
         assert_eq!(traces_in(&folder), [&*trace; 3]);
         assert_eq!(notes.moved, [Path::new("/no/such/trace")]);

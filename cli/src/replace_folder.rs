@@ -30,20 +30,14 @@ impl Folder {
     ///
     /// # Errors
     /// Something else is there, an input is in it, or it cannot be written.
-    pub(crate) fn open(
-        path: &Path,
-        parts: FolderParts,
-        is_part: bool,
-        inputs: &[Reader],
-    ) -> Result<Folder> {
+    pub(crate) fn open(path: &Path, parts: FolderParts, is_part: bool, inputs: &[Reader]) -> Result<Folder> {
         let failed = |error: io::Error| {
             Failure::because(format!("cannot write {}", path.display()), &error)
                 .hint("name another folder with -o")
         };
         if path == Path::new("-") {
             return Err(
-                Failure::new("an archive is a folder and cannot go to stdout")
-                    .hint("name a folder with -o"),
+                Failure::new("an archive is a folder and cannot go to stdout").hint("name a folder with -o")
             );
         }
         let is_there = match fs::symlink_metadata(path) {
@@ -52,11 +46,7 @@ impl Folder {
             Err(error) => return Err(failed(error)),
         };
         // Of a symbolic link, the folder behind it is written.
-        let path = if is_there {
-            fs::canonicalize(path).map_err(failed)?
-        } else {
-            path.to_owned()
-        };
+        let path = if is_there { fs::canonicalize(path).map_err(failed)? } else { path.to_owned() };
         if is_there {
             refuse_inputs_in(&path, inputs).map_err(failed)?;
             // Others may be writing their parts.
@@ -72,17 +62,9 @@ impl Folder {
         };
         // Readable as the user's other folders are: the umask is applied.
         let mut builder = tempfile::Builder::new();
-        builder
-            .prefix(".omptrace-")
-            .permissions(Permissions::from_mode(0o777));
+        builder.prefix(".omptrace-").permissions(Permissions::from_mode(0o777));
         let unfinished = temp_files::make(|| builder.tempdir_in(place)).map_err(failed)?;
-        Ok(Folder {
-            unfinished,
-            path,
-            parts,
-            is_there,
-            is_part,
-        })
+        Ok(Folder { unfinished, path, parts, is_there, is_part })
     }
 
     /// The path to write into.
@@ -198,8 +180,7 @@ fn existing(folder: &Path, known: &FolderParts, ours: Option<&Path>) -> io::Resu
         {
             files_in(&entry.path(), extensions, &mut parts)?;
         } else {
-            let is_part =
-                |name: &OsStr| name == known.anchor || known.files.iter().any(|file| name == *file);
+            let is_part = |name: &OsStr| name == known.anchor || known.files.iter().any(|file| name == *file);
             parts.push(file_named(&entry, is_part)?);
         }
     }
@@ -208,10 +189,7 @@ fn existing(folder: &Path, known: &FolderParts, ours: Option<&Path>) -> io::Resu
         Some(place) => parts[..=place].rotate_right(1),
         None if parts.is_empty() => {}
         None => {
-            let what = format!(
-                "it is no archive, for {} is missing, and not empty",
-                known.anchor
-            );
+            let what = format!("it is no archive, for {} is missing, and not empty", known.anchor);
             return Err(io::Error::other(what));
         }
     }
@@ -221,9 +199,7 @@ fn existing(folder: &Path, known: &FolderParts, ours: Option<&Path>) -> io::Resu
 /// Whether a folder has this name. One that ends with `=` is that of all folders that begin so.
 fn is_called(folder: &OsStr, name: &str) -> bool {
     match name.ends_with('=') {
-        true => folder
-            .to_str()
-            .is_some_and(|folder| folder.starts_with(name)),
+        true => folder.to_str().is_some_and(|folder| folder.starts_with(name)),
         false => folder == name,
     }
 }

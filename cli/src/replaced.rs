@@ -15,11 +15,7 @@ use crate::program::Program;
 use crate::sealing::Done;
 
 /// Functions that programs call to change how many threads regions have: C's, and Fortran's.
-const SETS_THREADS: &[&str] = &[
-    "omp_set_num_threads",
-    "omp_set_num_threads_",
-    "omp_set_num_threads_8_",
-];
+const SETS_THREADS: &[&str] = &["omp_set_num_threads", "omp_set_num_threads_", "omp_set_num_threads_8_"];
 
 /// Reports it.
 pub(crate) fn report(done: &[Done], stand_in: &StandIn, programs: &[Program], loader: &Loader) {
@@ -61,20 +57,14 @@ fn differences_of(processors: &Processors, may_set_threads: bool) -> Vec<String>
     let places = (libgomp.num_places > 0).then_some(places);
     let threads = processors.max_threads.filter(|_| !may_set_threads);
     [
-        (
-            "omp_get_num_procs",
-            Some(processors.num_procs),
-            libgomp.num_procs,
-        ),
+        ("omp_get_num_procs", Some(processors.num_procs), libgomp.num_procs),
         ("omp_get_num_places", places, libgomp.num_places),
         ("omp_get_max_threads", threads, libgomp.max_threads),
     ]
     .into_iter()
     .filter_map(|(function, recorded, alone)| {
         let recorded = recorded.filter(|recorded| *recorded != alone)?;
-        Some(format!(
-            "{function} was {recorded} in the recorded program; on GCC's libgomp it is {alone}"
-        ))
+        Some(format!("{function} was {recorded} in the recorded program; on GCC's libgomp it is {alone}"))
     })
     .collect()
 }
@@ -103,12 +93,8 @@ mod tests {
 
     #[test]
     fn what_differs_is_reported_and_what_cannot_be_compared_is_not() {
-        let of_libgomp = OfLibgomp {
-            path: "libgomp.so.1".into(),
-            num_procs: 2,
-            num_places: 0,
-            max_threads: 2,
-        };
+        let of_libgomp =
+            OfLibgomp { path: "libgomp.so.1".into(), num_procs: 2, num_places: 0, max_threads: 2 };
         let same = Processors {
             num_procs: 2,
             places: vec![vec![0, 1]],
@@ -120,10 +106,7 @@ mod tests {
         let bound = Processors {
             num_procs: 1,
             max_threads: Some(4),
-            of_libgomp: Some(OfLibgomp {
-                num_places: 2,
-                ..of_libgomp
-            }),
+            of_libgomp: Some(OfLibgomp { num_places: 2, ..of_libgomp }),
             ..same
         };
         let reported = differences_of(&bound, false);

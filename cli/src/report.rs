@@ -127,9 +127,7 @@ pub(crate) fn run(arguments: &Report) -> Result<Outcome> {
         infos: &infos,
         sources: sources.as_deref(),
         diff: compared.as_ref().map(|compared| &compared.diff),
-        scaling: compared
-            .as_ref()
-            .and_then(|compared| compared.scaling.as_ref()),
+        scaling: compared.as_ref().and_then(|compared| compared.scaling.as_ref()),
     };
     let text = match arguments.md {
         true => page.markdown(),
@@ -140,8 +138,8 @@ pub(crate) fn run(arguments: &Report) -> Result<Outcome> {
         writer.flush()
     });
     let written = written.and_then(|()| target.finish());
-    let size = written
-        .map_err(|error| Failure::because(format!("cannot write {}", output.display()), &error))?;
+    let size =
+        written.map_err(|error| Failure::because(format!("cannot write {}", output.display()), &error))?;
     if let Some(size) = size {
         message::note(&format!("{}: {}", output.display(), message::bytes(size)));
     }
@@ -161,10 +159,7 @@ fn compared(arguments: &Report, stats: &Stats) -> Result<Option<Compared>> {
     let from = arguments.source.from;
     let before = runs::read(&arguments.inputs, &arguments.debug_dirs, from)?;
     if stats.answers.accounting.total() == 0 {
-        return Err(Failure::new(format!(
-            "{} has no time to compare",
-            first.display()
-        )));
+        return Err(Failure::new(format!("{} has no time to compare", first.display())));
     }
     // The first one has been read for the rest of the page.
     let mut new = vec![Run::of(first.display().to_string(), stats.clone())];
@@ -184,10 +179,7 @@ fn title(infos: &[Info], traces: usize) -> String {
     let name = name.unwrap_or_else(|| "an OpenMP program".to_owned());
     match traces {
         0 | 1 => name,
-        count => format!(
-            "{name} and {}",
-            message::counted(count as u64 - 1, "more trace")
-        ),
+        count => format!("{name} and {}", message::counted(count as u64 - 1, "more trace")),
     }
 }
 
@@ -195,18 +187,10 @@ fn title(infos: &[Info], traces: usize) -> String {
 ///
 /// # Errors
 /// A directory that the user named is not there.
-fn sources(
-    named: &[PathBuf],
-    stats: &Stats,
-    overview: &Overview,
-    infos: &[Info],
-) -> Result<Vec<SourceFile>> {
-    let roots = Roots::new(named)
-        .map_err(|error| Failure::because("cannot find a directory of --source", &error))?;
-    let directories: Vec<&Path> = infos
-        .iter()
-        .map(|info| Path::new(&info.program.directory))
-        .collect();
+fn sources(named: &[PathBuf], stats: &Stats, overview: &Overview, infos: &[Info]) -> Result<Vec<SourceFile>> {
+    let roots =
+        Roots::new(named).map_err(|error| Failure::because("cannot find a directory of --source", &error))?;
+    let directories: Vec<&Path> = infos.iter().map(|info| Path::new(&info.program.directory)).collect();
     let mut files = Vec::new();
     let mut outside = None;
     for path in Page::files(stats, overview).into_iter().take(MAX_FILES) {

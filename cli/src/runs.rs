@@ -36,11 +36,8 @@ pub(crate) fn read(paths: &[PathBuf], debug_dirs: &DebugDirs, from: ReadFrom) ->
 pub(crate) fn refuse_options(after: &[PathBuf]) -> Result<()> {
     let is_option = |path: &&PathBuf| path.to_string_lossy().starts_with('-') && !path.exists();
     match after.iter().find(is_option) {
-        Some(option) => Err(Failure::new(format!(
-            "{} is given where runs are named",
-            option.display()
-        ))
-        .hint("give options before the first run")),
+        Some(option) => Err(Failure::new(format!("{} is given where runs are named", option.display()))
+            .hint("give options before the first run")),
         None => Ok(()),
     }
 }
@@ -76,8 +73,7 @@ fn json(path: &Path) -> Result<Option<Vec<u8>>> {
     const BEGIN_BYTES: u64 = 64;
 
     let is_pipe = fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
-    let failed =
-        |error: io::Error| Failure::because(format!("cannot read {}", path.display()), &error);
+    let failed = |error: io::Error| Failure::because(format!("cannot read {}", path.display()), &error);
     let mut text = Vec::new();
     let mut file = match is_pipe {
         true => open_pipe(path, &mut text).map_err(failed)?,
@@ -95,11 +91,8 @@ fn json(path: &Path) -> Result<Option<Vec<u8>>> {
         return Ok(Some(text));
     }
     match is_pipe {
-        true => Err(Failure::new(format!(
-            "the pipe {} has no JSON of omptrace stats",
-            path.display()
-        ))
-        .hint("a trace is read from any place: write it to a file first")),
+        true => Err(Failure::new(format!("the pipe {} has no JSON of omptrace stats", path.display()))
+            .hint("a trace is read from any place: write it to a file first")),
         false => Ok(None),
     }
 }
@@ -109,10 +102,7 @@ fn json(path: &Path) -> Result<Option<Vec<u8>>> {
 /// # Errors
 /// Nobody writes to it: to wait for a writer might take for ever.
 fn open_pipe(path: &Path, begin: &mut Vec<u8>) -> io::Result<File> {
-    let mut file = File::options()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(path)?;
+    let mut file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let mut first = [0];
     match file.read(&mut first) {
         Ok(0) => return Err(io::Error::other("nobody writes to this pipe")),
@@ -155,10 +145,9 @@ fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
         }
         Some(_) => {}
         None => {
-            return Err(Failure::new(format!(
-                "{name} does not hold the answers of omptrace stats"
-            ))
-            .hint(no_answers));
+            return Err(
+                Failure::new(format!("{name} does not hold the answers of omptrace stats")).hint(no_answers)
+            );
         }
     }
     let printed: Printed = serde_json::from_value(value).map_err(|error| {
@@ -166,15 +155,11 @@ fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
         Failure::because(doing, &error).hint(no_answers)
     })?;
     if printed.left_out.contains_key("regions") {
-        message::warning(&format!(
-            "{name} was cut, and lacks regions; print all of them to compare them"
-        ));
+        message::warning(&format!("{name} was cut, and lacks regions; print all of them to compare them"));
     }
     let is_cut = printed.left_out.contains_key("functions");
     if is_cut {
-        message::warning(&format!(
-            "{name} was cut, and lacks functions, which are not compared"
-        ));
+        message::warning(&format!("{name} was cut, and lacks functions, which are not compared"));
     }
     let left_out = printed.left_out.get("processes").and_then(Value::as_u64);
     let processes = printed.processes.len() + left_out.unwrap_or(0) as usize;

@@ -41,10 +41,7 @@ pub(crate) fn tools_interface(path: &Path) -> Option<ToolsInterface> {
             true => ToolsInterface::Preloaded,
             false => ToolsInterface::Loads,
         })
-    } else if elf::defines(
-        path,
-        &["__omp_collector_api", "ompt_initialize", "ompt_tool"],
-    ) {
+    } else if elf::defines(path, &["__omp_collector_api", "ompt_initialize", "ompt_tool"]) {
         Some(ToolsInterface::Preloaded)
     } else {
         None
@@ -59,8 +56,7 @@ pub(crate) fn has_tools_interface(path: &Path) -> bool {
 /// Whether a program for libgomp would run on this runtime, and be traced. The runtime must define what GCC's code calls,
 /// under the versions that GCC gave it. LLVM's before 10 lacks `GOMP_5.0`.
 pub(crate) fn can_stand_in_for_libgomp(path: &Path) -> bool {
-    elf::defines(path, &["GOMP_parallel_reductions"])
-        && tools_interface(path) == Some(ToolsInterface::Loads)
+    elf::defines(path, &["GOMP_parallel_reductions"]) && tools_interface(path) == Some(ToolsInterface::Loads)
 }
 
 /// Whether a program contains a runtime that looks for a tool at its start. Such a runtime finds the empty tool that it
@@ -73,10 +69,7 @@ pub(crate) fn finds_its_own_tool(program: &Path) -> bool {
 
 /// Whether an OpenMP runtime is part of the program's file itself.
 pub(crate) fn is_linked_statically(program: &Path) -> bool {
-    elf::defines(
-        program,
-        &["omp_get_max_threads", "GOMP_parallel", "__kmpc_fork_call"],
-    )
+    elf::defines(program, &["omp_get_max_threads", "GOMP_parallel", "__kmpc_fork_call"])
 }
 
 /// Every OpenMP runtime found: where the loader looks, then where LLVM, AMD, Intel and NVIDIA install theirs, then beside this
@@ -106,9 +99,7 @@ pub(crate) fn may_stand_in(name: &str) -> bool {
 /// The runtime that programs for libgomp shall run on: the newest of LLVM, else what else there is. `None` where none
 /// is installed.
 pub(crate) fn stand_in_for_libgomp(loader: &Loader) -> Option<PathBuf> {
-    let installed = vendor_folders()
-        .into_iter()
-        .flat_map(|folder| files_in(&folder, may_stand_in));
+    let installed = vendor_folders().into_iter().flat_map(|folder| files_in(&folder, may_stand_in));
     installed
         .chain(loader.libraries(may_stand_in))
         .chain(packages::runtimes_of_this_program())
@@ -132,11 +123,7 @@ fn releases(folder: &InstallFolder) -> Vec<PathBuf> {
     };
     let mut releases = files_in(&root, |name| name.starts_with(prefix));
     releases.sort_by_key(|path| std::cmp::Reverse(numbers(path)));
-    releases
-        .into_iter()
-        .map(|release| release.join(inside))
-        .filter(|folder| folder.is_dir())
-        .collect()
+    releases.into_iter().map(|release| release.join(inside)).filter(|folder| folder.is_dir()).collect()
 }
 
 /// The numbers in a folder's name, so that `llvm-9` comes before `llvm-14`.

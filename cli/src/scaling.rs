@@ -50,11 +50,7 @@ pub(crate) struct Scaling {
 /// # Errors
 /// A run cannot be read, or stdout not be written to.
 pub(crate) fn run(arguments: &Scaling) -> Result<Outcome> {
-    let runs = runs::read(
-        &arguments.runs,
-        &arguments.debug_dirs,
-        arguments.source.from,
-    )?;
+    let runs = runs::read(&arguments.runs, &arguments.debug_dirs, arguments.source.from)?;
     let scaling = compare::Scaling::of(&runs, arguments.weak);
     if arguments.answer.is_json() {
         let mut stdout = streams::data();

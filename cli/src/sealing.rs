@@ -49,11 +49,7 @@ pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
     let bar = progress::chunks("completing");
     let seal = |job: Job| {
         let mut nameless = Vec::new();
-        Done {
-            result: seal_one(&job, &mut nameless, &bar),
-            trace: job.trace,
-            nameless,
-        }
+        Done { result: seal_one(&job, &mut nameless, &bar), trace: job.trace, nameless }
     };
     let done = match Limit::is_enough_for(DESCRIPTORS) {
         true => in_parallel(jobs, seal),
@@ -89,23 +85,20 @@ fn seal_one(
         (done, total) = (now, of);
     })
     .map_err(|error| match error {
-        SealError::Running => format!(
-            "its process is still running; when it has ended: omptrace recover {}",
-            typed(&job.trace)
-        ),
+        SealError::Running => {
+            format!("its process is still running; when it has ended: omptrace recover {}", typed(&job.trace))
+        }
         error @ SealError::Unknown(_) => format!(
             "{error}; when you know that it has ended: omptrace recover --force {}",
             typed(&job.trace)
         ),
-        error @ (SealError::Busy | SealError::Changed) => format!(
-            "{error}; then again: omptrace recover {}",
-            typed(&job.trace)
-        ),
+        error @ (SealError::Busy | SealError::Changed) => {
+            format!("{error}; then again: omptrace recover {}", typed(&job.trace))
+        }
         // It is unharmed, with its spool: a full disk, mostly.
-        error @ SealError::Io(_) => format!(
-            "{error}; when there is room for it: omptrace recover {}",
-            typed(&job.trace)
-        ),
+        error @ SealError::Io(_) => {
+            format!("{error}; when there is room for it: omptrace recover {}", typed(&job.trace))
+        }
         error => error.to_string(),
     })
 }
@@ -115,10 +108,7 @@ pub(crate) fn report(done: &[Done]) {
     /// Of the ranks of a large job, the first ones show what there is to see.
     const MAX_LINES: usize = 12;
 
-    let sealed = || {
-        done.iter()
-            .filter_map(|done| Some((&done.trace, done.result.as_ref().ok()?)))
-    };
+    let sealed = || done.iter().filter_map(|done| Some((&done.trace, done.result.as_ref().ok()?)));
     for (trace, sealed) in sealed().take(MAX_LINES) {
         message::note(&format!(
             "{}: {} of {}{}, {}, {}",
@@ -132,20 +122,14 @@ pub(crate) fn report(done: &[Done]) {
     }
     let files = sealed().count();
     if files > 1 {
-        let events = sealed()
-            .map(|(_, sealed)| sealed.events - sealed.sample_events)
-            .sum();
+        let events = sealed().map(|(_, sealed)| sealed.events - sealed.sample_events).sum();
         message::note(&format!(
             "{}: {}{}, {}, {}",
             message::counted(files as u64, "file"),
             message::counted(events, "event"),
             samples(&sealed().map(|(_, sealed)| sealed).collect::<Vec<_>>()),
             lost(&sealed().map(|(_, sealed)| sealed).collect::<Vec<_>>()),
-            message::bytes(
-                sealed()
-                    .map(|(trace, sealed)| bytes_of(trace, sealed))
-                    .sum()
-            )
+            message::bytes(sealed().map(|(trace, sealed)| bytes_of(trace, sealed)).sum())
         ));
     }
     for (trace, sealed) in sealed() {
@@ -160,10 +144,7 @@ pub(crate) fn report(done: &[Done]) {
     }
     for done in done {
         if let Err(error) = &done.result {
-            message::warning(&format!(
-                "{}: {error}",
-                message::near(&done.trace).display()
-            ));
+            message::warning(&format!("{}: {error}", message::near(&done.trace).display()));
         }
     }
 }
@@ -179,9 +160,8 @@ pub(crate) fn report_nameless(done: &[Done]) {
     const MAX_LINES: usize = 5;
 
     let nameless = done.iter().flat_map(|done| &done.nameless);
-    let nameless: BTreeSet<String> = nameless
-        .map(|(module, problem)| format!("{module}: {problem}"))
-        .collect();
+    let nameless: BTreeSet<String> =
+        nameless.map(|(module, problem)| format!("{module}: {problem}")).collect();
     for words in nameless.iter().take(MAX_LINES) {
         message::warning(words);
     }
@@ -200,9 +180,7 @@ pub(crate) fn report_withheld(done: &[Done]) {
         .flat_map(|reader| {
             let withheld = reader.metadata().taken_back();
             let withheld = withheld.map(|(callback, why)| format!("{callback}: {why}"));
-            withheld
-                .chain(halves(reader.metadata()))
-                .collect::<Vec<_>>()
+            withheld.chain(halves(reader.metadata())).collect::<Vec<_>>()
         })
         .collect();
     for words in withheld {
@@ -271,11 +249,7 @@ pub(crate) fn next_commands(done: &[Done]) -> Option<Vec<String>> {
     /// The letters of a line behind `omptrace: next: `.
     const MAX_LETTERS: usize = 64;
 
-    let mut traces = done
-        .iter()
-        .filter(|done| done.result.is_ok())
-        .map(|done| &done.trace)
-        .peekable();
+    let mut traces = done.iter().filter(|done| done.result.is_ok()).map(|done| &done.trace).peekable();
     traces.peek()?;
     let mut names = String::new();
     for trace in traces.by_ref().take(MAX_NAMES) {

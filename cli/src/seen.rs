@@ -35,19 +35,14 @@ impl Seen {
         let begin = Reader::open(trace).ok().map(|reader| Begin {
             raw_ns: reader.clock().start_raw_ns(),
             realtime_ns: reader.clock().start_realtime_ns(),
-            started_raw_ns: reader
-                .metadata()
-                .process
-                .as_ref()
-                .and_then(|it| it.started_raw_ns),
+            started_raw_ns: reader.metadata().process.as_ref().and_then(|it| it.started_raw_ns),
         });
         let ahead = begin.and_then(|begin| ahead(begin, &ran));
         let moved = |raw_ns: u64| raw_ns.checked_add_signed(ahead?);
         let move_readings = |mut energy: Energy| {
             let readings = std::mem::take(&mut energy.readings).into_iter();
-            energy.readings = readings
-                .map(|(raw_ns, uj)| Some((moved(raw_ns)?, uj)))
-                .collect::<Option<_>>()?;
+            energy.readings =
+                readings.map(|(raw_ns, uj)| Some((moved(raw_ns)?, uj))).collect::<Option<_>>()?;
             Some(energy)
         };
         Seen {
@@ -87,12 +82,11 @@ fn ahead(begin: Begin, ran: &Ran) -> Option<i64> {
         started.saturating_sub(ours)
     });
     // Both clocks drift apart, by less than a thousandth.
-    let drift = begin.started_raw_ns.map_or(0, |started| {
-        begin.raw_ns.saturating_sub(started.max(0).cast_unsigned()) / 1000
-    });
-    let agrees = |ahead: &i64| {
-        by_start.is_none_or(|start| start.abs_diff(*ahead) <= START_NS.saturating_add(drift))
-    };
+    let drift = begin
+        .started_raw_ns
+        .map_or(0, |started| begin.raw_ns.saturating_sub(started.max(0).cast_unsigned()) / 1000);
+    let agrees =
+        |ahead: &i64| by_start.is_none_or(|start| start.abs_diff(*ahead) <= START_NS.saturating_add(drift));
     let by_wall_clock = ours.map(|ours| theirs.wrapping_sub(ours));
     let mut candidates = [0].into_iter().chain(by_wall_clock).chain(by_start);
     candidates.find(|ahead| in_life(ahead) && agrees(ahead))
@@ -108,27 +102,17 @@ mod tests {
     const BOOT: u64 = 1_700_000_000 * S;
 
     fn now(raw_ns: u64) -> Now {
-        Now {
-            raw_ns,
-            realtime_ns: BOOT + raw_ns,
-        }
+        Now { raw_ns, realtime_ns: BOOT + raw_ns }
     }
 
     /// It ran from second 1000 to 1100.
     fn ran() -> Ran {
-        Ran {
-            pid: 1,
-            end: End::Exit(0),
-            started: now(1000 * S),
-            ended: now(1100 * S),
-        }
+        Ran { pid: 1, end: End::Exit(0), started: now(1000 * S), ended: now(1100 * S) }
     }
 
     /// Tracing began in second 1010, by a clock that is so much ahead.
     fn begin(ahead_s: i64) -> Begin {
-        let raw_ns = (1010 * S)
-            .checked_add_signed(ahead_s * S.cast_signed())
-            .unwrap();
+        let raw_ns = (1010 * S).checked_add_signed(ahead_s * S.cast_signed()).unwrap();
         Begin {
             raw_ns,
             realtime_ns: BOOT + 1010 * S,
@@ -139,19 +123,14 @@ mod tests {
     #[test]
     fn a_clock_behind_or_ahead_is_seen_also_where_it_is_by_little() {
         for seconds in [0, 5, -5, 90, 200, -200, -900, 100_000_000] {
-            assert_eq!(
-                ahead(begin(seconds), &ran()),
-                Some(seconds * S.cast_signed())
-            );
+            assert_eq!(ahead(begin(seconds), &ran()), Some(seconds * S.cast_signed()));
         }
     }
 
     #[test]
     fn a_wall_clock_that_is_set_meanwhile_is_no_other_clock() {
         let set = |by: i64| Begin {
-            realtime_ns: (BOOT + 1010 * S)
-                .checked_add_signed(by * S.cast_signed())
-                .unwrap(),
+            realtime_ns: (BOOT + 1010 * S).checked_add_signed(by * S.cast_signed()).unwrap(),
             ..begin(0)
         };
         assert_eq!(ahead(set(3600), &ran()), Some(0));
@@ -160,11 +139,8 @@ mod tests {
 
     #[test]
     fn what_nothing_agrees_with_is_not_known() {
-        let begin = Begin {
-            raw_ns: 5 * S,
-            realtime_ns: 0,
-            started_raw_ns: Some(2_000_000 * S.cast_signed()),
-        };
+        let begin =
+            Begin { raw_ns: 5 * S, realtime_ns: 0, started_raw_ns: Some(2_000_000 * S.cast_signed()) };
         assert_eq!(ahead(begin, &ran()), None);
     }
 }

@@ -15,16 +15,12 @@ pub(crate) struct SettingOptions(pub(crate) Vec<(&'static Setting, OsString)>);
 
 /// The settings that have an option.
 fn with_options() -> impl Iterator<Item = (&'static Setting, CommandLineOption)> {
-    SETTINGS
-        .iter()
-        .filter_map(|setting| Some((setting, setting.option?)))
+    SETTINGS.iter().filter_map(|setting| Some((setting, setting.option?)))
 }
 
 impl Args for SettingOptions {
     fn augment_args(command: Command) -> Command {
-        with_options().fold(command, |command, (setting, option)| {
-            command.arg(argument(setting, option))
-        })
+        with_options().fold(command, |command, (setting, option)| command.arg(argument(setting, option)))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -37,9 +33,9 @@ impl FromArgMatches for SettingOptions {
         let mut settings = Vec::new();
         for (setting, option) in with_options() {
             let given = match setting.kind {
-                Kind::Pattern | Kind::Folder => matches
-                    .get_one::<PathBuf>(option.long)
-                    .map(|path| path.clone().into_os_string()),
+                Kind::Pattern | Kind::Folder => {
+                    matches.get_one::<PathBuf>(option.long).map(|path| path.clone().into_os_string())
+                }
                 Kind::Text | Kind::Choice(_) | Kind::Events => {
                     matches.get_one::<String>(option.long).map(OsString::from)
                 }
@@ -65,9 +61,7 @@ fn argument(setting: &'static Setting, option: CommandLineOption) -> Arg {
     let parser: ValueParser = match setting.kind {
         Kind::Pattern | Kind::Folder => value_parser!(PathBuf),
         Kind::Choice(words) => {
-            let words = words
-                .iter()
-                .map(|(word, help)| PossibleValue::new(word).help(help.trim()));
+            let words = words.iter().map(|(word, help)| PossibleValue::new(word).help(help.trim()));
             PossibleValuesParser::new(words).into()
         }
         Kind::Events => EventNames.into(),
@@ -85,10 +79,7 @@ fn argument(setting: &'static Setting, option: CommandLineOption) -> Arg {
         .help(help);
     let argument = match option.bare {
         // What follows is the program.
-        Some(bare) => argument
-            .num_args(0..=1)
-            .require_equals(true)
-            .default_missing_value(bare),
+        Some(bare) => argument.num_args(0..=1).require_equals(true).default_missing_value(bare),
         None => argument,
     };
     match option.short {
@@ -98,10 +89,8 @@ fn argument(setting: &'static Setting, option: CommandLineOption) -> Arg {
 }
 
 /// The groups of callbacks by which a list can name them.
-const GROUPS: [&str; 11] = [
-    "thread", "parallel", "work", "sync", "task", "mutex", "flush", "cancel", "tool", "target",
-    "device",
-];
+const GROUPS: [&str; 11] =
+    ["thread", "parallel", "work", "sync", "task", "mutex", "flush", "cancel", "tool", "target", "device"];
 
 /// Takes a list of events, and gives shells the names that such a list can have.
 #[derive(Clone)]
@@ -110,12 +99,7 @@ struct EventNames;
 impl TypedValueParser for EventNames {
     type Value = String;
 
-    fn parse_ref(
-        &self,
-        command: &Command,
-        argument: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<String, Error> {
+    fn parse_ref(&self, command: &Command, argument: Option<&Arg>, value: &OsStr) -> Result<String, Error> {
         clap::builder::StringValueParser::new()
             .try_map(|list| events(&list))
             .parse_ref(command, argument, value)
@@ -178,17 +162,7 @@ mod tests {
     #[test]
     fn options_set_their_variables() {
         let command = SettingOptions::augment_args(Command::new("test"));
-        let arguments = [
-            "test",
-            "-o",
-            "a",
-            "--buffer",
-            "4M",
-            "--on-full",
-            "drop",
-            "--events",
-            "-mutex",
-        ];
+        let arguments = ["test", "-o", "a", "--buffer", "4M", "--on-full", "drop", "--events", "-mutex"];
         let matches = command.get_matches_from(arguments);
         let settings = SettingOptions::from_arg_matches(&matches).unwrap().0;
         let given: Vec<_> = settings
@@ -197,12 +171,7 @@ mod tests {
             .collect();
         assert_eq!(
             given,
-            [
-                "OMPTRACE_OUTPUT=a",
-                "OMPTRACE_EVENTS=-mutex",
-                "OMPTRACE_BUFFER=4M",
-                "OMPTRACE_ON_FULL=drop"
-            ]
+            ["OMPTRACE_OUTPUT=a", "OMPTRACE_EVENTS=-mutex", "OMPTRACE_BUFFER=4M", "OMPTRACE_ON_FULL=drop"]
         );
     }
 
@@ -211,9 +180,7 @@ mod tests {
         let command = SettingOptions::augment_args(Command::new("test"))
             .arg(Arg::new("program").num_args(1..).trailing_var_arg(true));
         let sample = |option: &str| {
-            let matches = command
-                .clone()
-                .get_matches_from(["test", option, "./app", "--sample=x"]);
+            let matches = command.clone().get_matches_from(["test", option, "./app", "--sample=x"]);
             let settings = SettingOptions::from_arg_matches(&matches).unwrap().0;
             settings[0].1.to_string_lossy().into_owned()
         };

@@ -23,10 +23,7 @@ impl Handler {
     ///
     /// # Errors
     /// The signal takes no handler.
-    pub(crate) fn install(
-        signal: libc::c_int,
-        handler: extern "C" fn(libc::c_int),
-    ) -> io::Result<Handler> {
+    pub(crate) fn install(signal: libc::c_int, handler: extern "C" fn(libc::c_int)) -> io::Result<Handler> {
         let mut before = MaybeUninit::<libc::sigaction>::zeroed();
         // SAFETY: asks for the action in force; the kernel writes it to the place given.
         check(unsafe { libc::sigaction(signal, ptr::null(), before.as_mut_ptr()) })?;
@@ -52,11 +49,7 @@ impl Drop for Handler {
 }
 
 fn check(result: libc::c_int) -> io::Result<()> {
-    if result == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Whether SIGPIPE was ignored when this process began: Rust ignores it before `main`, and gives it back its default action in

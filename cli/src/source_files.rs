@@ -23,12 +23,11 @@ const MAX_FILE: u64 = 4 << 20;
 
 /// Ends of the names of sources, in small letters: of languages that compile to code with debug information.
 const EXTENSIONS: &[&str] = &[
-    "adb", "ads", "asm", "c", "c++", "cc", "cl", "clj", "cp", "cpp", "cppm", "cr", "cu", "cuh",
-    "cxx", "d", "def", "f", "f03", "f08", "f15", "f18", "f77", "f90", "f95", "fi", "for", "fpp",
-    "ftn", "go", "h", "h++", "hh", "hip", "hpp", "hs", "hxx", "i", "icc", "ii", "inc", "inl",
-    "ino", "ipp", "ispc", "ixx", "java", "jl", "kt", "l", "ll", "m", "ml", "mm", "nim", "pas",
-    "pf", "pxd", "pxi", "py", "pyx", "r", "rs", "s", "scala", "swift", "sx", "tcc", "tpp", "txx",
-    "upc", "v", "y", "yy", "zig",
+    "adb", "ads", "asm", "c", "c++", "cc", "cl", "clj", "cp", "cpp", "cppm", "cr", "cu", "cuh", "cxx", "d",
+    "def", "f", "f03", "f08", "f15", "f18", "f77", "f90", "f95", "fi", "for", "fpp", "ftn", "go", "h", "h++",
+    "hh", "hip", "hpp", "hs", "hxx", "i", "icc", "ii", "inc", "inl", "ino", "ipp", "ispc", "ixx", "java",
+    "jl", "kt", "l", "ll", "m", "ml", "mm", "nim", "pas", "pf", "pxd", "pxi", "py", "pyx", "r", "rs", "s",
+    "scala", "swift", "sx", "tcc", "tpp", "txx", "upc", "v", "y", "yy", "zig",
 ];
 
 /// Files and directories that a directory with a checkout of a version control system has.
@@ -67,35 +66,20 @@ impl Roots {
     /// # Errors
     /// One of `named` cannot be found.
     pub(crate) fn new(named: &[PathBuf]) -> io::Result<Roots> {
-        let named: Vec<PathBuf> = named
-            .iter()
-            .map(fs::canonicalize)
-            .collect::<Result<_, _>>()?;
-        let mut roots: Vec<Root> = named
-            .iter()
-            .map(|directory| Root {
-                directory: directory.clone(),
-                is_flat: false,
-            })
-            .collect();
+        let named: Vec<PathBuf> = named.iter().map(fs::canonicalize).collect::<Result<_, _>>()?;
+        let mut roots: Vec<Root> =
+            named.iter().map(|directory| Root { directory: directory.clone(), is_flat: false }).collect();
         let home = env::home_dir().and_then(|home| fs::canonicalize(home).ok());
         // Below a home directory is everything that its user has.
         let is_wide = |directory: &Path| {
-            directory.parent().is_none()
-                || home
-                    .as_ref()
-                    .is_some_and(|home| home.starts_with(directory))
+            directory.parent().is_none() || home.as_ref().is_some_and(|home| home.starts_with(directory))
         };
         if let Ok(current) = env::current_dir().and_then(fs::canonicalize) {
-            let has_checkout =
-                |directory: &&Path| CHECKOUTS.iter().any(|name| directory.join(name).exists());
+            let has_checkout = |directory: &&Path| CHECKOUTS.iter().any(|name| directory.join(name).exists());
             let checkout = current.ancestors().find(has_checkout);
             let checkout = checkout.filter(|directory| !is_wide(directory));
             let directory = checkout.unwrap_or(&current).to_owned();
-            roots.push(Root {
-                is_flat: is_wide(&directory),
-                directory,
-            });
+            roots.push(Root { is_flat: is_wide(&directory), directory });
         }
         Ok(Roots { roots, named })
     }
@@ -160,10 +144,9 @@ impl Roots {
     fn below_root<'p>(&self, real: &'p Path) -> Option<&'p Path> {
         self.roots.iter().find_map(|root| {
             let below = real.strip_prefix(&root.directory).ok()?;
-            let is_hidden =
-                |part: Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(b".");
-            let is_shown = !below.components().any(is_hidden)
-                && (!root.is_flat || below.components().count() == 1);
+            let is_hidden = |part: Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(b".");
+            let is_shown =
+                !below.components().any(is_hidden) && (!root.is_flat || below.components().count() == 1);
             is_shown.then_some(below)
         })
     }
@@ -184,17 +167,9 @@ mod tests {
 
     fn roots(named: &[&Path], current: &Path, is_flat: bool) -> Roots {
         let named: Vec<PathBuf> = named.iter().map(|path| path.to_path_buf()).collect();
-        let mut roots: Vec<Root> = named
-            .iter()
-            .map(|directory| Root {
-                directory: directory.clone(),
-                is_flat: false,
-            })
-            .collect();
-        roots.push(Root {
-            directory: current.to_owned(),
-            is_flat,
-        });
+        let mut roots: Vec<Root> =
+            named.iter().map(|directory| Root { directory: directory.clone(), is_flat: false }).collect();
+        roots.push(Root { directory: current.to_owned(), is_flat });
         Roots { roots, named }
     }
 
@@ -255,10 +230,7 @@ mod tests {
         assert_eq!(shown(&flat, &absolute("here/src/b.F90"), &[]), None);
         // Where the user says so, wherever the program was built.
         let both = roots(&[&there], &here, false);
-        assert_eq!(
-            shown(&both, "/ci/build/../lib/e.cpp", &[]).as_deref(),
-            Some("lib/e.cpp")
-        );
+        assert_eq!(shown(&both, "/ci/build/../lib/e.cpp", &[]).as_deref(), Some("lib/e.cpp"));
         assert_eq!(shown(&both, &absolute("secret.c"), &[]), None);
     }
 

@@ -61,9 +61,7 @@ impl Sources {
         let has_summaries = from != ReadFrom::Events && wanted != Wanted::Events;
         let summaries: Vec<Option<Summary>> = match has_summaries {
             // A trace that cannot be read fails below, with the reason.
-            true => in_parallel(paths.iter().collect(), |path: &PathBuf| {
-                Summary::read(path).ok().flatten()
-            }),
+            true => in_parallel(paths.iter().collect(), |path: &PathBuf| Summary::read(path).ok().flatten()),
             false => paths.iter().map(|_| None).collect(),
         };
         let replays = has_summaries
@@ -74,16 +72,13 @@ impl Sources {
             && (summary.has_alone() || !replays)
         {
             let summary = Some(summary.clone());
-            return Ok(Sources {
-                of_each: vec![(None, summary)],
-            });
+            return Ok(Sources { of_each: vec![(None, summary)] });
         }
         let _ = descriptors::allow_most();
         let is_alone = paths.len() == 1;
         let of_each = paths.iter().zip(summaries).map(|(path, summary)| {
-            let is_usable = |summary: &Summary| {
-                (is_alone || summary.is_movable()) && (!replays || summary.has_phases())
-            };
+            let is_usable =
+                |summary: &Summary| (is_alone || summary.is_movable()) && (!replays || summary.has_phases());
             let summary = summary.filter(is_usable);
             let reader = match replays || summary.is_none() {
                 true => Some(inputs::open(path)?),
@@ -91,36 +86,26 @@ impl Sources {
             };
             Ok((reader, summary))
         });
-        Ok(Sources {
-            of_each: of_each.collect::<Result<_>>()?,
-        })
+        Ok(Sources { of_each: of_each.collect::<Result<_>>()? })
     }
 
     /// What the analysis takes.
     pub(crate) fn inputs(&self) -> Vec<Input<'_>> {
         self.of_each
             .iter()
-            .map(|(trace, summary)| Input {
-                trace: trace.as_ref(),
-                summary: summary.as_ref(),
-            })
+            .map(|(trace, summary)| Input { trace: trace.as_ref(), summary: summary.as_ref() })
             .collect()
     }
 
     /// The traces that are open.
     pub(crate) fn readers(&self) -> Vec<&Reader> {
-        self.of_each
-            .iter()
-            .filter_map(|(trace, _)| trace.as_ref())
-            .collect()
+        self.of_each.iter().filter_map(|(trace, _)| trace.as_ref()).collect()
     }
 
     /// When the first process began, as its trace says it; empty where none does.
     pub(crate) fn began(&self) -> &str {
         let began = self.of_each.iter().filter_map(|(trace, summary)| {
-            let of_trace = trace
-                .as_ref()
-                .and_then(|reader| reader.metadata().start.as_deref());
+            let of_trace = trace.as_ref().and_then(|reader| reader.metadata().start.as_deref());
             of_trace.or_else(|| summary.as_ref()?.began())
         });
         began.min().unwrap_or_default()

@@ -8,8 +8,8 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use omptrace_analysis::answers::RegionAnswer;
 use omptrace_analysis::{
-    By, ConstructStats, CounterStats, DeviceStats, FunctionStats, Layout, LockStats, NoAnswer,
-    Options, PhaseStats, ProcessStats, Stats as Numbers, ThreadStats,
+    By, ConstructStats, CounterStats, DeviceStats, FunctionStats, Layout, LockStats, NoAnswer, Options,
+    PhaseStats, ProcessStats, Stats as Numbers, ThreadStats,
 };
 use omptrace_common::thread_pool::limit_threads;
 use omptrace_timeline::sink::Ns;
@@ -136,9 +136,7 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
             writeln!(out, "{talp:#}")?;
             out.flush()
         });
-        written
-            .and_then(|()| target.finish())
-            .map_err(cannot_write(file))?;
+        written.and_then(|()| target.finish()).map_err(cannot_write(file))?;
     }
     let by = arguments.by;
     if let Some(format) = arguments.format {
@@ -196,9 +194,8 @@ fn print(mut out: impl Write, text: &str) -> io::Result<()> {
 fn not_there(error: NoAnswer) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
-        NoAnswer::Phase { known } if known.is_empty() => failure.hint(
-            "a program begins a phase by omp_control_tool(64, 0, \"NAME\") and ends it by command 65",
-        ),
+        NoAnswer::Phase { known } if known.is_empty() => failure
+            .hint("a program begins a phase by omp_control_tool(64, 0, \"NAME\") and ends it by command 65"),
         NoAnswer::Phase { known } => failure.hint(format!("there are {}", known.join(", "))),
         NoAnswer::Window { .. } => failure,
         NoAnswer::Summary(_) => failure.hint("--from events reads the trace itself"),
@@ -224,11 +221,7 @@ fn rows(stats: &Numbers, by: By, answer: &AnswerOptions) -> Result<Vec<Value>> {
     let rows = rows.map_err(io::Error::from)?;
     let rows = rows.as_array().cloned().unwrap_or_default();
     // The answer itself counts the rows that it leaves out.
-    let top = if answer.is_json() {
-        None
-    } else {
-        answer.rows()
-    };
+    let top = if answer.is_json() { None } else { answer.rows() };
     Ok(rows.into_iter().take(top.unwrap_or(usize::MAX)).collect())
 }
 
@@ -262,11 +255,7 @@ fn text(stats: &Numbers, by: Option<By>, layout: Layout, wants_all: bool) -> Str
     }
     let mut shortened = String::new();
     for rows in [100, 50, 20, 10, 5] {
-        shortened = of(Layout {
-            top: Some(rows),
-            is_short: true,
-            ..layout
-        });
+        shortened = of(Layout { top: Some(rows), is_short: true, ..layout });
         if shortened.len() <= MAX_BYTES {
             break;
         }

@@ -20,10 +20,7 @@ pub(crate) fn text() -> BufWriter<Printable<Stdout>> {
 }
 
 /// The writer of what programs read: it comes as it is, but on a terminal.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "a terminal gets what is printable"
-)]
+#[expect(clippy::disallowed_methods, reason = "a terminal gets what is printable")]
 pub(crate) fn data() -> Box<dyn Write + Send> {
     let stdout = io::stdout();
     match stdout.is_terminal() {
@@ -39,10 +36,7 @@ pub(crate) fn stdout() -> Stdout {
 }
 
 /// stderr itself: for [`crate::message`], and to ask what it is.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "messages are made printable line by line"
-)]
+#[expect(clippy::disallowed_methods, reason = "messages are made printable line by line")]
 pub(crate) fn stderr() -> Stderr {
     io::stderr()
 }

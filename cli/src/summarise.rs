@@ -47,11 +47,8 @@ pub(crate) fn completed(done: &[Done]) -> Vec<PathBuf> {
 /// cannot have one.
 pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>) -> Added {
     let until = patience.map(|patience| Instant::now() + patience);
-    let lacking: Vec<PathBuf> = traces
-        .iter()
-        .filter(|trace| !matches!(Summary::read(trace), Ok(Some(_))))
-        .cloned()
-        .collect();
+    let lacking: Vec<PathBuf> =
+        traces.iter().filter(|trace| !matches!(Summary::read(trace), Ok(Some(_)))).cloned().collect();
     let alone = traces.len() == 1;
     let mut missing = lacking.len();
     let (sender, receiver) = mpsc::channel();
@@ -86,17 +83,11 @@ pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>) -> Added {
             Err(NoSummary::Write(WriteError::TooLarge)) => too_large.push(trace),
             // Who asks for names later reads events.
             Err(NoSummary::NamesLookedUpLater | NoSummary::Running) => {}
-            Err(error) => message::note(&format!(
-                "{}: no summary: {error}",
-                message::near(&trace).display()
-            )),
+            Err(error) => message::note(&format!("{}: no summary: {error}", message::near(&trace).display())),
         }
     }
     report(missing, traces, &too_large);
-    Added {
-        stats,
-        is_late: missing > 0,
-    }
+    Added { stats, is_late: missing > 0 }
 }
 
 /// The summary of a trace that can be read.

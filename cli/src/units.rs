@@ -19,9 +19,7 @@ pub(crate) fn nanoseconds(text: &str) -> Result<u64, String> {
     };
     match digits.trim().parse::<f64>() {
         // Beyond 2^63 ns, which are 292 years, there is nothing.
-        Ok(number) if (0.0..9.2e18).contains(&(number * factor)) => {
-            Ok((number * factor).round() as u64)
-        }
+        Ok(number) if (0.0..9.2e18).contains(&(number * factor)) => Ok((number * factor).round() as u64),
         _ => Err("write it as 1.5s, 250ms, 10us or 500ns".to_owned()),
     }
 }
@@ -41,11 +39,7 @@ pub(crate) fn window(text: &str) -> Result<(Ns, Ns), String> {
         return Err("write it as 2.0s..2.5s, ..2.5s or 2s..".to_owned());
     };
     let (begin, end) = (time(begin, 0)?, time(end, Ns::MAX)?);
-    if begin < end {
-        Ok((begin, end))
-    } else {
-        Err("it ends before it begins".to_owned())
-    }
+    if begin < end { Ok((begin, end)) } else { Err("it ends before it begins".to_owned()) }
 }
 
 /// One of several parts: `3/8`.
@@ -117,9 +111,7 @@ mod tests {
         assert_eq!(window("1ms.."), Ok((1_000_000, Ns::MAX)));
         assert_eq!(window("-6ms..1ms"), Ok((-6_000_000, 1_000_000)));
         assert_eq!(window("-6ms..-1ns"), Ok((-6_000_000, -1)));
-        for wrong in [
-            "--1s..2s", "-1s..-2s", "-..1s", "1s", "2s..1s", "1s..1s", "a..b",
-        ] {
+        for wrong in ["--1s..2s", "-1s..-2s", "-..1s", "1s", "2s..1s", "1s..1s", "a..b"] {
             assert!(window(wrong).is_err(), "{wrong}");
         }
     }

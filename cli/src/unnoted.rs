@@ -32,17 +32,10 @@ const MAX_SKEW: Duration = Duration::from_secs(60);
 const MAX_FILES: usize = 10_000;
 
 /// Looks for traces of the run with this registry, which began at `since`, where the output's `pattern` has them.
-pub(crate) fn find(
-    pattern: &OsStr,
-    registry: &Path,
-    noted: &[Session],
-    since: SystemTime,
-) -> Unnoted {
+pub(crate) fn find(pattern: &OsStr, registry: &Path, noted: &[Session], since: SystemTime) -> Unnoted {
     let pattern = Path::new(pattern);
-    let noted_paths: BTreeSet<PathBuf> = noted
-        .iter()
-        .filter_map(|session| fs::canonicalize(&session.trace).ok())
-        .collect();
+    let noted_paths: BTreeSet<PathBuf> =
+        noted.iter().filter_map(|session| fs::canonicalize(&session.trace).ok()).collect();
     let folders = folders(pattern.parent().unwrap_or(Path::new("/")));
     let behind = folders.iter().find_map(|folder| behind(folder));
     let oldest = since.checked_sub(MAX_SKEW.saturating_add(behind.unwrap_or_default()));
@@ -197,11 +190,7 @@ mod tests {
             ("50%-7", "50%%-%p", true),
             ("notes.txt", "%e.%p.omptrace", false),
         ] {
-            assert_eq!(
-                may_be(name.as_ref(), pattern.as_ref()),
-                may,
-                "{name} {pattern}"
-            );
+            assert_eq!(may_be(name.as_ref(), pattern.as_ref()), may, "{name} {pattern}");
         }
     }
 

@@ -120,13 +120,10 @@ pub(crate) fn run(arguments: &View) -> Result<Outcome> {
     let mut stdout = streams::text();
     writeln!(stdout, "{address}")?;
     stdout.flush()?;
-    let fetched = server
-        .run(PATIENCE)
-        .map_err(|error| Failure::because("cannot hand the trace over", &error))?;
+    let fetched =
+        server.run(PATIENCE).map_err(|error| Failure::because("cannot hand the trace over", &error))?;
     if !fetched {
-        return Err(Failure::new(
-            "no browser fetched the trace within ten minutes",
-        ));
+        return Err(Failure::new("no browser fetched the trace within ten minutes"));
     }
     message::note(&format!("{name} was handed over"));
     Ok(Outcome::Success)
@@ -145,25 +142,16 @@ fn trace(arguments: &View) -> Result<Shown> {
         && input.is_file()
         && !has_events(input)
     {
-        let file = File::open(input).map_err(|error| {
-            Failure::because(format!("cannot read {}", input.display()), &error)
-        })?;
-        return Ok(Shown {
-            trace: file,
-            name: file_name(input),
-            start: Start::default(),
-        });
+        let file = File::open(input)
+            .map_err(|error| Failure::because(format!("cannot read {}", input.display()), &error))?;
+        return Ok(Shown { trace: file, name: file_name(input), start: Start::default() });
     }
     let readers = match arguments.outliers {
         true => inputs::open_all(&unlike(&arguments.inputs)?)?,
         false => inputs::open_all(&arguments.inputs)?,
     };
     let symbols = arguments.debug_dirs.symbols();
-    let Highlights {
-        tracks,
-        start,
-        place,
-    } = match &readers[..] {
+    let Highlights { tracks, start, place } = match &readers[..] {
         [reader]
             if !arguments.whole
                 && arguments.part.window.is_none()
@@ -182,10 +170,7 @@ fn trace(arguments: &View) -> Result<Shown> {
             gzip: false,
             symbols,
             chunks: arguments.chunks,
-            selection: Selection {
-                extra_tracks: tracks,
-                ..selection(&arguments.part, &readers)?
-            },
+            selection: Selection { extra_tracks: tracks, ..selection(&arguments.part, &readers)? },
             ..ConvertOptions::default()
         },
     };
@@ -196,11 +181,7 @@ fn trace(arguments: &View) -> Result<Shown> {
     if let Some(place) = place {
         message::note(&format!("opens at {place}"));
     }
-    Ok(Shown {
-        trace: file,
-        name: file_name(&arguments.inputs[0].with_extension(format.extension)),
-        start,
-    })
+    Ok(Shown { trace: file, name: file_name(&arguments.inputs[0].with_extension(format.extension)), start })
 }
 
 fn file_name(path: &Path) -> String {
@@ -214,9 +195,7 @@ fn listen(arguments: &View, trace: File, name: &str, start: &Start) -> Result<Se
         None => match packages::ui_of_this_program() {
             Some(folder) => {
                 let folder_name = folder.display();
-                message::note(&format!(
-                    "the UI is that of {folder_name}; --ui {HOSTED_UI} takes the newest"
-                ));
+                message::note(&format!("the UI is that of {folder_name}; --ui {HOSTED_UI} takes the newest"));
                 Ui::In(folder)
             }
             None => Ui::At(HOSTED_UI.to_owned()),
@@ -282,9 +261,7 @@ fn open_browser(address: &str) -> bool {
 
 /// How a browser comes to the trace.
 fn print_address(port: u16) {
-    message::note(
-        "open this address in a browser of this machine; the command ends when that has the trace",
-    );
+    message::note("open this address in a browser of this machine; the command ends when that has the trace");
     if env::var_os("SSH_CONNECTION").is_some() {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         message::hint(&format!(

@@ -19,10 +19,7 @@ pub(crate) fn hint_at_checkpoints(window: Option<(Ns, Ns)>, readers: &[&Reader])
         let (metadata, summary) = (reader.metadata(), reader.summary());
         let is_plain = may_have_checkpoints(metadata) && metadata.devices.is_empty();
         // The analysis that makes a summary makes them, too.
-        is_plain
-            && summary.sealed
-            && summary.summary_bytes == 0
-            && summary.event_bytes >= MANY_BYTES
+        is_plain && summary.sealed && summary.summary_bytes == 0 && summary.event_bytes >= MANY_BYTES
     };
     let lacking: Vec<_> = readers.iter().filter(could_have).collect();
     let name = match lacking[..] {

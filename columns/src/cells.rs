@@ -64,10 +64,7 @@ impl Buffer {
     }
 
     /// Writes and forgets the values.
-    pub(crate) fn write(
-        &mut self,
-        column: &mut SerializedColumnWriter<'_>,
-    ) -> Result<(), ParquetError> {
+    pub(crate) fn write(&mut self, column: &mut SerializedColumnWriter<'_>) -> Result<(), ParquetError> {
         let present = &self.present;
         match &mut self.values {
             Values::Int32(values) => write::<Int32Type>(column, values, present),

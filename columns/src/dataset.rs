@@ -41,9 +41,7 @@ pub struct Options {
 
 /// The name of the inputs' run: that of the first file, and when the job started.
 pub fn run_name(inputs: &[&Reader]) -> String {
-    let starts = inputs
-        .iter()
-        .map(|reader| reader.clock().start_realtime_ns());
+    let starts = inputs.iter().map(|reader| reader.clock().start_realtime_ns());
     let start = starts.filter(|start| *start > 0).min();
     let names = inputs.iter().filter_map(|reader| reader.path().file_name());
     let name = names.min().unwrap_or_default().to_string_lossy();
@@ -68,30 +66,21 @@ pub fn run_name(inputs: &[&Reader]) -> String {
 pub fn check_run_name(name: &str) -> Result<(), &'static str> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     let is_word = |word: &&str| name.eq_ignore_ascii_case(word);
-    let shape: String = name
-        .chars()
-        .map(|c| if c.is_ascii_digit() { '0' } else { c })
-        .collect();
+    let shape: String = name.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
     let is_number = name.parse::<f64>().is_ok()
         || !name.contains(|c: char| c.is_ascii_alphabetic())
         || shape.starts_with("0x")
         || shape.starts_with("0X");
-    let is_date = ["0000-00-00T", "0000-00-00t", "00000000T", "00000000t"]
-        .iter()
-        .any(|begin| shape.starts_with(begin));
+    let is_date =
+        ["0000-00-00T", "0000-00-00t", "00000000T", "00000000t"].iter().any(|begin| shape.starts_with(begin));
     if name.is_empty() {
         Err("a run's name is not empty")
     } else if !name.chars().all(is_plain) {
         Err("a name has letters, digits, `.`, `-` and `_` only")
-    } else if ["__HIVE_DEFAULT_PARTITION__", "null", "none"]
-        .iter()
-        .any(is_word)
-    {
+    } else if ["__HIVE_DEFAULT_PARTITION__", "null", "none"].iter().any(is_word) {
         Err("readers take this name for none")
     } else if is_number || is_date || ["true", "false"].iter().any(is_word) {
-        Err(
-            "readers take this name for a number, a date or a truth value; begin it with a word, as in run-7",
-        )
+        Err("readers take this name for a number, a date or a truth value; begin it with a word, as in run-7")
     } else {
         Ok(())
     }
@@ -139,10 +128,7 @@ pub fn export(
     });
     let reports = reports.into_iter().collect::<io::Result<Vec<_>>>()?;
     write_schema(folder)?;
-    Ok(Report {
-        uncertainty_ns: timeline.uncertainty_ns,
-        ..Report::of_shares(reports)
-    })
+    Ok(Report { uncertainty_ns: timeline.uncertainty_ns, ..Report::of_shares(reports) })
 }
 
 /// A data set that is being written.
@@ -158,22 +144,9 @@ struct Export<'a> {
 
 impl Export<'_> {
     /// Writes the tables of one process, or a share of them.
-    fn process(
-        &self,
-        number: usize,
-        share: Share,
-        progress: &mut dyn FnMut(u64),
-    ) -> io::Result<Report> {
-        let folders = Folders {
-            root: self.folder.to_owned(),
-            run: self.run.clone(),
-            process: number,
-            share,
-        };
-        let job = Job {
-            clock_error_ns: self.timeline.uncertainty_ns,
-            sums_only: self.options.sums_only,
-        };
+    fn process(&self, number: usize, share: Share, progress: &mut dyn FnMut(u64)) -> io::Result<Report> {
+        let folders = Folders { root: self.folder.to_owned(), run: self.run.clone(), process: number, share };
+        let job = Job { clock_error_ns: self.timeline.uncertainty_ns, sums_only: self.options.sums_only };
         if self.options.events
             && let Some((reader, start)) = self.timeline.process(number)
         {
@@ -183,23 +156,13 @@ impl Export<'_> {
             true => thread_pool::threads(),
             false => 1,
         };
-        let manner = Manner {
-            chunks: self.options.chunks,
-            ahead: threads > 1,
-            ..Manner::default()
-        };
+        let manner = Manner { chunks: self.options.chunks, ahead: threads > 1, ..Manner::default() };
         let symbols = |reader: &Reader| Table::of(reader, &self.options.symbols);
         let mut sink = Box::new(Columns::new(job, folders));
         // On two processors one decodes, and the other does the rest.
-        let report = handed_over(
-            vec![&mut *sink],
-            usize::from(threads > 2),
-            KeptArguments::All,
-            |sink| {
-                self.timeline
-                    .replay(number, self.processes, &symbols, manner, sink, progress)
-            },
-        );
+        let report = handed_over(vec![&mut *sink], usize::from(threads > 2), KeptArguments::All, |sink| {
+            self.timeline.replay(number, self.processes, &symbols, manner, sink, progress)
+        });
         sink.finish()?;
         Ok(report)
     }

@@ -6,9 +6,8 @@ use std::path::PathBuf;
 use omptrace_analysis::answers::{Accountant, Accounting, Answers, Cause, Place, Position, State};
 use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::sink::{
-    Arguments, Category, DeviceWork, Enter, Interval, Item, Link, Location, LocationId,
-    LocationKind, Ns, Point, Process, Region, RegionId, Sink, Source, Summary, TaskId, TeamId,
-    ThreadEvent, Wants,
+    Arguments, Category, DeviceWork, Enter, Interval, Item, Link, Location, LocationId, LocationKind, Ns,
+    Point, Process, Region, RegionId, Sink, Source, Summary, TaskId, TeamId, ThreadEvent, Wants,
 };
 use parquet::data_type::ByteArray;
 
@@ -46,9 +45,7 @@ pub(crate) struct Folders {
 impl Folders {
     /// The table of these rows.
     pub(crate) fn table<R: Row>(&self) -> Table<R> {
-        let Folders {
-            root, run, process, ..
-        } = self;
+        let Folders { root, run, process, .. } = self;
         let table = R::SCHEMA.name;
         let folder = root.join(format!("table={table}/run={run}/process={process}"));
         Table::new(folder, self.share)
@@ -240,17 +237,10 @@ impl Columns {
                     teams.remove(index);
                 }
             }
-            ThreadEvent::TaskCreate {
-                task,
-                region,
-                parent,
-                is_undeferred,
-                is_final,
-            } => {
+            ThreadEvent::TaskCreate { task, region, parent, is_undeferred, is_final } => {
                 let place = number(region.0);
                 let flags = (is_undeferred, is_final);
-                self.tasks
-                    .create(task, parent, (location, now), place, flags);
+                self.tasks.create(task, parent, (location, now), place, flags);
             }
             ThreadEvent::TaskSwitch { task, .. } => {
                 self.thread(at.location).switched = Some(task);
@@ -264,8 +254,7 @@ impl Columns {
                 let open = self.thread(at.location).open.last();
                 let place = open.map(|open| open.place);
                 let kind = kind.name().unwrap_or("mutex");
-                self.holds
-                    .acquire((lock, order), kind, location, place, now);
+                self.holds.acquire((lock, order), kind, location, place, now);
             }
             ThreadEvent::ReleaseLock { lock, order } => {
                 if let Some(row) = self.holds.release(lock, order, now) {
@@ -293,9 +282,7 @@ impl Columns {
         };
         let (kind, bytes, source) = match &interval.work {
             Some(DeviceWork::Kernel(source)) => ("kernel", None, Some(*source)),
-            Some(DeviceWork::TransferTo { bytes, source }) => {
-                ("transfer_to", Some(*bytes), Some(*source))
-            }
+            Some(DeviceWork::TransferTo { bytes, source }) => ("transfer_to", Some(*bytes), Some(*source)),
             Some(DeviceWork::TransferFrom { bytes, source }) => {
                 ("transfer_from", Some(*bytes), Some(*source))
             }
@@ -408,10 +395,7 @@ impl Columns {
 
     fn write_process(&self, life: (Ns, Ns), answers: &Answers) -> io::Result<()> {
         let mut table = self.folders.table();
-        let words = self
-            .process
-            .as_ref()
-            .map(|process| &process.command_line[..]);
+        let words = self.process.as_ref().map(|process| &process.command_line[..]);
         let command_line = words.unwrap_or_default().join(" ");
         if let Some(process) = &self.process {
             let summary = &self.summary;
@@ -460,12 +444,7 @@ impl Columns {
         for (cause, ns) in answers.accounting.iter() {
             let ns = signed(ns) - signed(seen[cause]);
             if ns != 0 {
-                table.push(AccountingRow {
-                    thread: None,
-                    place: None,
-                    cause: Word(cause.name()),
-                    ns,
-                });
+                table.push(AccountingRow { thread: None, place: None, cause: Word(cause.name()), ns });
             }
         }
         table.finish(is_needed)?;
@@ -602,21 +581,15 @@ fn thread_row(location: &Location) -> ThreadRow<'_> {
             os_tid: (os_tid > 0).then_some(os_tid.into()),
             ..row
         },
-        LocationKind::Device { device_num } => ThreadRow {
-            kind: Word("device"),
-            device_num: Some(device_num),
-            ..row
-        },
-        LocationKind::DeviceQueue { device_num, .. } => ThreadRow {
-            kind: Word("device_queue"),
-            device_num: Some(device_num),
-            ..row
-        },
-        LocationKind::Lock { wait_id } => ThreadRow {
-            kind: Word("lock"),
-            wait_id: Some(wait_id.cast_signed()),
-            ..row
-        },
+        LocationKind::Device { device_num } => {
+            ThreadRow { kind: Word("device"), device_num: Some(device_num), ..row }
+        }
+        LocationKind::DeviceQueue { device_num, .. } => {
+            ThreadRow { kind: Word("device_queue"), device_num: Some(device_num), ..row }
+        }
+        LocationKind::Lock { wait_id } => {
+            ThreadRow { kind: Word("lock"), wait_id: Some(wait_id.cast_signed()), ..row }
+        }
         LocationKind::Track => row,
     }
 }

@@ -94,15 +94,7 @@ mod tests {
     }
 
     fn sample(stack: &[StackFrame], activity: Option<RuntimeActivity>) -> Sample<'_> {
-        Sample {
-            at: Point {
-                location: LocationId(2),
-                time: 70,
-            },
-            weight_ns: 4,
-            activity,
-            stack,
-        }
+        Sample { at: Point { location: LocationId(2), time: 70 }, weight_ns: 4, activity, stack }
     }
 
     fn words(cell: &ByteArray) -> &str {
@@ -115,10 +107,7 @@ mod tests {
         functions.define(&function(0, "main", "app"));
         functions.define(&function(1, "solve", "app"));
         functions.define(&function(2, "<OMP-barrier>", ""));
-        let frame = |function, line| StackFrame {
-            function: FunctionId(function),
-            line,
-        };
+        let frame = |function, line| StackFrame { function: FunctionId(function), line };
         let stack = [frame(0, Some(3)), frame(1, Some(9))];
         let row = functions.row(&sample(&stack, None));
         assert_eq!((row.thread, row.time_ns, row.weight_ns), (2, 70, 4));

@@ -273,10 +273,7 @@ mod tests {
             for column in table.columns {
                 let null = if column.is_nullable { ", or NULL" } else { "" };
                 let kind = column.kind.name();
-                text += &format!(
-                    "| `{}` | {kind}{null} | {} |\n",
-                    column.name, column.meaning
-                );
+                text += &format!("| `{}` | {kind}{null} | {} |\n", column.name, column.meaning);
             }
         }
         text

@@ -144,11 +144,7 @@ mod tests {
                 for group in 0..20 {
                     let all = (0..parts).flat_map(|part| of_part(&bytes, part, parts));
                     let has = all.filter(|(of, share)| *of == process && share.has(group));
-                    assert_eq!(
-                        has.count(),
-                        1,
-                        "{parts} parts, process {process}, group {group}"
-                    );
+                    assert_eq!(has.count(), 1, "{parts} parts, process {process}, group {group}");
                 }
             }
         }

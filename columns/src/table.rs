@@ -42,11 +42,7 @@ impl<R: Row> Table<R> {
             share,
             group: 0,
             is_ours: share.has(0),
-            columns: R::SCHEMA
-                .columns
-                .iter()
-                .map(|column| Buffer::new(column.kind))
-                .collect(),
+            columns: R::SCHEMA.columns.iter().map(|column| Buffer::new(column.kind)).collect(),
             rows: 0,
             file: None,
             error: None,
@@ -133,11 +129,7 @@ fn file<'f>(
     }
 }
 
-fn create(
-    folder: &Path,
-    share: Share,
-    table: &TableSchema,
-) -> io::Result<SerializedFileWriter<File>> {
+fn create(folder: &Path, share: Share, table: &TableSchema) -> io::Result<SerializedFileWriter<File>> {
     fs::create_dir_all(folder)?;
     let file = File::create(folder.join(share.file_name()))?;
     let schema = schema(table).map_err(io_error)?;
@@ -162,9 +154,7 @@ fn schema(table: &TableSchema) -> Result<Type, ParquetError> {
             .build()
             .map(Arc::new)
     });
-    Type::group_type_builder(table.name)
-        .with_fields(columns.collect::<Result<_, _>>()?)
-        .build()
+    Type::group_type_builder(table.name).with_fields(columns.collect::<Result<_, _>>()?).build()
 }
 
 /// Words are dictionaries; numbers that grow are differences.
@@ -178,10 +168,7 @@ fn properties(table: &TableSchema) -> WriterProperties {
             pair("omptrace.table", table.name.to_owned()),
             pair("omptrace.schema_version", SCHEMA_VERSION.to_string()),
         ]));
-    let times = table
-        .columns
-        .iter()
-        .filter(|column| column.kind == Kind::Int64);
+    let times = table.columns.iter().filter(|column| column.kind == Kind::Int64);
     times
         .fold(properties, |properties, column| {
             let column = column.name;

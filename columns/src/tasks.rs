@@ -60,10 +60,7 @@ impl Tasks {
     /// The task is complete.
     pub(crate) fn complete(&mut self, id: TaskId, now: Ns) -> Option<TaskRow> {
         let row = self.open.remove(&id)?;
-        Some(TaskRow {
-            end_ns: Some(now),
-            ..row
-        })
+        Some(TaskRow { end_ns: Some(now), ..row })
     }
 
     /// Tasks whose end was not seen, in the order of their numbers.

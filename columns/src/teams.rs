@@ -15,14 +15,7 @@ pub(crate) struct Teams {
 
 impl Teams {
     /// A thread forms a team inside another.
-    pub(crate) fn fork(
-        &mut self,
-        id: TeamId,
-        thread: i32,
-        now: Ns,
-        requested: u32,
-        parent: Option<i64>,
-    ) {
+    pub(crate) fn fork(&mut self, id: TeamId, thread: i32, now: Ns, requested: u32, parent: Option<i64>) {
         let row = TeamRow {
             thread: Some(thread),
             parent,
@@ -70,10 +63,7 @@ impl Teams {
     /// The team is dissolved.
     pub(crate) fn join(&mut self, id: TeamId, now: Ns) -> Option<TeamRow> {
         let row = self.open.remove(&id)?;
-        Some(TeamRow {
-            end_ns: Some(now),
-            ..row
-        })
+        Some(TeamRow { end_ns: Some(now), ..row })
     }
 
     /// Teams whose end was not seen, in the order of their numbers.
@@ -115,10 +105,7 @@ impl Holds {
     /// A thread releases what was acquired with that order.
     pub(crate) fn release(&mut self, lock: LockId, order: u32, now: Ns) -> Option<LockRow> {
         let row = self.open.remove(&(lock, order))?;
-        Some(LockRow {
-            end_ns: Some(now),
-            ..row
-        })
+        Some(LockRow { end_ns: Some(now), ..row })
     }
 
     /// Locks whose release was not seen.

@@ -51,10 +51,7 @@ impl<K: Copy + Eq + Hash, V: Copy> RecentMap<K, V> {
 
 impl<K: Copy, V: Copy> Default for RecentMap<K, V> {
     fn default() -> RecentMap<K, V> {
-        RecentMap {
-            all: FastMap::default(),
-            recent: [None; PLACES],
-        }
+        RecentMap { all: FastMap::default(), recent: [None; PLACES] }
     }
 }
 

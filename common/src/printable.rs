@@ -80,10 +80,7 @@ pub struct Printable<W: Write> {
 impl<W: Write> Printable<W> {
     /// A writer in front of `out`.
     pub fn new(out: W) -> Printable<W> {
-        Printable {
-            out,
-            begun: Vec::new(),
-        }
+        Printable { out, begun: Vec::new() }
     }
 
     fn write_text(&mut self, text: &str) -> io::Result<()> {
@@ -138,17 +135,11 @@ mod tests {
     #[test]
     fn what_drives_a_terminal_is_shown() {
         let cases = [
-            (
-                "plain \u{e4}\u{4e2d}\u{1f600}",
-                "plain \u{e4}\u{4e2d}\u{1f600}",
-            ),
+            ("plain \u{e4}\u{4e2d}\u{1f600}", "plain \u{e4}\u{4e2d}\u{1f600}"),
             ("\x1b[31mred\x07", "\\x1b[31mred\\x07"),
             ("two\nlines\r\tx\0\x7f", "two\\nlines\\r\\tx\\x00\\x7f"),
             ("\u{9b}2J", "\\x9b2J"),
-            (
-                "a\u{202e}b\u{2028}\u{feff}",
-                "a\\u{202e}b\\u{2028}\\u{feff}",
-            ),
+            ("a\u{202e}b\u{2028}\u{feff}", "a\\u{202e}b\\u{2028}\\u{feff}"),
         ];
         for (name, shown) in cases {
             assert_eq!(printable(name), shown);

@@ -6,10 +6,7 @@
 //! report to stderr, or to the file that `OMPT_CONFORMANCE_OUTPUT` names. The report says how many events came. For
 //! each rule of [`rule`] that was broken it says how often, with the first example.
 
-#![allow(
-    non_upper_case_globals,
-    reason = "the numbers are those of OMPT's header"
-)]
+#![allow(non_upper_case_globals, reason = "the numbers are those of OMPT's header")]
 
 mod rule;
 
@@ -141,9 +138,7 @@ fn check_current(name: &str, parallel: *const ompt_data_t, task: *const ompt_dat
     if task.is_null() {
         return;
     }
-    check(Rule::TaskBegins, value(task) != 0, || {
-        format!("{name}: a task that is not known")
-    });
+    check(Rule::TaskBegins, value(task) != 0, || format!("{name}: a task that is not known"));
     let (mut current, mut region) = (ptr::null_mut(), ptr::null_mut());
     let (mut number, mut size, mut same_region) = (-1, -1, ptr::null_mut());
     // SAFETY: places for what is asked, NULL for what is not.
@@ -160,24 +155,14 @@ fn check_current(name: &str, parallel: *const ompt_data_t, task: *const ompt_dat
             (entry_points.parallel_info)(0, &raw mut same_region, &raw mut size),
         )
     };
-    check(
-        Rule::CurrentTask,
-        has_task == 2 && ptr::eq(current, task),
-        || format!("{name}: task {task:p}, current {current:p} ({has_task})"),
-    );
-    let is_region = |known: *const ompt_data_t| parallel.is_null() || ptr::eq(known, parallel);
-    check(
-        Rule::CurrentRegion,
-        is_region(region) && has_region == 2 && ptr::eq(region, same_region),
-        || {
-            format!(
-                "{name}: region {parallel:p}, of the task {region:p}, of the thread {same_region:p}"
-            )
-        },
-    );
-    check(Rule::ThreadNumber, number < size.max(1), || {
-        format!("{name}: thread {number} of {size}")
+    check(Rule::CurrentTask, has_task == 2 && ptr::eq(current, task), || {
+        format!("{name}: task {task:p}, current {current:p} ({has_task})")
     });
+    let is_region = |known: *const ompt_data_t| parallel.is_null() || ptr::eq(known, parallel);
+    check(Rule::CurrentRegion, is_region(region) && has_region == 2 && ptr::eq(region, same_region), || {
+        format!("{name}: region {parallel:p}, of the task {region:p}, of the thread {same_region:p}")
+    });
+    check(Rule::ThreadNumber, number < size.max(1), || format!("{name}: thread {number} of {size}"));
 }
 
 fn check_code(name: &str, code: *const c_void) {
@@ -186,9 +171,7 @@ fn check_code(name: &str, code: *const c_void) {
         return;
     }
     let module = module_of(code);
-    check(Rule::CodeOfProgram, RUNTIME.get() != Some(&module), || {
-        format!("{name}: {code:p}")
-    });
+    check(Rule::CodeOfProgram, RUNTIME.get() != Some(&module), || format!("{name}: {code:p}"));
 }
 
 /// Where the module of an address is loaded; 0 where it lies in none.
@@ -205,18 +188,12 @@ fn module_of(address: *const c_void) -> usize {
 
 unsafe extern "C" fn thread_begin(_: ompt_thread_t, data: *mut ompt_data_t) {
     EVENTS.fetch_add(1, Ordering::Relaxed);
-    check(
-        Rule::ThreadBeginsOnce,
-        !HAS_BEGUN.replace(true),
-        String::new,
-    );
+    check(Rule::ThreadBeginsOnce, !HAS_BEGUN.replace(true), String::new);
     set(data, mark());
     if let Some(entry_points) = ENTRY_POINTS.get() {
         // SAFETY: no arguments.
         let own = unsafe { (entry_points.thread_data)() };
-        check(Rule::ThreadData, ptr::eq(own, data), || {
-            format!("{data:p}, and {own:p}")
-        });
+        check(Rule::ThreadData, ptr::eq(own, data), || format!("{data:p}, and {own:p}"));
     }
 }
 
@@ -224,9 +201,7 @@ unsafe extern "C" fn thread_end(_: *mut ompt_data_t) {
     event("thread_end");
     HAS_BEGUN.set(false);
     let (open, last) = STACK.with(|stack| (stack.depth.get(), stack.last()));
-    check(Rule::ThreadEndsLast, open == 0, || {
-        format!("{open} are open, {last:x?} last")
-    });
+    check(Rule::ThreadEndsLast, open == 0, || format!("{open} are open, {last:x?} last"));
     STACK.with(|stack| stack.depth.set(0));
 }
 
@@ -275,19 +250,13 @@ unsafe extern "C" fn implicit_task(
     _: c_int,
 ) {
     if endpoint == ompt_scope_begin {
-        check(
-            Rule::ImplicitTaskHasRegion,
-            !parallel.is_null(),
-            String::new,
-        );
+        check(Rule::ImplicitTaskHasRegion, !parallel.is_null(), String::new);
         set(task, mark());
         check_current("implicit_task", parallel, task);
         begin(Open::ImplicitTask, task);
     } else {
         event("implicit_task");
-        check(Rule::TaskBegins, value(task) != 0, || {
-            "an implicit task ends that did not begin".to_owned()
-        });
+        check(Rule::TaskBegins, value(task) != 0, || "an implicit task ends that did not begin".to_owned());
         end("implicit_task", Open::ImplicitTask, task);
         set(task, 0);
     }
@@ -343,16 +312,10 @@ unsafe extern "C" fn task_schedule(
                 ptr::null_mut(),
             )
         };
-        check(Rule::PriorTask, ptr::eq(current, prior), || {
-            format!("prior {prior:p}, current {current:p}")
-        });
+        check(Rule::PriorTask, ptr::eq(current, prior), || format!("prior {prior:p}, current {current:p}"));
     }
-    check(Rule::TaskBegins, value(prior) != 0, || {
-        "the prior task is not known".to_owned()
-    });
-    check(Rule::TaskBegins, next.is_null() || value(next) != 0, || {
-        "the next task is not known".to_owned()
-    });
+    check(Rule::TaskBegins, value(prior) != 0, || "the prior task is not known".to_owned());
+    check(Rule::TaskBegins, next.is_null() || value(next) != 0, || "the next task is not known".to_owned());
     match status {
         ompt_task_complete | ompt_task_cancel | ompt_task_detach => {
             ENDED.fetch_add(1, Ordering::Relaxed);
@@ -460,11 +423,7 @@ unsafe extern "C" fn mutex_acquired(kind: ompt_mutex_t, wait_id: ompt_wait_id_t,
     }
 }
 
-unsafe extern "C" fn nest_lock(
-    endpoint: ompt_scope_endpoint_t,
-    wait_id: ompt_wait_id_t,
-    _: *const c_void,
-) {
+unsafe extern "C" fn nest_lock(endpoint: ompt_scope_endpoint_t, wait_id: ompt_wait_id_t, _: *const c_void) {
     event("nest_lock");
     if endpoint == ompt_scope_begin {
         // A test of a lock was not begun.
@@ -485,20 +444,14 @@ unsafe extern "C" fn dispatch(
     check_current("dispatch", parallel, task);
 }
 
-unsafe extern "C" fn initialize(
-    lookup: ompt_function_lookup_t,
-    _: c_int,
-    _: *mut ompt_data_t,
-) -> c_int {
+unsafe extern "C" fn initialize(lookup: ompt_function_lookup_t, _: c_int, _: *mut ompt_data_t) -> c_int {
     /// An entry point as its own type has it.
     macro_rules! entry_point {
         ($name:literal as $type:ty) => {
             // SAFETY: the runtime's own lookup.
             match unsafe { lookup($name.as_ptr()) } {
                 // SAFETY: the specification gives this type to this name.
-                Some(function) => unsafe {
-                    core::mem::transmute::<ompt_interface_fn_t, $type>(function)
-                },
+                Some(function) => unsafe { core::mem::transmute::<ompt_interface_fn_t, $type>(function) },
                 None => return 0,
             }
         };
@@ -552,10 +505,7 @@ unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
     };
     if let Err(error) = written {
         // Nothing else is left to say it to.
-        let _ = writeln!(
-            std::io::stderr(),
-            "ompt-conformance: the report cannot be written: {error}"
-        );
+        let _ = writeln!(std::io::stderr(), "ompt-conformance: the report cannot be written: {error}");
     }
 }
 

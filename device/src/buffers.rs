@@ -52,10 +52,7 @@ pub struct Lent {
 impl Buffers {
     /// Buffers of `bytes` each.
     pub fn new(bytes: usize) -> Buffers {
-        Buffers {
-            bytes: bytes.max(8).next_multiple_of(8),
-            state: Mutex::default(),
-        }
+        Buffers { bytes: bytes.max(8).next_multiple_of(8), state: Mutex::default() }
     }
 
     /// Lends a buffer; none beyond the limit.
@@ -76,11 +73,7 @@ impl Buffers {
         let bytes = size_of_val::<[u64]>(&buffer);
         let is_extra = is_new && state.made > MAX_KEPT;
         state.lent.insert(address, buffer);
-        Some(Lent {
-            address,
-            bytes,
-            is_extra,
-        })
+        Some(Lent { address, bytes, is_extra })
     }
 
     /// The size of a new buffer beside those of `used` bytes, if there is room for one.
@@ -127,10 +120,7 @@ mod tests {
         let buffers = Buffers::new(100);
         let first = buffers.lend().expect("a buffer");
         assert_eq!((first.bytes, first.address % 8), (104, 0));
-        assert_eq!(
-            buffers.range(first.address),
-            Some(first.address..first.address + 104)
-        );
+        assert_eq!(buffers.range(first.address), Some(first.address..first.address + 104));
         assert!(buffers.take_back(first.address));
         assert!(!buffers.take_back(first.address));
         assert_eq!(buffers.lend(), Some(first));
@@ -139,24 +129,13 @@ mod tests {
     /// Each pair of a thread and a device may have one for good.
     #[test]
     fn there_is_room_for_thousands_of_buffers_whatever_their_size() {
-        let sizes = [
-            4 << 10,
-            64 << 10,
-            1 << 20,
-            MAX_BYTES / 2,
-            MAX_BYTES,
-            2 * MAX_BYTES,
-        ];
+        let sizes = [4 << 10, 64 << 10, 1 << 20, MAX_BYTES / 2, MAX_BYTES, 2 * MAX_BYTES];
         for bytes in sizes {
             let buffers = Buffers::new(bytes);
             let lent: Vec<Lent> = std::iter::from_fn(|| buffers.lend()).collect();
             assert!(lent.len() > 8000, "{bytes}: {}", lent.len());
             // Half of the memory goes to buffers of the size that the user wants, or to a few large ones.
-            assert!(
-                lent[..4]
-                    .iter()
-                    .all(|lent| lent.bytes >= bytes.min(4 << 20))
-            );
+            assert!(lent[..4].iter().all(|lent| lent.bytes >= bytes.min(4 << 20)));
             assert!(lent.iter().all(|lent| lent.bytes >= MIN_BYTES));
             let all: usize = lent.iter().map(|lent| lent.bytes).sum();
             assert!(all <= MAX_BYTES && all > MAX_BYTES - MIN_BYTES, "{all}");
@@ -171,10 +150,7 @@ mod tests {
         let lent: Vec<Lent> = std::iter::from_fn(|| buffers.lend()).collect();
         assert!(buffers.take_back(lent[0].address));
         let again = buffers.lend().expect("the one that came back");
-        assert_eq!(
-            (again.address, again.bytes),
-            (lent[0].address, lent[0].bytes)
-        );
+        assert_eq!((again.address, again.bytes), (lent[0].address, lent[0].bytes));
         assert_eq!(buffers.lend(), None);
     }
 }

@@ -5,14 +5,8 @@ use std::ffi::c_char;
 /// Copies what lies at `address` into `bytes`; false where it cannot be read. The kernel copies, so that a bad pointer
 /// is an error and no fault.
 pub fn copy(address: usize, bytes: &mut [u8]) -> bool {
-    let local = libc::iovec {
-        iov_base: bytes.as_mut_ptr().cast(),
-        iov_len: bytes.len(),
-    };
-    let remote = libc::iovec {
-        iov_base: address as *mut libc::c_void,
-        iov_len: bytes.len(),
-    };
+    let local = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: bytes.len() };
+    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes.len() };
     // SAFETY: `local` is valid for writing; `remote` is checked by the kernel.
     let copied = unsafe { libc::process_vm_readv(libc::getpid(), &local, 1, &remote, 1, 0) };
     usize::try_from(copied) == Ok(bytes.len())

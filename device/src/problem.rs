@@ -78,17 +78,12 @@ impl Counts {
 
     /// The counts, in words.
     pub fn describe(&self) -> BTreeMap<String, u64> {
-        let problems = Problem::ALL
-            .iter()
-            .map(|problem| (problem.text(), &self.problems[*problem as usize]));
-        [
-            ("records", &self.records),
-            ("completions", &self.completions),
-        ]
-        .into_iter()
-        .chain(problems)
-        .map(|(text, count)| (text.to_owned(), count.load(Ordering::Relaxed)))
-        .filter(|(_, count)| *count > 0)
-        .collect()
+        let problems = Problem::ALL.iter().map(|problem| (problem.text(), &self.problems[*problem as usize]));
+        [("records", &self.records), ("completions", &self.completions)]
+            .into_iter()
+            .chain(problems)
+            .map(|(text, count)| (text.to_owned(), count.load(Ordering::Relaxed)))
+            .filter(|(_, count)| *count > 0)
+            .collect()
     }
 }

@@ -61,17 +61,11 @@ pub unsafe fn tracer_of(announced: &Announced<'_>) -> Found {
         let missing = tracer.missing();
         match &mut first {
             _ if missing.is_empty() => {
-                return Found {
-                    tracer,
-                    others: Vec::new(),
-                };
+                return Found { tracer, others: Vec::new() };
             }
             Some(first) => first.others.extend(missing),
             None => {
-                first = Some(Found {
-                    tracer,
-                    others: Vec::new(),
-                });
+                first = Some(Found { tracer, others: Vec::new() });
             }
         }
     }

@@ -8,9 +8,7 @@ use std::process::{Command, Output};
 use omptrace_device::cupti::layout::{LAYOUTS, Layout, knows};
 
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("a workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace")
 }
 
 /// The headers of CUPTI of this major version.
@@ -20,11 +18,7 @@ fn headers(major: u32) -> PathBuf {
         None => root().join("target"),
     };
     let headers = target.join(format!("tools/cupti/{major}"));
-    assert!(
-        headers.exists(),
-        "no {}: run `cargo xtask setup`",
-        headers.display()
-    );
+    assert!(headers.exists(), "no {}: run `cargo xtask setup`", headers.display());
     headers
 }
 
@@ -59,17 +53,11 @@ fn source(major: u32, shift: usize) -> String {
                 );
                 compared += 1;
             }
-            let _ = writeln!(
-                text,
-                "_Static_assert(sizeof({structure}) >= {}, \"{structure}\");",
-                layout.bytes
-            );
+            let _ =
+                writeln!(text, "_Static_assert(sizeof({structure}) >= {}, \"{structure}\");", layout.bytes);
         }
         for (kind, number) in layout.kinds {
-            let _ = writeln!(
-                text,
-                "_Static_assert(CUPTI_ACTIVITY_KIND_{kind} == {number}, \"{kind}\");"
-            );
+            let _ = writeln!(text, "_Static_assert(CUPTI_ACTIVITY_KIND_{kind} == {number}, \"{kind}\");");
         }
     }
     text += "_Static_assert(CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0 == 3, \"\");\n\
@@ -106,11 +94,7 @@ fn compile(major: u32, source: &str) -> Output {
 fn fields_lie_where_nvidias_headers_have_them() {
     for major in [12, 13] {
         let output = compile(major, &source(major, 0));
-        assert!(
-            output.status.success(),
-            "CUPTI {major}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        assert!(output.status.success(), "CUPTI {major}: {}", String::from_utf8_lossy(&output.stderr));
     }
 }
 
@@ -126,9 +110,7 @@ fn the_versions_of_the_headers_are_known() {
     for major in [12, 13] {
         let header = headers(major).join("cupti_version.h");
         let header = fs::read_to_string(header).expect("a header");
-        let version = header
-            .lines()
-            .find_map(|line| line.strip_prefix("#define CUPTI_API_VERSION "));
+        let version = header.lines().find_map(|line| line.strip_prefix("#define CUPTI_API_VERSION "));
         let version = version.and_then(|version| version.trim().parse().ok());
         assert!(version.is_some_and(knows), "{version:?}");
     }

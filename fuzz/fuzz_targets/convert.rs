@@ -7,12 +7,14 @@ use std::num::NonZero;
 use std::sync::{Arc, Mutex};
 
 use libfuzzer_sys::fuzz_target;
+use omptrace_analysis::{Info, Stats, check};
 use omptrace_fuzz::archive;
 use omptrace_fuzz::choice::Choices;
-use omptrace_trace_format::Reader;
 use omptrace_timeline::filter::{ArgumentChoice, Selection};
-use omptrace_analysis::{Info, Stats, check};
-use omptrace_viewer_export::{ConvertOptions, FORMATS, Format, FormatOptions, convert, convert_split, dump_json, dump_text};
+use omptrace_trace_format::Reader;
+use omptrace_viewer_export::{
+    ConvertOptions, FORMATS, Format, FormatOptions, convert, convert_split, dump_json, dump_text,
+};
 
 fuzz_target!(|data: &[u8]| {
     let Some(reader) = omptrace_fuzz::open(data) else {
@@ -37,10 +39,7 @@ fuzz_target!(|data: &[u8]| {
             files.iter().for_each(|file| is_json(file));
         }
         if let (Some(_), None) = (threads, limit_bytes) {
-            let options = ConvertOptions {
-                threads,
-                ..options.clone()
-            };
+            let options = ConvertOptions { threads, ..options.clone() };
             assert!(files[0] == converted(&inputs, format, &options));
         }
     }

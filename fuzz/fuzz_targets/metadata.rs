@@ -4,10 +4,10 @@
 use std::io;
 
 use libfuzzer_sys::fuzz_target;
+use omptrace_analysis::{Info, Stats, check};
 use omptrace_fuzz::archive;
 use omptrace_trace_format::block::{BLOCK_HEADER_BYTES, BlockHeader, BlockKind, ClockPair, Codec};
 use omptrace_trace_format::codec::pack_text;
-use omptrace_analysis::{Info, Stats, check};
 use omptrace_viewer_export::{ConvertOptions, FORMATS, convert};
 
 fuzz_target!(|data: &[u8]| {

@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use omptrace_trace_format::block::{
-    BLOCK_HEADER_BYTES, BLOCK_MAGIC, BlockKind, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader,
-    INDEX_MAGIC, SPOOL_MAGIC,
+    BLOCK_HEADER_BYTES, BLOCK_MAGIC, BlockKind, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader, INDEX_MAGIC,
+    SPOOL_MAGIC,
 };
 use omptrace_trace_format::{Limits, Reader};
 
@@ -35,10 +35,7 @@ pub fn open(data: &[u8]) -> Option<Reader> {
     let (file_bytes, spool_bytes) = trace(data, spool.path.as_os_str().as_encoded_bytes());
     file.hold(&file_bytes);
     spool.hold(&spool_bytes);
-    let limits = Limits {
-        max_chunk_bytes: 1 << 20,
-        ..Limits::default()
-    };
+    let limits = Limits { max_chunk_bytes: 1 << 20, ..Limits::default() };
     Reader::open_with(&file.path, limits).ok()
 }
 
@@ -133,9 +130,5 @@ impl Scratch {
 /// A folder in memory, where there is one.
 pub fn memory() -> PathBuf {
     let shm = Path::new("/dev/shm");
-    if shm.is_dir() {
-        shm.to_path_buf()
-    } else {
-        std::env::temp_dir()
-    }
+    if shm.is_dir() { shm.to_path_buf() } else { std::env::temp_dir() }
 }

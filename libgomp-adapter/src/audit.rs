@@ -48,11 +48,7 @@ extern "C" fn la_version(_: c_uint) -> c_uint {
 }
 
 #[unsafe(no_mangle)]
-unsafe extern "C" fn la_objopen(
-    map: *mut LinkMap,
-    namespace: c_long,
-    cookie: *mut usize,
-) -> c_uint {
+unsafe extern "C" fn la_objopen(map: *mut LinkMap, namespace: c_long, cookie: *mut usize) -> c_uint {
     // SAFETY: the loader's description of a library, with its name, and a word of ours.
     let kind = unsafe {
         let kind = match namespace {

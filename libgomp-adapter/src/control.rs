@@ -32,10 +32,7 @@ unsafe extern "C-unwind" fn control(
     return_address: *const c_void,
     frame: *mut c_void,
 ) -> c_int {
-    let site = CallSite {
-        return_address,
-        frame,
-    };
+    let site = CallSite { return_address, frame };
     if !tool::is_active() {
         return omp_control_tool_notool;
     }
@@ -51,24 +48,14 @@ unsafe extern "C-unwind" fn control(
     // SAFETY: the tool registered a function of this signature for this number.
     unsafe {
         let callback: ompt_callback_control_tool_t = core::mem::transmute(callback);
-        callback(
-            command as u64,
-            modifier as u64,
-            argument,
-            site.return_address,
-        )
+        callback(command as u64, modifier as u64, argument, site.return_address)
     }
 }
 
 /// GCC passes this length with a string that ends with NUL.
 const UNKNOWN_LENGTH: usize = usize::MAX;
 
-fn report_error(
-    call: &thread::Call,
-    severity: ompt_severity_t,
-    message: *const c_char,
-    length: usize,
-) {
+fn report_error(call: &thread::Call, severity: ompt_severity_t, message: *const c_char, length: usize) {
     if call.observed().is_none() {
         return;
     }
@@ -78,13 +65,7 @@ fn report_error(
         (false, UNKNOWN_LENGTH) => unsafe { libc::strlen(message) },
         (false, length) => length,
     };
-    report!(
-        ompt_callback_error as ompt_callback_error_t,
-        severity,
-        message,
-        length,
-        call.code
-    );
+    report!(ompt_callback_error as ompt_callback_error_t, severity, message, length, call.code);
 }
 
 entry! {

@@ -30,10 +30,7 @@ pub(crate) struct Copies {
 
 impl Copies {
     pub(crate) const fn new() -> Copies {
-        Copies {
-            claimed: AtomicU32::new(0),
-            begun: AtomicU32::new(0),
-        }
+        Copies { claimed: AtomicU32::new(0), begun: AtomicU32::new(0) }
     }
 
     /// The team is formed anew. No other thread knows it yet.
@@ -60,8 +57,7 @@ impl Copies {
 
     /// The calling thread executes region `number`.
     pub(crate) fn begin(&self, number: u32) {
-        self.begun
-            .fetch_max(number.wrapping_add(1), Ordering::Relaxed);
+        self.begun.fetch_max(number.wrapping_add(1), Ordering::Relaxed);
     }
 }
 

@@ -58,10 +58,7 @@ pub(crate) unsafe fn report(task: &Task, list: *const *mut c_void) {
             let object = unsafe { &*address.cast::<DependObject>() };
             (object.address, kind_of_object(object.kind))
         };
-        ompt_dependence_t {
-            variable: ompt_data_t { ptr: address },
-            dependence_type: kind,
-        }
+        ompt_dependence_t { variable: ompt_data_t { ptr: address }, dependence_type: kind }
     };
     let dependences: Vec<ompt_dependence_t> = (0..all).map(dependence).collect();
     report!(
@@ -233,19 +230,12 @@ unsafe extern "C-unwind" fn doacross(return_address: *const c_void, which: usize
             None => libgomp::missing("a doacross function"),
         },
     };
-    let kind = if which < 2 {
-        ompt_dependence_type_sink
-    } else {
-        ompt_dependence_type_source
-    };
+    let kind = if which < 2 { ompt_dependence_type_sink } else { ompt_dependence_type_source };
     if !gomp.has_ompt
         && tool::is_active()
         && let Some(task) = thread::existing().and_then(Thread::current)
     {
-        let dependence = ompt_dependence_t {
-            variable: ompt_data_none,
-            dependence_type: kind,
-        };
+        let dependence = ompt_dependence_t { variable: ompt_data_none, dependence_type: kind };
         report!(
             ompt_callback_dependences as ompt_callback_dependences_t,
             task.data(),

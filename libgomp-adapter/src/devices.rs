@@ -18,9 +18,7 @@ static PLUGINS: Mutex<Vec<(&'static CStr, c_int)>> = Mutex::new(Vec::new());
 
 /// Announces a device to the tool, once. libgomp has loaded its plugins.
 pub(crate) fn announce(device: c_int) {
-    let bit = u32::try_from(device)
-        .ok()
-        .and_then(|device| 1_u64.checked_shl(device));
+    let bit = u32::try_from(device).ok().and_then(|device| 1_u64.checked_shl(device));
     let Some(bit) = bit else {
         return;
     };
@@ -60,10 +58,7 @@ extern "C" fn at_exit() {
     let announced = ANNOUNCED.swap(0, Ordering::Relaxed);
     let is_announced = |device: &c_int| announced >> device & 1 != 0;
     for device in (0..u64::BITS as c_int).filter(is_announced) {
-        report!(
-            ompt_callback_device_finalize as ompt_callback_device_finalize_t,
-            device,
-        );
+        report!(ompt_callback_device_finalize as ompt_callback_device_finalize_t, device,);
     }
 }
 

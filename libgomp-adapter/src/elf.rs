@@ -74,11 +74,7 @@ const NUMBER: u16 = 0x7fff;
 const IS_HIDDEN: u16 = 0x8000;
 
 /// The relocations by which a library gets the addresses of functions (`R_*_GLOB_DAT`, `R_*_JUMP_SLOT`).
-const OF_FUNCTIONS: [u32; 2] = if cfg!(target_arch = "x86_64") {
-    [6, 7]
-} else {
-    [1025, 1026]
-};
+const OF_FUNCTIONS: [u32; 2] = if cfg!(target_arch = "x86_64") { [6, 7] } else { [1025, 1026] };
 
 /// A loaded library. It is another one only if its dynamic section lies elsewhere.
 #[derive(Clone, Copy, Debug)]
@@ -111,9 +107,7 @@ impl Library {
 
     /// The one that `dl_iterate_phdr` describes so; `None` for a program that is linked statically.
     pub(crate) fn of_headers(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Library> {
-        let mut dynamic = headers
-            .iter()
-            .filter(|header| header.p_type == libc::PT_DYNAMIC);
+        let mut dynamic = headers.iter().filter(|header| header.p_type == libc::PT_DYNAMIC);
         dynamic.next().map(|header| Library {
             base,
             dynamic: base.wrapping_add(header.p_vaddr as usize) as *const Entry,
@@ -126,20 +120,14 @@ impl Library {
     /// The library is loaded, and stays so for as long as the result is used.
     pub(crate) unsafe fn of_map(map: *const LinkMap) -> Library {
         // SAFETY: by the caller's promise.
-        unsafe {
-            Library {
-                base: (*map).addr,
-                dynamic: (*map).dynamic,
-            }
-        }
+        unsafe { Library { base: (*map).addr, dynamic: (*map).dynamic } }
     }
 
     fn value(&self, wanted: i64) -> Option<usize> {
         // SAFETY: the dynamic section of a loaded library; the last entry is `NULL`.
         let all = (0..).map(|place| unsafe { self.dynamic.add(place).read() });
         let mut all = all.take_while(|entry| entry.tag != tag::NULL);
-        all.find(|entry| entry.tag == wanted)
-            .map(|entry| entry.value)
+        all.find(|entry| entry.tag == wanted).map(|entry| entry.value)
     }
 
     /// The address of a table. glibc's loader has made some entries addresses, and left others as they are in the file.
@@ -182,10 +170,8 @@ impl Library {
     }
 
     fn relocations(&self) -> impl Iterator<Item = &libc::Elf64_Rela> {
-        let tables = [
-            (tag::RELOCATIONS, tag::RELOCATION_BYTES),
-            (tag::PLT_RELOCATIONS, tag::PLT_RELOCATION_BYTES),
-        ];
+        let tables =
+            [(tag::RELOCATIONS, tag::RELOCATION_BYTES), (tag::PLT_RELOCATIONS, tag::PLT_RELOCATION_BYTES)];
         let tables = tables.into_iter().filter_map(|(first, bytes)| {
             let count = self.value(bytes)? / size_of::<libc::Elf64_Rela>();
             let first = self.table::<libc::Elf64_Rela>(first)?;
@@ -196,10 +182,7 @@ impl Library {
     }
 
     /// The addresses that the loader has found so far for functions with wanted names, which others define.
-    pub(crate) fn bindings(
-        &self,
-        is_wanted: impl Fn(&CStr) -> bool,
-    ) -> impl Iterator<Item = usize> {
+    pub(crate) fn bindings(&self, is_wanted: impl Fn(&CStr) -> bool) -> impl Iterator<Item = usize> {
         let symbols: Option<*const libc::Elf64_Sym> = self.table(tag::SYMBOLS);
         self.relocations().filter_map(move |relocation| {
             let (symbol, kind) = (relocation.r_info >> 32, relocation.r_info as u32);
@@ -228,10 +211,7 @@ impl Library {
                 let first = (*library).first as usize;
                 let mut needed = library.byte_add(first).cast::<NeededVersion>();
                 loop {
-                    if self
-                        .string((*needed).name)
-                        .is_some_and(|name| is_same(name.as_ptr(), version))
-                    {
+                    if self.string((*needed).name).is_some_and(|name| is_same(name.as_ptr(), version)) {
                         numbers.push((*needed).number & NUMBER);
                     }
                     match (*needed).next {
@@ -269,8 +249,7 @@ impl Library {
     /// The same for a version of the function, as `dlvsym` finds it.
     pub(crate) fn function_of_version(&self, name: &CStr, version: &CStr) -> Option<usize> {
         let wanted = self.number(version)?;
-        self.symbols()?
-            .search(name, |version| version & NUMBER == wanted)
+        self.symbols()?.search(name, |version| version & NUMBER == wanted)
     }
 
     /// The number of a version that it defines.
@@ -280,10 +259,7 @@ impl Library {
         unsafe {
             loop {
                 let its_name = version.byte_add((*version).first as usize).cast::<u32>();
-                if self
-                    .string(*its_name)
-                    .is_some_and(|its_name| is_same(its_name.as_ptr(), name))
-                {
+                if self.string(*its_name).is_some_and(|its_name| is_same(its_name.as_ptr(), name)) {
                     return Some((*version).number & NUMBER);
                 }
                 match (*version).next {
@@ -331,9 +307,7 @@ impl Symbols {
         // SAFETY: there is a symbol of this number with a name, and a version of each.
         let (symbol, version, found) = unsafe {
             let symbol = &*self.symbols.add(place);
-            let version = self
-                .versions
-                .map_or(0, |versions| versions.add(place).read());
+            let version = self.versions.map_or(0, |versions| versions.add(place).read());
             (symbol, version, self.strings.add(symbol.st_name as usize))
         };
         // SAFETY: as above.
@@ -350,17 +324,16 @@ impl Symbols {
                 return (1..count).find_map(|place| self.address(place, name, &is_wanted));
             }
         };
-        let hash = name.to_bytes().iter().fold(5381_u32, |hash, byte| {
-            hash.wrapping_mul(33).wrapping_add(u32::from(*byte))
-        });
+        let hash = name
+            .to_bytes()
+            .iter()
+            .fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add(u32::from(*byte)));
         // SAFETY: the header, the filter of 64-bit words, the buckets and the chains follow each other. A chain ends with an
         // odd number, and there is a symbol for each link. A name has two bits in one word of the filter.
         unsafe {
             let [buckets, first, words, shift] = [0, 1, 2, 3].map(|place| hashes.add(place).read());
             let filter: *const u64 = hashes.add(4).cast();
-            let word = filter
-                .add(((hash / 64) % words.max(1)) as usize)
-                .read_unaligned();
+            let word = filter.add(((hash / 64) % words.max(1)) as usize).read_unaligned();
             if word >> (hash % 64) & word >> ((hash >> shift) % 64) & 1 == 0 {
                 return None;
             }

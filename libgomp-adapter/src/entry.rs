@@ -137,8 +137,7 @@ macro_rules! passed_on {
         #[used]
         #[unsafe(link_section = "omptgomp_passed_on")]
         pub(super) static PASSED_ON: $crate::entry::PassedOn = $crate::entry::PassedOn::new(
-            match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes())
-            {
+            match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
                 Ok(name) => name,
                 Err(_) => panic!("a name has no NUL"),
             },
@@ -179,8 +178,7 @@ impl PassedOn {
     /// Lets calls go on there.
     pub(crate) fn set(&self, function: usize) {
         // Relaxed: set before the program's own code runs, and the function is that of a library that stays loaded.
-        self.function
-            .store(function as *mut c_void, Ordering::Relaxed);
+        self.function.store(function as *mut c_void, Ordering::Relaxed);
     }
 
     /// All of them.
@@ -266,10 +264,7 @@ impl Arguments {
 
     /// Where the call came from.
     pub(crate) fn call_site(&self) -> CallSite {
-        CallSite {
-            return_address: self.return_address,
-            frame: self.stack.as_ptr().cast_mut().cast(),
-        }
+        CallSite { return_address: self.return_address, frame: self.stack.as_ptr().cast_mut().cast() }
     }
 }
 

@@ -361,20 +361,11 @@ unsafe impl Sync for Candidate {}
 impl Candidate {
     /// The library, if it is one.
     pub(crate) fn of(module: &Module, headers: &[libc::Elf64_Phdr]) -> Option<Candidate> {
-        const KNOWN_NAMES: [&CStr; 4] = [
-            c"GOMP_parallel",
-            c"GOMP_critical_start",
-            c"omp_set_lock",
-            c"GOMP_barrier",
-        ];
+        const KNOWN_NAMES: [&CStr; 4] =
+            [c"GOMP_parallel", c"GOMP_critical_start", c"omp_set_lock", c"GOMP_barrier"];
         let symbols = module.library.symbols()?;
-        let is_one = KNOWN_NAMES
-            .iter()
-            .any(|name| symbols.function(name).is_some());
-        is_one.then(|| Candidate {
-            module: module.clone(),
-            headers,
-        })
+        let is_one = KNOWN_NAMES.iter().any(|name| symbols.function(name).is_some());
+        is_one.then(|| Candidate { module: module.clone(), headers })
     }
 
     /// The function of this name, if it defines one.
@@ -444,12 +435,8 @@ struct Site {
     serving: AtomicPtr<Libgomp>,
 }
 
-static CACHE: [Site; SITES] = [const {
-    Site {
-        return_address: AtomicUsize::new(0),
-        serving: AtomicPtr::new(ptr::null_mut()),
-    }
-}; SITES];
+static CACHE: [Site; SITES] =
+    [const { Site { return_address: AtomicUsize::new(0), serving: AtomicPtr::new(ptr::null_mut()) } }; SITES];
 
 /// The libgomps found: the last one, which names the others. No lock guards them, since a forked child could find it held by
 /// a thread that it does not have. A library's constructor calls libgomp while its thread holds the loader's lock.
@@ -617,10 +604,7 @@ mod served {
             // Relaxed: nothing is read behind it, and what is written is released below.
             let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
             if (known == 0 || known == no_site::FORGOTTEN)
-                && caller
-                    .begin
-                    .compare_exchange(known, no_site::TAKEN, success, failure)
-                    .is_ok()
+                && caller.begin.compare_exchange(known, no_site::TAKEN, success, failure).is_ok()
             {
                 // Release: pairs with the acquire in `of`, as the next ones.
                 caller.end.store(place.end, Ordering::Release);
@@ -638,9 +622,7 @@ mod served {
             if begin > no_site::TAKEN && is_gone(begin) {
                 // Relaxed: what is put here later is released by itself.
                 let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-                let _ = caller
-                    .begin
-                    .compare_exchange(begin, no_site::FORGOTTEN, success, failure);
+                let _ = caller.begin.compare_exchange(begin, no_site::FORGOTTEN, success, failure);
             }
         }
     }
@@ -663,10 +645,7 @@ fn remember(address: usize, serving: Serving) {
         // Relaxed: nothing is read behind it, and what is written is released below.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
         if (known == 0 || known == no_site::FORGOTTEN)
-            && site
-                .return_address
-                .compare_exchange(known, no_site::TAKEN, success, failure)
-                .is_ok()
+            && site.return_address.compare_exchange(known, no_site::TAKEN, success, failure).is_ok()
         {
             site.serving.store(serving.libgomp(), Ordering::Relaxed);
             // Release: pairs with the acquire in `serving`.
@@ -695,9 +674,7 @@ pub(crate) fn forget_unloaded() {
         if address > no_site::TAKEN && !served::knows(address) && is_gone(address) {
             // Relaxed: what is put here later is released by itself.
             let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-            let _ =
-                site.return_address
-                    .compare_exchange(address, no_site::FORGOTTEN, success, failure);
+            let _ = site.return_address.compare_exchange(address, no_site::FORGOTTEN, success, failure);
         }
     }
 }
@@ -718,9 +695,7 @@ fn search(address: usize, caller: Option<&Module>) -> &'static Libgomp {
     let found = match candidates.as_slice() {
         [] => None,
         [only] => Some(only),
-        several => caller
-            .and_then(|caller| bound_to(caller, several))
-            .or_else(|| by_default(several)),
+        several => caller.and_then(|caller| bound_to(caller, several)).or_else(|| by_default(several)),
     };
     if let Some(found) = found {
         let known = of_library(found.module.library, any());
@@ -770,14 +745,10 @@ fn bound_to<'a>(caller: &Module, candidates: &'a [Candidate]) -> Option<&'a Cand
 
 /// The one for code that is bound to none: a just-in-time compiler's, and that of modules that took the address by `dlsym`.
 fn by_default(candidates: &[Candidate]) -> Option<&Candidate> {
-    let is_known =
-        |candidate: &&Candidate| any().is_some_and(|gomp| gomp.is_of(candidate.module.library));
+    let is_known = |candidate: &&Candidate| any().is_some_and(|gomp| gomp.is_of(candidate.module.library));
     let is_gnu = |candidate: &&Candidate| Vendor::Gnu.makes(candidate.module.name().to_bytes());
     let mut all = candidates.iter();
-    let found = all
-        .clone()
-        .find(is_known)
-        .or_else(|| all.clone().find(is_gnu));
+    let found = all.clone().find(is_known).or_else(|| all.clone().find(is_gnu));
     found.or_else(|| all.next())
 }
 

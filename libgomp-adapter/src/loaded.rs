@@ -152,24 +152,14 @@ unsafe extern "C" fn visit<F: FnMut(&Module, &[libc::Elf64_Phdr])>(
     };
     let base = info.dlpi_addr as usize;
     let (mut start, mut end) = (usize::MAX, 0);
-    for header in headers
-        .iter()
-        .filter(|header| header.p_type == libc::PT_LOAD)
-    {
+    for header in headers.iter().filter(|header| header.p_type == libc::PT_LOAD) {
         let begin = base.wrapping_add(header.p_vaddr as usize);
         start = start.min(begin);
         end = end.max(begin.wrapping_add(header.p_memsz as usize));
     }
     if let Some(library) = Library::of_headers(base, headers) {
         let (place, name) = (start..end, info.dlpi_name);
-        f(
-            &Module {
-                library,
-                place,
-                name,
-            },
-            headers,
-        );
+        f(&Module { library, place, name }, headers);
     }
     0
 }

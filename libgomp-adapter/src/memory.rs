@@ -179,10 +179,7 @@ fn cut(size: usize) -> *mut u8 {
         unsafe { (*new).used.store(size_of::<Chunk>(), Ordering::Relaxed) };
         // Release: pairs with the acquire above.
         let (success, failure) = (Ordering::Release, Ordering::Relaxed);
-        if CHUNK_IN_USE
-            .compare_exchange(chunk, new, success, failure)
-            .is_err()
-        {
+        if CHUNK_IN_USE.compare_exchange(chunk, new, success, failure).is_err() {
             // SAFETY: mapped above, and never used.
             unsafe { unmap(new.cast(), CHUNK) };
         }
@@ -193,8 +190,7 @@ fn map(bytes: usize) -> *mut u8 {
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
     let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as usize;
     // SAFETY: new memory, in the place that the kernel chooses.
-    let address =
-        unsafe { system_call(libc::SYS_mmap, [0, bytes, protection, flags, usize::MAX, 0]) };
+    let address = unsafe { system_call(libc::SYS_mmap, [0, bytes, protection, flags, usize::MAX, 0]) };
     // The kernel's errors are small negative numbers.
     if address > -4096_isize as usize {
         return null_mut();

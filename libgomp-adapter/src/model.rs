@@ -121,11 +121,7 @@ impl Team {
 
     /// The state of the team's threads when they do not wait. A region of one thread is a region, too; a league is none.
     pub(crate) fn working(&self) -> ompt_state_t {
-        if self.is_region.get() {
-            ompt_state_work_parallel
-        } else {
-            ompt_state_work_serial
-        }
+        if self.is_region.get() { ompt_state_work_parallel } else { ompt_state_work_serial }
     }
 }
 
@@ -335,8 +331,7 @@ impl Task {
     }
 
     pub(crate) fn open_with_reductions(&self, construct: WithReductions) {
-        self.with_reductions
-            .set(self.with_reductions.get() << 2 | construct as u64);
+        self.with_reductions.set(self.with_reductions.get() << 2 | construct as u64);
     }
 
     /// The innermost construct with task reductions, which ends.

@@ -43,12 +43,7 @@ impl Thread {
     #[inline(always)]
     fn acquired(&self, kind: ompt_mutex_t, wait_id: ompt_wait_id_t, code: *const c_void) {
         self.end_acquire();
-        report!(
-            ompt_callback_mutex_acquired as ompt_callback_mutex_t,
-            kind,
-            wait_id,
-            code
-        );
+        report!(ompt_callback_mutex_acquired as ompt_callback_mutex_t, kind, wait_id, code);
     }
 
     /// The thread has a nestable lock `depth` times.
@@ -63,12 +58,7 @@ impl Thread {
             self.acquired(kind, wait_id, code);
         } else {
             self.end_acquire();
-            report!(
-                ompt_callback_nest_lock as ompt_callback_nest_lock_t,
-                ompt_scope_begin,
-                wait_id,
-                code
-            );
+            report!(ompt_callback_nest_lock as ompt_callback_nest_lock_t, ompt_scope_begin, wait_id, code);
         }
     }
 }
@@ -79,12 +69,7 @@ fn report_released(kind: ompt_mutex_t, wait_id: ompt_wait_id_t, code: *const c_v
     if thread::existing().is_none() {
         return;
     }
-    report!(
-        ompt_callback_mutex_released as ompt_callback_mutex_t,
-        kind,
-        wait_id,
-        code
-    );
+    report!(ompt_callback_mutex_released as ompt_callback_mutex_t, kind, wait_id, code);
 }
 
 /// A word whose address identifies a mutex of libgomp's that has no address in the program.
@@ -180,12 +165,7 @@ fn report_init(call: &Call, kind: ompt_mutex_t, lock: *mut c_void) {
 
 fn report_destroy(call: &Call, kind: ompt_mutex_t, lock: *mut c_void) {
     if call.observed().is_some() {
-        report!(
-            ompt_callback_lock_destroy as ompt_callback_mutex_t,
-            kind,
-            lock as ompt_wait_id_t,
-            call.code
-        );
+        report!(ompt_callback_lock_destroy as ompt_callback_mutex_t, kind, lock as ompt_wait_id_t, call.code);
     }
 }
 

@@ -68,12 +68,7 @@ fn end(thread: &Thread, team: &'static Team, code: *const c_void) {
     let task = thread.task();
     let size = team.size.load(Ordering::Relaxed);
     if !tool::has_exact_ends() || team.leader_calls.get() {
-        barrier::report_end(
-            ompt_sync_region_barrier_implicit_parallel,
-            task.parallel_data(),
-            task,
-            code,
-        );
+        barrier::report_end(ompt_sync_region_barrier_implicit_parallel, task.parallel_data(), task, code);
     }
     thread.report_implicit_task_end(task, size as c_uint, 0, ompt_task_implicit);
     if tool::is_cancellable() {
@@ -123,18 +118,9 @@ fn discard_tasks(thread: &Thread, team: &Team) {
 }
 
 /// Begins the calling thread's implicit task of `team`.
-fn begin_implicit_task(
-    thread: &Thread,
-    team: &'static Team,
-    gomp: &'static Libgomp,
-) -> &'static Task {
+fn begin_implicit_task(thread: &Thread, team: &'static Team, gomp: &'static Libgomp) -> &'static Task {
     // SAFETY: libgomp's functions, without arguments.
-    let (size, number) = unsafe {
-        (
-            real!(gomp, omp_get_num_threads)(),
-            real!(gomp, omp_get_thread_num)(),
-        )
-    };
+    let (size, number) = unsafe { (real!(gomp, omp_get_num_threads)(), real!(gomp, omp_get_thread_num)()) };
     team.size.store(size, Ordering::Relaxed);
     sanitizer::plant_race();
     let task = thread.tasks.take();
@@ -162,12 +148,7 @@ fn begin_last_barrier(thread: &Thread, team: &Team) {
     thread.end_open_work();
     let task = thread.task();
     task.set_exit_frame(ptr::null_mut());
-    barrier::report_begin(
-        ompt_sync_region_barrier_implicit_parallel,
-        team.data(),
-        task,
-        team.code.get(),
-    );
+    barrier::report_begin(ompt_sync_region_barrier_implicit_parallel, team.data(), task, team.code.get());
     thread.state.set(ompt_state_wait_barrier_implicit_parallel);
     sanitizer::release(team);
 }
@@ -206,19 +187,9 @@ unsafe extern "C-unwind" fn member(team: *mut c_void) {
     if tool::has_exact_ends() {
         // SAFETY: all members come here, since regions cannot be cancelled then.
         unsafe { real!(gomp, GOMP_barrier)() };
-        barrier::report_end(
-            ompt_sync_region_barrier_implicit_parallel,
-            team.data(),
-            task,
-            team.code.get(),
-        );
+        barrier::report_end(ompt_sync_region_barrier_implicit_parallel, team.data(), task, team.code.get());
         if !leads {
-            thread.report_implicit_task_end(
-                task,
-                0,
-                task.thread_num.get() as c_uint,
-                ompt_task_implicit,
-            );
+            thread.report_implicit_task_end(task, 0, task.thread_num.get() as c_uint, ompt_task_implicit);
             thread.state.set(ompt_state_idle);
             thread.set_current(None);
             thread.tasks.give_back(task);
@@ -447,12 +418,7 @@ pub(crate) fn end_threads_of_pool(thread: &Thread) {
     }
     // SAFETY: a function of the region's type, which reads the data as what it is.
     unsafe {
-        real!(gomp, GOMP_parallel)(
-            end_thread,
-            ptr::from_ref(thread).cast_mut().cast(),
-            thread.led.get(),
-            0,
-        );
+        real!(gomp, GOMP_parallel)(end_thread, ptr::from_ref(thread).cast_mut().cast(), thread.led.get(), 0);
     }
 }
 

@@ -41,10 +41,7 @@ const MAX_TRIES: usize = 100;
 
 impl<T: Pooled> Pool<T> {
     pub(crate) const fn new() -> Pool<T> {
-        Pool {
-            first: Cell::new(None),
-            count: Cell::new(0),
-        }
+        Pool { first: Cell::new(None), count: Cell::new(0) }
     }
 
     /// An object as new, which nothing else uses.

@@ -7,49 +7,19 @@ use crate::elf::begins_with;
 
 /// The newest release first: a function that it brought, and the version that a tool gets.
 const RELEASES: &[(&CStr, &CStr)] = &[
-    (
-        c"GOMP_barrier_ext",
-        c"libgomp of GCC 17 or later through libomptgomp",
-    ),
-    (
-        c"omp_target_memset",
-        c"libgomp of GCC 16 through libomptgomp",
-    ),
+    (c"GOMP_barrier_ext", c"libgomp of GCC 17 or later through libomptgomp"),
+    (c"omp_target_memset", c"libgomp of GCC 16 through libomptgomp"),
     (c"GOMP_interop", c"libgomp of GCC 15 through libomptgomp"),
-    (
-        c"GOMP_target_map_indirect_ptr",
-        c"libgomp of GCC 14 through libomptgomp",
-    ),
-    (
-        c"GOMP_taskwait_depend_nowait",
-        c"libgomp of GCC 13 through libomptgomp",
-    ),
-    (
-        c"GOMP_scope_start",
-        c"libgomp of GCC 12 through libomptgomp",
-    ),
+    (c"GOMP_target_map_indirect_ptr", c"libgomp of GCC 14 through libomptgomp"),
+    (c"GOMP_taskwait_depend_nowait", c"libgomp of GCC 13 through libomptgomp"),
+    (c"GOMP_scope_start", c"libgomp of GCC 12 through libomptgomp"),
     (c"GOMP_alloc", c"libgomp of GCC 11 through libomptgomp"),
-    (
-        c"GOMP_teams_reg",
-        c"libgomp of GCC 9 or 10 through libomptgomp",
-    ),
-    (
-        c"GOMP_taskloop",
-        c"libgomp of GCC 6 to 8 through libomptgomp",
-    ),
-    (
-        c"GOMP_offload_register",
-        c"libgomp of GCC 5 through libomptgomp",
-    ),
+    (c"GOMP_teams_reg", c"libgomp of GCC 9 or 10 through libomptgomp"),
+    (c"GOMP_taskloop", c"libgomp of GCC 6 to 8 through libomptgomp"),
+    (c"GOMP_offload_register", c"libgomp of GCC 5 through libomptgomp"),
     (c"GOMP_parallel", c"libgomp of GCC 4.9 through libomptgomp"),
-    (
-        c"GOMP_taskyield",
-        c"libgomp of GCC 4.7 or 4.8 through libomptgomp",
-    ),
-    (
-        c"GOMP_task",
-        c"libgomp of GCC 4.4 to 4.6 through libomptgomp",
-    ),
+    (c"GOMP_taskyield", c"libgomp of GCC 4.7 or 4.8 through libomptgomp"),
+    (c"GOMP_task", c"libgomp of GCC 4.4 to 4.6 through libomptgomp"),
 ];
 
 /// The version where no libgomp is known yet, or it is older than all of [`RELEASES`].

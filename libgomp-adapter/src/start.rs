@@ -105,9 +105,8 @@ fn pass_on(runtimes: &[Candidate]) {
     let is_gnu = |runtime: &Candidate| runtime.is_whole() && !has_ompt(runtime);
     let has_libgomp = runtimes.iter().any(is_gnu);
     for entry in PassedOn::all() {
-        let mut defining = runtimes
-            .iter()
-            .filter_map(|runtime| Some((runtime, runtime.function(entry.name())?)));
+        let mut defining =
+            runtimes.iter().filter_map(|runtime| Some((runtime, runtime.function(entry.name())?)));
         if let Some((runtime, function)) = defining.next()
             && (!has_libgomp || has_ompt(runtime))
         {
@@ -122,10 +121,7 @@ impl Start {
         let (mut count, mut is_defined) = (0, false);
         loaded::each(|module, _| {
             count += 1;
-            let found = module
-                .library
-                .function(name)
-                .filter(|_| count > self.libraries);
+            let found = module.library.function(name).filter(|_| count > self.libraries);
             is_defined |= found.is_some_and(|found| !known.contains(&found));
         });
         is_defined

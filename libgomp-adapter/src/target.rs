@@ -32,19 +32,11 @@ pub(crate) fn known_devices() -> c_int {
 /// The device's number in OpenMP, which the tool knows from now on; the host's where libgomp runs the construct there.
 fn number(gomp: &Libgomp, device: c_int) -> c_int {
     // SAFETY: libgomp's functions, without arguments.
-    let (count, default) = unsafe {
-        (
-            real!(gomp, omp_get_num_devices)(),
-            real!(gomp, omp_get_default_device)(),
-        )
-    };
+    let (count, default) =
+        unsafe { (real!(gomp, omp_get_num_devices)(), real!(gomp, omp_get_default_device)()) };
     // Relaxed: as above.
     DEVICES.store(count, Ordering::Relaxed);
-    let device = if device == DEFAULT_DEVICE {
-        default
-    } else {
-        device
-    };
+    let device = if device == DEFAULT_DEVICE { default } else { device };
     if (0..count).contains(&device) {
         devices::announce(device);
         device

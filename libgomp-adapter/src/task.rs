@@ -193,12 +193,7 @@ impl Thread {
     }
 
     /// The OMPT flags of a task that GCC's code creates.
-    pub(crate) fn task_flags(
-        &self,
-        gomp: &Libgomp,
-        flags: c_uint,
-        is_deferred: bool,
-    ) -> ompt_task_flag_t {
+    pub(crate) fn task_flags(&self, gomp: &Libgomp, flags: c_uint, is_deferred: bool) -> ompt_task_flag_t {
         let mut result = ompt_task_explicit;
         for (bit, flag) in [
             (flag::UNTIED, ompt_task_untied),
@@ -210,8 +205,7 @@ impl Thread {
             }
         }
         // SAFETY: libgomp's function, without arguments.
-        if !is_deferred || self.is_outside_regions() || unsafe { real!(gomp, omp_in_final)() } != 0
-        {
+        if !is_deferred || self.is_outside_regions() || unsafe { real!(gomp, omp_in_final)() } != 0 {
             result = result | ompt_task_undeferred;
         }
         result
@@ -249,18 +243,9 @@ impl Thread {
         let is_detached = task.event.load(Ordering::Relaxed) != event::NONE
             && task
                 .event
-                .compare_exchange(
-                    event::OPEN,
-                    event::DETACHED,
-                    Ordering::AcqRel,
-                    Ordering::Acquire,
-                )
+                .compare_exchange(event::OPEN, event::DETACHED, Ordering::AcqRel, Ordering::Acquire)
                 .is_ok();
-        let status = if is_detached {
-            ompt_task_detach
-        } else {
-            ompt_task_complete
-        };
+        let status = if is_detached { ompt_task_detach } else { ompt_task_complete };
         report_schedule(task, status, prior.data());
         self.set_current(Some(prior));
         if let Some(team) = task.team.get() {
@@ -273,12 +258,7 @@ impl Thread {
 /// Reports that a thread stops a task, and what it runs then.
 #[inline(always)]
 fn report_schedule(prior: &Task, status: ompt_task_status_t, next: *mut ompt_data_t) {
-    report!(
-        ompt_callback_task_schedule as ompt_callback_task_schedule_t,
-        prior.data(),
-        status,
-        next
-    );
+    report!(ompt_callback_task_schedule as ompt_callback_task_schedule_t, prior.data(), status, next);
 }
 
 /// Runs a task in place of its function. `block` is a [`Header`], and the data where they were copied.
@@ -331,19 +311,10 @@ fn fulfill(call: &Call, event: usize) {
     // again.
     let is_early = task
         .event
-        .compare_exchange(
-            event::OPEN,
-            event::FULFILLED,
-            Ordering::AcqRel,
-            Ordering::Acquire,
-        )
+        .compare_exchange(event::OPEN, event::FULFILLED, Ordering::AcqRel, Ordering::Acquire)
         .is_ok();
     drop(events);
-    let status = if is_early {
-        ompt_task_early_fulfill
-    } else {
-        ompt_task_late_fulfill
-    };
+    let status = if is_early { ompt_task_early_fulfill } else { ompt_task_late_fulfill };
     report_schedule(task, status, ptr::null_mut());
     match thread::existing() {
         Some(thread) => thread.release(task),

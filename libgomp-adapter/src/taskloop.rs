@@ -47,11 +47,7 @@ impl Taskloop {
 fn task_count(gomp: &Libgomp, trips: u64, flags: c_uint, number: u64) -> u64 {
     if flags & flag::GRAINSIZE != 0 {
         let grain = number.max(1);
-        return if flags & flag::STRICT != 0 {
-            trips.div_ceil(grain)
-        } else {
-            (trips / grain).max(1)
-        };
+        return if flags & flag::STRICT != 0 { trips.div_ceil(grain) } else { (trips / grain).max(1) };
     }
     let tasks = match number {
         // SAFETY: libgomp's function, without arguments.
@@ -78,13 +74,7 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
         taskloop.tasks[place]
     } else {
         let task = thread.tasks.take();
-        thread.create_child(
-            taskloop.encountering,
-            task,
-            taskloop.flags,
-            false,
-            taskloop.code,
-        );
+        thread.create_child(taskloop.encountering, task, taskloop.flags, false, taskloop.code);
         task
     };
     let [first, end, _] = header.words;
@@ -94,12 +84,7 @@ unsafe extern "C-unwind" fn run(block: *mut c_void) {
         data.cast::<*mut c_void>().write(first);
         data.cast::<*mut c_void>().add(1).write(end);
         thread.run_task(task, header.function, data, || {
-            thread.report_chunk(
-                ompt_dispatch_taskloop_chunk,
-                taskloop.work,
-                first as i64,
-                end as i64,
-            );
+            thread.report_chunk(ompt_dispatch_taskloop_chunk, taskloop.work, first as i64, end as i64);
         });
         if is_foreseen {
             Taskloop::release(taskloop);

@@ -220,11 +220,7 @@ pub(crate) fn begin(kind: ompt_thread_t, gomp: &'static Libgomp) -> Option<&'sta
         // SAFETY: the key exists; any value that is not NULL has the destructor called.
         unsafe { libc::pthread_setspecific(*key, ptr::from_ref(thread).cast()) };
     }
-    report!(
-        ompt_callback_thread_begin as ompt_callback_thread_begin_t,
-        kind,
-        thread.data()
-    );
+    report!(ompt_callback_thread_begin as ompt_callback_thread_begin_t, kind, thread.data());
     if let Some(task) = initial {
         report!(
             ompt_callback_implicit_task as ompt_callback_implicit_task_t,
@@ -258,17 +254,11 @@ pub(crate) fn end() {
     let Some(thread) = existing() else { return };
     thread.report_late_end();
     if let Some(task) = thread.initial
-        && thread
-            .current
-            .get()
-            .is_some_and(|current| ptr::eq(current, task))
+        && thread.current.get().is_some_and(|current| ptr::eq(current, task))
     {
         thread.report_implicit_task_end(task, 0, 1, ompt_task_initial);
     }
-    report!(
-        ompt_callback_thread_end as ompt_callback_thread_end_t,
-        thread.data()
-    );
+    report!(ompt_callback_thread_end as ompt_callback_thread_end_t, thread.data());
     place::set(ptr::null());
     if let Some(task) = thread.initial {
         if let Some(team) = task.team.get() {
@@ -415,12 +405,7 @@ impl Call {
             Serving::Libgomp(gomp) => (gomp, site.return_address),
             Serving::TailCall => caller_of_tail_call(),
         };
-        Call {
-            gomp,
-            code,
-            frame: site.frame,
-            is_active: !gomp.has_ompt && tool::is_active(),
-        }
+        Call { gomp, code, frame: site.frame, is_active: !gomp.has_ompt && tool::is_active() }
     }
 
     /// Whether a tool observes the call.

@@ -5,9 +5,7 @@ use core::ptr;
 use std::env;
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::sync::atomic::{
-    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering,
-};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Once, OnceLock};
 
 use ompt_sys::*;
@@ -84,21 +82,13 @@ fn is_true(value: &OsStr) -> bool {
 }
 
 fn search() {
-    IS_CANCELLABLE.store(
-        env::var_os("OMP_CANCELLATION").is_some_and(|value| is_true(&value)),
-        Ordering::Relaxed,
-    );
-    HAS_EXACT_ENDS.store(
-        env::var_os("OMPTGOMP_EXACT_ENDS").is_some_and(|value| is_true(&value)),
-        Ordering::Relaxed,
-    );
+    IS_CANCELLABLE
+        .store(env::var_os("OMP_CANCELLATION").is_some_and(|value| is_true(&value)), Ordering::Relaxed);
+    HAS_EXACT_ENDS
+        .store(env::var_os("OMPTGOMP_EXACT_ENDS").is_some_and(|value| is_true(&value)), Ordering::Relaxed);
     let tool = if is_disabled() { None } else { find() };
     let is_active = tool.is_some_and(initialize);
-    let found = if is_active {
-        state::ACTIVE
-    } else {
-        state::NONE
-    };
+    let found = if is_active { state::ACTIVE } else { state::NONE };
     // Release: pairs with the acquire in `is_active`.
     STATE.store(found, Ordering::Release);
 }
@@ -158,11 +148,7 @@ fn find() -> Option<*mut ompt_start_tool_result_t> {
         // The loader knows whether the library is of the global scope.
         // SAFETY: a string.
         let find = || unsafe { libc::dlsym(libc::RTLD_DEFAULT, START.as_ptr()) as usize };
-        let found = if start.is_defined_later(START, known) {
-            find()
-        } else {
-            0
-        };
+        let found = if start.is_defined_later(START, known) { find() } else { 0 };
         (found != 0).then_some(found)
     });
     if let Some(tool) = of_program.and_then(ask) {
@@ -288,10 +274,7 @@ unsafe extern "C" fn set_callback(
     callbacks::set(event, callback)
 }
 
-unsafe extern "C" fn get_callback(
-    event: ompt_callbacks_t,
-    callback: *mut Option<ompt_callback_t>,
-) -> c_int {
+unsafe extern "C" fn get_callback(event: ompt_callbacks_t, callback: *mut Option<ompt_callback_t>) -> c_int {
     if event.0 == 0 || event.0 > ompt_callback_error.0 {
         return 0;
     }
@@ -300,11 +283,7 @@ unsafe extern "C" fn get_callback(
         return 0;
     }
     // SAFETY: the tool passes a place for the callback, which it registered itself.
-    unsafe {
-        callback.write(Some(core::mem::transmute::<*mut (), ompt_callback_t>(
-            registered,
-        )))
-    };
+    unsafe { callback.write(Some(core::mem::transmute::<*mut (), ompt_callback_t>(registered))) };
     1
 }
 
@@ -317,9 +296,7 @@ unsafe extern "C" fn get_parallel_info(
     parallel_data: *mut *mut ompt_data_t,
     team_size: *mut c_int,
 ) -> c_int {
-    let mut team = thread::of_tool()
-        .and_then(thread::Thread::current)
-        .and_then(|task| task.team.get());
+    let mut team = thread::of_tool().and_then(thread::Thread::current).and_then(|task| task.team.get());
     for _ in 0..ancestor_level {
         team = team.and_then(|team| team.parent.get());
     }
@@ -367,11 +344,7 @@ unsafe fn write<T>(place: *mut T, value: T) {
     }
 }
 
-unsafe extern "C" fn get_task_memory(
-    addr: *mut *mut c_void,
-    size: *mut usize,
-    _block: c_int,
-) -> c_int {
+unsafe extern "C" fn get_task_memory(addr: *mut *mut c_void, size: *mut usize, _block: c_int) -> c_int {
     // SAFETY: NULL or places of the tool's (OpenMP 5.2, 19.6.1.15).
     unsafe {
         write(addr, ptr::null_mut());
@@ -394,22 +367,10 @@ const STATES: &[(ompt_state_t, &CStr)] = &[
     (ompt_state_undefined, c"ompt_state_undefined"),
     (ompt_state_work_serial, c"ompt_state_work_serial"),
     (ompt_state_work_parallel, c"ompt_state_work_parallel"),
-    (
-        ompt_state_wait_barrier_implicit_parallel,
-        c"ompt_state_wait_barrier_implicit_parallel",
-    ),
-    (
-        ompt_state_wait_barrier_implicit_workshare,
-        c"ompt_state_wait_barrier_implicit_workshare",
-    ),
-    (
-        ompt_state_wait_barrier_explicit,
-        c"ompt_state_wait_barrier_explicit",
-    ),
-    (
-        ompt_state_wait_barrier_implementation,
-        c"ompt_state_wait_barrier_implementation",
-    ),
+    (ompt_state_wait_barrier_implicit_parallel, c"ompt_state_wait_barrier_implicit_parallel"),
+    (ompt_state_wait_barrier_implicit_workshare, c"ompt_state_wait_barrier_implicit_workshare"),
+    (ompt_state_wait_barrier_explicit, c"ompt_state_wait_barrier_explicit"),
+    (ompt_state_wait_barrier_implementation, c"ompt_state_wait_barrier_implementation"),
     (ompt_state_wait_taskwait, c"ompt_state_wait_taskwait"),
     (ompt_state_wait_taskgroup, c"ompt_state_wait_taskgroup"),
     (ompt_state_wait_lock, c"ompt_state_wait_lock"),
@@ -424,9 +385,7 @@ unsafe extern "C" fn enumerate_states(
     next_state: *mut c_int,
     next_state_name: *mut *const c_char,
 ) -> c_int {
-    let current = STATES
-        .iter()
-        .position(|(state, _)| state.0 as c_int == current_state);
+    let current = STATES.iter().position(|(state, _)| state.0 as c_int == current_state);
     let Some((state, name)) = current.and_then(|current| STATES.get(current + 1)) else {
         return 0;
     };
@@ -507,8 +466,7 @@ unsafe extern "C" fn get_place_num() -> c_int {
 
 unsafe extern "C" fn get_place_proc_ids(place: c_int, size: c_int, ids: *mut c_int) -> c_int {
     let Some(gomp) = gomp() else { return 0 };
-    let (Some(count), Some(list)) = (gomp.omp_get_place_num_procs, gomp.omp_get_place_proc_ids)
-    else {
+    let (Some(count), Some(list)) = (gomp.omp_get_place_num_procs, gomp.omp_get_place_proc_ids) else {
         return 0;
     };
     // SAFETY: libgomp writes as many numbers as it has said, for which the tool has room.
@@ -523,10 +481,8 @@ unsafe extern "C" fn get_place_proc_ids(place: c_int, size: c_int, ids: *mut c_i
 
 unsafe extern "C" fn get_partition_place_nums(size: c_int, places: *mut c_int) -> c_int {
     let Some(gomp) = gomp() else { return 0 };
-    let (Some(count), Some(list)) = (
-        gomp.omp_get_partition_num_places,
-        gomp.omp_get_partition_place_nums,
-    ) else {
+    let (Some(count), Some(list)) = (gomp.omp_get_partition_num_places, gomp.omp_get_partition_place_nums)
+    else {
         return 0;
     };
     // SAFETY: as in `get_place_proc_ids`.

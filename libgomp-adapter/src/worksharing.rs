@@ -29,11 +29,7 @@ pub(crate) fn unsigned_trip_count(up: bool, first: u64, end: u64, step: u64) -> 
         false if first > end => (first - end, step.wrapping_neg()),
         _ => return 0,
     };
-    if step == 0 {
-        0
-    } else {
-        distance.div_ceil(step)
-    }
+    if step == 0 { 0 } else { distance.div_ceil(step) }
 }
 
 /// A step that may divide.
@@ -42,12 +38,7 @@ fn not_zero(step: i64) -> i64 {
 }
 
 pub(crate) fn signed(kind: ompt_work_t, first: i64, end: i64, step: i64) -> Work {
-    Work {
-        kind,
-        count: trip_count(first, end, step),
-        first,
-        step: not_zero(step),
-    }
+    Work { kind, count: trip_count(first, end, step), first, step: not_zero(step) }
 }
 
 fn unsigned(kind: ompt_work_t, up: bool, first: u64, end: u64, step: u64) -> Work {
@@ -61,12 +52,7 @@ fn unsigned(kind: ompt_work_t, up: bool, first: u64, end: u64, step: u64) -> Wor
 
 /// A loop whose iterations are numbered from 0 already.
 fn numbered(kind: ompt_work_t, count: u64) -> Work {
-    Work {
-        kind,
-        count,
-        first: 0,
-        step: 1,
-    }
+    Work { kind, count, first: 0, step: 1 }
 }
 
 pub(crate) fn sections(count: c_uint) -> Work {
@@ -190,16 +176,8 @@ impl Thread {
         };
         let (before, step) = distance(work.first, first);
         let (within, _) = distance(first, end);
-        let mut chunk = ompt_dispatch_chunk_t {
-            start: before / step,
-            iterations: within.div_ceil(step),
-        };
-        self.report_dispatch(
-            kind,
-            ompt_data_t {
-                ptr: (&raw mut chunk).cast(),
-            },
-        );
+        let mut chunk = ompt_dispatch_chunk_t { start: before / step, iterations: within.div_ceil(step) };
+        self.report_dispatch(kind, ompt_data_t { ptr: (&raw mut chunk).cast() });
     }
 
     /// Reports the loop's next chunk, which libgomp wrote to `first` and `end`; `more`: there is one.
@@ -209,11 +187,7 @@ impl Thread {
     #[inline(always)]
     unsafe fn next_chunk(&self, more: bool, first: *const i64, end: *const i64) -> bool {
         if more && !first.is_null() && !crate::callbacks::get(ompt_callback_dispatch).is_null() {
-            let work = self
-                .task()
-                .work
-                .get()
-                .unwrap_or(numbered(ompt_work_loop_other, 0));
+            let work = self.task().work.get().unwrap_or(numbered(ompt_work_loop_other, 0));
             // SAFETY: by the caller's promise.
             let (first, end) = unsafe { (first.read(), end.read()) };
             self.report_chunk(ompt_dispatch_ws_loop_chunk, work, first, end);
@@ -352,8 +326,7 @@ impl Thread {
     fn begin_reductions(&self, reductions: *const usize) {
         if !reductions.is_null() {
             self.note_artificial_team();
-            self.task()
-                .open_with_reductions(WithReductions::Worksharing);
+            self.task().open_with_reductions(WithReductions::Worksharing);
         }
     }
 }
@@ -460,12 +433,7 @@ impl Thread {
     /// Reports the section that libgomp gave out; 0: there are no more.
     fn next_section(&self, section: c_uint, code: *const c_void) -> c_uint {
         if section != 0 {
-            self.report_dispatch(
-                ompt_dispatch_section,
-                ompt_data_t {
-                    ptr: code.cast_mut(),
-                },
-            );
+            self.report_dispatch(ompt_dispatch_section, ompt_data_t { ptr: code.cast_mut() });
         }
         section
     }

@@ -8,10 +8,10 @@
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::{
-    ompt_buffer_cursor_t, ompt_buffer_t, ompt_data_t, ompt_dependence_t, ompt_device_t,
-    ompt_dispatch_t, ompt_frame_t, ompt_function_lookup_t, ompt_id_t, ompt_mutex_t,
-    ompt_scope_endpoint_t, ompt_severity_t, ompt_sync_region_t, ompt_target_data_op_t,
-    ompt_target_t, ompt_task_status_t, ompt_thread_t, ompt_wait_id_t, ompt_work_t,
+    ompt_buffer_cursor_t, ompt_buffer_t, ompt_data_t, ompt_dependence_t, ompt_device_t, ompt_dispatch_t,
+    ompt_frame_t, ompt_function_lookup_t, ompt_id_t, ompt_mutex_t, ompt_scope_endpoint_t, ompt_severity_t,
+    ompt_sync_region_t, ompt_target_data_op_t, ompt_target_t, ompt_task_status_t, ompt_thread_t,
+    ompt_wait_id_t, ompt_work_t,
 };
 
 /// Turns this

@@ -7,10 +7,9 @@
 use core::ffi::{c_char, c_int, c_uint, c_void};
 
 use crate::{
-    ompt_buffer_cursor_t, ompt_buffer_t, ompt_callback_buffer_complete_t,
-    ompt_callback_buffer_request_t, ompt_callback_t, ompt_callbacks_t, ompt_data_t, ompt_device_t,
-    ompt_device_time_t, ompt_frame_t, ompt_id_t, ompt_record_abstract_t, ompt_record_ompt_t,
-    ompt_record_t, ompt_set_result_t, ompt_wait_id_t,
+    ompt_buffer_cursor_t, ompt_buffer_t, ompt_callback_buffer_complete_t, ompt_callback_buffer_request_t,
+    ompt_callback_t, ompt_callbacks_t, ompt_data_t, ompt_device_t, ompt_device_time_t, ompt_frame_t,
+    ompt_id_t, ompt_record_abstract_t, ompt_record_ompt_t, ompt_record_t, ompt_set_result_t, ompt_wait_id_t,
 };
 
 /// Enumerates the thread states that the runtime has (OpenMP 5.2, 19.6.1.1); start with `ompt_state_undefined`, 0
@@ -30,10 +29,8 @@ pub type ompt_enumerate_mutex_impls_t = unsafe extern "C" fn(
 ) -> c_int;
 
 /// Registers a callback (OpenMP 5.2, 19.6.1.3); NULL takes it back.
-pub type ompt_set_callback_t = unsafe extern "C" fn(
-    event: ompt_callbacks_t,
-    callback: Option<ompt_callback_t>,
-) -> ompt_set_result_t;
+pub type ompt_set_callback_t =
+    unsafe extern "C" fn(event: ompt_callbacks_t, callback: Option<ompt_callback_t>) -> ompt_set_result_t;
 
 /// Retrieves a callback (OpenMP 5.2, 19.6.1.4); 0 when none is registered.
 pub type ompt_get_callback_t =
@@ -109,8 +106,7 @@ pub type ompt_finalize_tool_t = unsafe extern "C" fn();
 pub type ompt_get_device_num_procs_t = unsafe extern "C" fn(device: *mut ompt_device_t) -> c_int;
 
 /// The time on a device's clock now (OpenMP 5.2, 19.6.2.2).
-pub type ompt_get_device_time_t =
-    unsafe extern "C" fn(device: *mut ompt_device_t) -> ompt_device_time_t;
+pub type ompt_get_device_time_t = unsafe extern "C" fn(device: *mut ompt_device_t) -> ompt_device_time_t;
 
 /// A time on a device's clock as `omp_get_wtime` of the host counts, in seconds (OpenMP 5.2, 19.6.2.3).
 pub type ompt_translate_time_t =
@@ -118,19 +114,13 @@ pub type ompt_translate_time_t =
 
 /// Enables or disables records of a kind (OpenMP 5.2, 19.6.2.4); `etype` is a number of
 /// [`ompt_callbacks_t`], 0 means all.
-pub type ompt_set_trace_ompt_t = unsafe extern "C" fn(
-    device: *mut ompt_device_t,
-    enable: c_uint,
-    etype: c_uint,
-) -> ompt_set_result_t;
+pub type ompt_set_trace_ompt_t =
+    unsafe extern "C" fn(device: *mut ompt_device_t, enable: c_uint, etype: c_uint) -> ompt_set_result_t;
 
 /// Enables or disables native records (OpenMP 5.2, 19.6.2.5); `flags`:
 /// [`ompt_native_mon_flag_t`](crate::ompt_native_mon_flag_t).
-pub type ompt_set_trace_native_t = unsafe extern "C" fn(
-    device: *mut ompt_device_t,
-    enable: c_int,
-    flags: c_int,
-) -> ompt_set_result_t;
+pub type ompt_set_trace_native_t =
+    unsafe extern "C" fn(device: *mut ompt_device_t, enable: c_int, flags: c_int) -> ompt_set_result_t;
 
 /// How many buffers the device may hold at once, and their best size in bytes (since OpenMP 6.0, 37.6).
 pub type ompt_get_buffer_limits_t = unsafe extern "C" fn(
@@ -147,8 +137,7 @@ pub type ompt_start_trace_t = unsafe extern "C" fn(
 ) -> c_int;
 
 /// Pauses (`begin_pause` 1) or resumes (0) tracing (OpenMP 5.2, 19.6.2.7); 0 when it failed.
-pub type ompt_pause_trace_t =
-    unsafe extern "C" fn(device: *mut ompt_device_t, begin_pause: c_int) -> c_int;
+pub type ompt_pause_trace_t = unsafe extern "C" fn(device: *mut ompt_device_t, begin_pause: c_int) -> c_int;
 
 /// Has all pending records delivered (OpenMP 5.2, 19.6.2.8); 0 when it failed.
 pub type ompt_flush_trace_t = unsafe extern "C" fn(device: *mut ompt_device_t) -> c_int;
@@ -166,10 +155,8 @@ pub type ompt_advance_buffer_cursor_t = unsafe extern "C" fn(
 ) -> c_int;
 
 /// The format of a record (OpenMP 5.2, 19.6.2.11).
-pub type ompt_get_record_type_t = unsafe extern "C" fn(
-    buffer: *mut ompt_buffer_t,
-    current: ompt_buffer_cursor_t,
-) -> ompt_record_t;
+pub type ompt_get_record_type_t =
+    unsafe extern "C" fn(buffer: *mut ompt_buffer_t, current: ompt_buffer_cursor_t) -> ompt_record_t;
 
 /// A record in the standard format (OpenMP 5.2, 19.6.2.12), valid until the buffer is reused.
 pub type ompt_get_record_ompt_t = unsafe extern "C" fn(

@@ -141,11 +141,7 @@ macro_rules! flags {
 /// `name` without `prefix`, or without `ompt_` when it does not start with `prefix` (`ompt_taskwait_complete` is an
 /// `ompt_task_status_t`). Evaluated at compile time only.
 pub(crate) const fn short_name(name: &'static str, prefix: &str) -> &'static str {
-    let prefix = if starts_with(name, prefix) {
-        prefix
-    } else {
-        "ompt_"
-    };
+    let prefix = if starts_with(name, prefix) { prefix } else { "ompt_" };
     name.split_at(prefix.len()).1
 }
 
@@ -500,10 +496,7 @@ mod tests {
     #[test]
     fn short_names_drop_the_common_prefix() {
         assert_eq!(ompt_scope_beginend.name(), Some("beginend"));
-        assert_eq!(
-            crate::ompt_callback_target_data_op_emi.name(),
-            Some("target_data_op_emi")
-        );
+        assert_eq!(crate::ompt_callback_target_data_op_emi.name(), Some("target_data_op_emi"));
         assert_eq!(ompt_task_early_fulfill.name(), Some("early_fulfill"));
         assert_eq!(ompt_taskwait_complete.name(), Some("taskwait_complete"));
         assert_eq!(ompt_target.name(), Some("target"));
@@ -513,19 +506,13 @@ mod tests {
     fn unknown_numbers_survive_and_print() {
         let unknown = ompt_work_t(77);
         assert_eq!(unknown.name(), None);
-        assert_eq!(
-            format!("{unknown:?} {ompt_work_scope:?}"),
-            "ompt_work_t(0x4d) ompt_work_scope"
-        );
+        assert_eq!(format!("{unknown:?} {ompt_work_scope:?}"), "ompt_work_t(0x4d) ompt_work_scope");
     }
 
     #[test]
     fn flags_list_what_is_set() {
         let names = |flags: ompt_task_flag_t| flags.names().collect::<Vec<_>>();
-        assert_eq!(
-            names(ompt_task_explicit | ompt_task_merged),
-            ["explicit", "merged"]
-        );
+        assert_eq!(names(ompt_task_explicit | ompt_task_merged), ["explicit", "merged"]);
         assert_eq!(names(ompt_task_flag_t(0x100)), Vec::<&str>::new());
         assert_eq!(ompt_task_flag_t(0x8000_0104).unknown_bits(), 0x100);
     }

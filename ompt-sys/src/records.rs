@@ -10,10 +10,10 @@ use core::ffi::{c_char, c_int, c_uint, c_void};
 use core::fmt;
 
 use crate::{
-    ompt_callbacks_t, ompt_data_t, ompt_dependence_t, ompt_device_time_t, ompt_dispatch_t,
-    ompt_hwid_t, ompt_id_t, ompt_mutex_t, ompt_record_native_t, ompt_scope_endpoint_t,
-    ompt_severity_t, ompt_sync_region_t, ompt_target_data_op_t, ompt_target_t, ompt_task_status_t,
-    ompt_thread_t, ompt_wait_id_t, ompt_work_t,
+    ompt_callbacks_t, ompt_data_t, ompt_dependence_t, ompt_device_time_t, ompt_dispatch_t, ompt_hwid_t,
+    ompt_id_t, ompt_mutex_t, ompt_record_native_t, ompt_scope_endpoint_t, ompt_severity_t,
+    ompt_sync_region_t, ompt_target_data_op_t, ompt_target_t, ompt_task_status_t, ompt_thread_t,
+    ompt_wait_id_t, ompt_work_t,
 };
 
 /// A record in the standard format (OpenMP 5.2, 19.4.3.4); `type` says which field of `record` is valid, none for
@@ -77,8 +77,7 @@ pub union ompt_any_record_ompt_t {
 impl fmt::Debug for ompt_any_record_ompt_t {
     /// Prints no field: only the `type` beside the union says which one is valid.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ompt_any_record_ompt_t")
-            .finish_non_exhaustive()
+        f.debug_struct("ompt_any_record_ompt_t").finish_non_exhaustive()
     }
 }
 

@@ -147,11 +147,7 @@ pub struct DefinitionFile {
 
 impl DefinitionFile {
     fn create(path: PathBuf) -> DefinitionFile {
-        DefinitionFile {
-            chunks: Chunks::create(path, DEFINITION_CHUNK_BYTES),
-            record: Vec::new(),
-            count: 0,
-        }
+        DefinitionFile { chunks: Chunks::create(path, DEFINITION_CHUNK_BYTES), record: Vec::new(), count: 0 }
     }
 
     /// The next definition.

@@ -35,10 +35,7 @@ pub struct Buffer {
 impl Buffer {
     /// One for this many bytes. Those that are never written take no memory.
     pub fn new(capacity: usize) -> Buffer {
-        Buffer {
-            bytes: vec![0; capacity + SPARE_BYTES].into(),
-            len: 0,
-        }
+        Buffer { bytes: vec![0; capacity + SPARE_BYTES].into(), len: 0 }
     }
 
     #[inline]

@@ -44,9 +44,7 @@ pub struct Site {
 
 impl Site {
     /// The place of a file's first record.
-    pub const FIRST: Site = Site {
-        offset: HEADER_BYTES as u64,
-    };
+    pub const FIRST: Site = Site { offset: HEADER_BYTES as u64 };
 }
 
 impl Chunks {
@@ -111,9 +109,7 @@ impl Chunks {
 
     /// The place of the next byte.
     pub fn site(&self) -> Site {
-        Site {
-            offset: self.complete * self.chunk_bytes as u64 + self.chunk.len() as u64,
-        }
+        Site { offset: self.complete * self.chunk_bytes as u64 + self.chunk.len() as u64 }
     }
 
     /// Replaces the bytes that are `distance` behind `site`.

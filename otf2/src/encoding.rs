@@ -47,11 +47,7 @@ impl<'b> Bytes<'b> {
     fn number(&mut self, len: usize) -> Option<u64> {
         let bytes = self.slice(len)?;
         let add = |number: u64, byte: &u8| number << 8 | u64::from(*byte);
-        Some(if self.big_endian {
-            bytes.iter().fold(0, add)
-        } else {
-            bytes.iter().rev().fold(0, add)
-        })
+        Some(if self.big_endian { bytes.iter().fold(0, add) } else { bytes.iter().rev().fold(0, add) })
     }
 
     /// A compressed number of at most `width` bytes.
@@ -255,10 +251,7 @@ impl<T: Field> Field for ShortList<T> {
 
     fn take(from: &mut Bytes<'_>) -> Option<ShortList<T>> {
         let len = from.byte()?;
-        (0..len)
-            .map(|_| T::take(from))
-            .collect::<Option<_>>()
-            .map(ShortList)
+        (0..len).map(|_| T::take(from)).collect::<Option<_>>().map(ShortList)
     }
 
     fn references(&self, visit: &mut dyn FnMut(Kind, u64)) {
@@ -326,10 +319,7 @@ impl Field for MetricValue {
     }
 
     fn take(from: &mut Bytes<'_>) -> Option<MetricValue> {
-        Some(MetricValue {
-            value_type: Field::take(from)?,
-            bits: Field::take(from)?,
-        })
+        Some(MetricValue { value_type: Field::take(from)?, bits: Field::take(from)? })
     }
 }
 
@@ -570,10 +560,7 @@ mod tests {
         let mut out = Vec::new();
         value.put(&mut out);
         assert_eq!(out, bytes);
-        let mut from = Bytes {
-            rest: bytes,
-            big_endian: false,
-        };
+        let mut from = Bytes { rest: bytes, big_endian: false };
         assert_eq!(T::take(&mut from), Some(value));
         assert_eq!(from.rest, [0; 0]);
     }
@@ -593,10 +580,7 @@ mod tests {
 
     #[test]
     fn other_writers_numbers_are_read() {
-        let mut from = Bytes {
-            rest: &[4, 0, 0, 1, 2, 0xff, 9],
-            big_endian: true,
-        };
+        let mut from = Bytes { rest: &[4, 0, 0, 1, 2, 0xff, 9], big_endian: true };
         assert_eq!(u32::take(&mut from), Some(0x0102));
         assert_eq!(i64::take(&mut from), Some(-1));
         assert_eq!(u64::take(&mut from), None, "nine bytes are no number");

@@ -29,10 +29,7 @@ pub struct EventFile {
 impl EventFile {
     /// Begins the file of a location.
     pub fn create(path: PathBuf, chunk_bytes: usize) -> EventFile {
-        EventFile {
-            chunks: Chunks::create(path, chunk_bytes),
-            time: None,
-        }
+        EventFile { chunks: Chunks::create(path, chunk_bytes), time: None }
     }
 
     /// Makes room for an event at `time` of up to `len` bytes, and puts its attributes there.

@@ -104,10 +104,7 @@ impl Argument for Data {
     type Placed<'a> = PlacedData;
 
     fn place<'a>(&'a self, slots: &'a Slots) -> Self::Placed<'a> {
-        PlacedData {
-            pointer: slots.pointer(*self),
-            before: slots.value(*self),
-        }
+        PlacedData { pointer: slots.pointer(*self), before: slots.value(*self) }
     }
 
     fn highest_slot(&self) -> Option<u32> {
@@ -151,10 +148,7 @@ impl Argument for New {
     type Placed<'a> = PlacedNew<'a>;
 
     fn place<'a>(&'a self, slots: &'a Slots) -> Self::Placed<'a> {
-        PlacedNew {
-            slots,
-            data: self.0,
-        }
+        PlacedNew { slots, data: self.0 }
     }
 
     fn highest_slot(&self) -> Option<u32> {

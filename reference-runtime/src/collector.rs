@@ -50,9 +50,7 @@ fn deviates(deviation: Deviation) -> bool {
     let all = ALL.get_or_init(|| {
         let words = std::env::var("REFERENCE_COLLECTOR").unwrap_or_default();
         let words = words.split(',').filter(|word| !word.is_empty());
-        words
-            .map(|word| serde_json::from_value(word.into()).expect("a deviation"))
-            .collect()
+        words.map(|word| serde_json::from_value(word.into()).expect("a deviation")).collect()
     });
     all.contains(&deviation)
 }
@@ -82,13 +80,7 @@ pub fn openuh() -> Vec<Vec<Step>> {
     let reported = |event: OMP_COLLECTORAPI_EVENT, state: State, wait_id: u64| {
         let parent = Some(REGION);
         let (event, state, region) = (event.0, state.0, REGION);
-        Step::from(Collect {
-            event,
-            state,
-            wait_id,
-            region,
-            parent,
-        })
+        Step::from(Collect { event, state, wait_id, region, parent })
     };
     let busy = |event| reported(event, THR_WORK_STATE, 0);
     let (forks, waits) = (reported(OMP_EVENT_FORK, THR_OVHD_STATE, 0), |wait_id| {
@@ -128,13 +120,7 @@ pub fn openuh() -> Vec<Vec<Step>> {
 pub fn tau() -> Vec<Vec<Step>> {
     let reported = |event, state, region, parent| {
         let wait_id = 0;
-        Step::from(Collect {
-            event,
-            state,
-            wait_id,
-            region,
-            parent,
-        })
+        Step::from(Collect { event, state, wait_id, region, parent })
     };
     let inside = |event, state| reported(event, state, 1, Some(0));
     let (overhead, work) = (THR_OVHD_STATE.0, THR_WORK_STATE.0);
@@ -160,12 +146,8 @@ pub(super) struct Runtime {
     callbacks: BTreeMap<u32, usize>,
 }
 
-static RUNTIME: Mutex<Runtime> = Mutex::new(Runtime {
-    is_started: false,
-    pid: 0,
-    is_paused: false,
-    callbacks: BTreeMap::new(),
-});
+static RUNTIME: Mutex<Runtime> =
+    Mutex::new(Runtime { is_started: false, pid: 0, is_paused: false, callbacks: BTreeMap::new() });
 
 thread_local! {
     /// A user's thread outside of any region; `None` of a thread that the runtime does not know.
@@ -227,16 +209,12 @@ impl Collect {
             OMP_EVENT_THR_BEGIN_IDLE | OMP_EVENT_THR_END_IDLE => {
                 json!({"event": "idle", "endpoint": endpoint})
             }
-            OMP_EVENT_THR_BEGIN_IBAR | OMP_EVENT_THR_END_IBAR => with(
-                inside("sync_region_wait"),
-                "kind",
-                "barrier_implicit".into(),
-            ),
-            OMP_EVENT_THR_BEGIN_EBAR | OMP_EVENT_THR_END_EBAR => with(
-                inside("sync_region_wait"),
-                "kind",
-                "barrier_explicit".into(),
-            ),
+            OMP_EVENT_THR_BEGIN_IBAR | OMP_EVENT_THR_END_IBAR => {
+                with(inside("sync_region_wait"), "kind", "barrier_implicit".into())
+            }
+            OMP_EVENT_THR_BEGIN_EBAR | OMP_EVENT_THR_END_EBAR => {
+                with(inside("sync_region_wait"), "kind", "barrier_explicit".into())
+            }
             OMP_EVENT_THR_BEGIN_LKWT | OMP_EVENT_THR_END_LKWT => wait("lock"),
             OMP_EVENT_THR_BEGIN_CTWT | OMP_EVENT_THR_END_CTWT => wait("critical"),
             OMP_EVENT_THR_BEGIN_ODWT | OMP_EVENT_THR_END_ODWT => wait("ordered"),
@@ -289,8 +267,7 @@ pub unsafe extern "C" fn __omp_collector_api(arg: *mut c_void) -> c_int {
     if arg.is_null() || !(arg as usize).is_multiple_of(align_of::<c_int>()) {
         return FAILED;
     }
-    if deviates(Deviation::IsLockedInChildren) && ![0, std::process::id()].contains(&at_rest().pid)
-    {
+    if deviates(Deviation::IsLockedInChildren) && ![0, std::process::id()].contains(&at_rest().pid) {
         std::process::abort();
     }
     let mut entry = arg.cast::<omp_collector_header_t>();
@@ -310,8 +287,8 @@ pub unsafe extern "C" fn __omp_collector_api(arg: *mut c_void) -> c_int {
         let request = OMP_COLLECTORAPI_REQUEST(header.r as u32);
         let (code, returned) = answer(request, mem);
         let is_id = matches!(request, OMP_REQ_CURRENT_PRID | OMP_REQ_PARENT_PRID);
-        let is_silent = deviates(Deviation::WritesNoErrorCode)
-            || is_id && deviates(Deviation::WritesNoErrorCodeOfIds);
+        let is_silent =
+            deviates(Deviation::WritesNoErrorCode) || is_id && deviates(Deviation::WritesNoErrorCodeOfIds);
         if !is_silent {
             header.ec = code.0 as c_int;
         }
@@ -339,11 +316,7 @@ fn answer(request: OMP_COLLECTORAPI_REQUEST, mem: &mut [u8]) -> (OMP_COLLECTORAP
         if runtime.is_started || deviates(Deviation::RefusesStart) {
             return AT_THE_WRONG_TIME;
         }
-        *runtime = Runtime {
-            is_started: true,
-            pid: std::process::id(),
-            ..Runtime::default()
-        };
+        *runtime = Runtime { is_started: true, pid: std::process::id(), ..Runtime::default() };
         return DONE;
     }
     if !runtime.is_started {
@@ -378,11 +351,7 @@ fn answer(request: OMP_COLLECTORAPI_REQUEST, mem: &mut [u8]) -> (OMP_COLLECTORAP
         OMP_REQ_STATE => {
             let mut answer = thread.state.to_le_bytes().to_vec();
             if thread.waits() {
-                let gap = if deviates(Deviation::AlignsWaitIds) {
-                    4
-                } else {
-                    0
-                };
+                let gap = if deviates(Deviation::AlignsWaitIds) { 4 } else { 0 };
                 answer.extend(vec![0; gap]);
                 answer.extend(thread.wait_id.to_le_bytes());
             }

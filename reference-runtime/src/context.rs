@@ -25,11 +25,7 @@ pub(super) struct Thread {
 
 impl Default for Thread {
     fn default() -> Self {
-        Thread {
-            data: ptr::null_mut(),
-            tasks: Vec::new(),
-            waits_for: None,
-        }
+        Thread { data: ptr::null_mut(), tasks: Vec::new(), waits_for: None }
     }
 }
 
@@ -52,20 +48,17 @@ pub(super) fn with<T>(question: impl FnOnce(&Thread) -> T) -> T {
 pub(super) fn enter(call: &Call, slots: &Slots) {
     THREAD.with_borrow_mut(|thread| match *call {
         Call::ThreadBegin { thread_data, .. } => thread.data = slots.pointer(thread_data.0),
-        Call::ImplicitTask {
-            endpoint,
-            parallel_data,
-            task_data,
-            actual_parallelism,
-            index,
-            flags,
-        } if endpoint.0 == ompt_scope_begin.0 => thread.tasks.push(Task {
-            task_data: slots.pointer(task_data.0),
-            parallel_data: slots.pointer(parallel_data),
-            team_size: actual_parallelism as c_int,
-            thread_num: index as c_int,
-            flags: flags.0 as c_int,
-        }),
+        Call::ImplicitTask { endpoint, parallel_data, task_data, actual_parallelism, index, flags }
+            if endpoint.0 == ompt_scope_begin.0 =>
+        {
+            thread.tasks.push(Task {
+                task_data: slots.pointer(task_data.0),
+                parallel_data: slots.pointer(parallel_data),
+                team_size: actual_parallelism as c_int,
+                thread_num: index as c_int,
+                flags: flags.0 as c_int,
+            })
+        }
         Call::MutexAcquire { wait_id, .. } => thread.waits_for = Some(wait_id.0),
         _ => {}
     });

@@ -97,10 +97,7 @@ struct Running {
 
 #[derive(Debug, Default)]
 struct Trace {
-    callbacks: Option<(
-        ompt_callback_buffer_request_t,
-        ompt_callback_buffer_complete_t,
-    )>,
+    callbacks: Option<(ompt_callback_buffer_request_t, ompt_callback_buffer_complete_t)>,
     is_paused: bool,
     is_finalized: bool,
     /// Nothing is delivered any more.
@@ -164,9 +161,7 @@ pub(super) fn make(devices: &[Device]) -> Result<(), String> {
 /// The work of all devices.
 pub(super) fn played() -> Vec<Played> {
     let devices = DEVICES.get().into_iter().flatten();
-    devices
-        .map(|device| device.trace().played.clone())
-        .collect()
+    devices.map(|device| device.trace().played.clone()).collect()
 }
 
 /// Waits until everything that is late has been delivered.
@@ -179,10 +174,7 @@ pub(super) fn settle() {
 
 /// The device has worked: begin and end are times of [`host_ns`].
 pub(super) fn worked(device: u32, operation: Operation) {
-    if let Some(device) = DEVICES
-        .get()
-        .and_then(|devices| devices.get(device as usize))
-    {
+    if let Some(device) = DEVICES.get().and_then(|devices| devices.get(device as usize)) {
         match &device.driver {
             Some(driver) => {
                 driver.worked(device.number as u32, &operation);
@@ -195,20 +187,14 @@ pub(super) fn worked(device: u32, operation: Operation) {
 
 /// A target region on the device begins or ends.
 pub(super) fn region(device: u32, endpoint: ompt_scope_endpoint_t, target_id: u64) {
-    if let Some(device) = DEVICES
-        .get()
-        .and_then(|devices| devices.get(device as usize))
-    {
+    if let Some(device) = DEVICES.get().and_then(|devices| devices.get(device as usize)) {
         device.write_target(endpoint, target_id);
     }
 }
 
 /// The device writes `records` records of kernels that no host has submitted.
 pub(super) fn storm(device: u32, records: u64) {
-    let Some(device) = DEVICES
-        .get()
-        .and_then(|devices| devices.get(device as usize))
-    else {
+    let Some(device) = DEVICES.get().and_then(|devices| devices.get(device as usize)) else {
         return;
     };
     for number in 0..records {
@@ -252,14 +238,11 @@ pub(super) fn unloaded() {
 
 /// Whether the runtime keeps the call about a device to itself.
 pub(super) fn is_unannounced(call: &Call) -> bool {
-    let (Call::DeviceInitialize { device_num, .. } | Call::DeviceFinalize { device_num }) = call
-    else {
+    let (Call::DeviceInitialize { device_num, .. } | Call::DeviceFinalize { device_num }) = call else {
         return false;
     };
     let devices = DEVICES.get().map_or(&[][..], Vec::as_slice);
-    let device = usize::try_from(*device_num)
-        .ok()
-        .filter(|number| *number > 0);
+    let device = usize::try_from(*device_num).ok().filter(|number| *number > 0);
     let device = device.and_then(|number| devices.get(number));
     device.is_some_and(|device| device.does(Misbehaviour::OnlyFirstAnnounced))
 }
@@ -267,8 +250,7 @@ pub(super) fn is_unannounced(call: &Call) -> bool {
 /// Whether this process, a child, would wait for ever for a thread that it does not have.
 pub(super) fn child_hangs() -> bool {
     let mut devices = DEVICES.get().into_iter().flatten();
-    devices
-        .any(|device| device.does(Misbehaviour::ChildHangs) && device.trace().callbacks.is_some())
+    devices.any(|device| device.does(Misbehaviour::ChildHangs) && device.trace().callbacks.is_some())
 }
 
 /// Ends the process as a runtime does that writes through a null pointer.
@@ -279,10 +261,7 @@ fn die(why: &str) -> ! {
 
 /// The clock of operations.
 pub(super) fn host_ns() -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the time can be written.
     unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

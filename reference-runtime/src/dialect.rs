@@ -79,9 +79,7 @@ impl Dialect {
             // None of target regions and devices.
             (Dialect::EarlyTr4, Some(8..=10 | 12..=15 | 22)) => None,
             (Dialect::Tr4, Some(DEVICE_LOAD | DEVICE_UNLOAD)) => None,
-            (Dialect::Tr4 | Dialect::EarlyTr4, Some(number)) if number > DEVICE_UNLOAD => {
-                Some(number - 2)
-            }
+            (Dialect::Tr4 | Dialect::EarlyTr4, Some(number)) if number > DEVICE_UNLOAD => Some(number - 2),
             (Dialect::Tr4 | Dialect::EarlyTr4, Some(number)) => Some(number),
         }
     }
@@ -100,11 +98,9 @@ impl Dialect {
         let later: &[&CStr] = match self {
             Dialect::V5 | Dialect::Unknown | Dialect::Tr7 => &[],
             Dialect::Tr6 => &[c"ompt_finalize_tool", c"ompt_get_task_memory"],
-            Dialect::Tr4 | Dialect::EarlyTr4 => &[
-                c"ompt_finalize_tool",
-                c"ompt_get_task_memory",
-                c"ompt_get_num_procs",
-            ],
+            Dialect::Tr4 | Dialect::EarlyTr4 => {
+                &[c"ompt_finalize_tool", c"ompt_get_task_memory", c"ompt_get_num_procs"]
+            }
         };
         !later.contains(&name)
     }
@@ -143,11 +139,7 @@ impl Dialect {
     ///
     /// # Safety
     /// `finalize` is that of `result`, which is what `ompt_start_tool` returned.
-    pub(super) unsafe fn finalize(
-        self,
-        finalize: ompt_finalize_t,
-        result: *mut ompt_start_tool_result_t,
-    ) {
+    pub(super) unsafe fn finalize(self, finalize: ompt_finalize_t, result: *mut ompt_start_tool_result_t) {
         // SAFETY: as in `initialize`.
         unsafe {
             match self {
@@ -186,10 +178,7 @@ impl Dialect {
             "ompt_dependence_type_t" => &[(1, 2), (2, 1), (3, 3)],
             _ => return number,
         };
-        numbers
-            .iter()
-            .find(|(draft, _)| *draft == number)
-            .map_or(number | UNKNOWN, |(_, today)| *today)
+        numbers.iter().find(|(draft, _)| *draft == number).map_or(number | UNKNOWN, |(_, today)| *today)
     }
 
     fn is_draft(self) -> bool {

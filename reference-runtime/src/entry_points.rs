@@ -15,8 +15,7 @@ const NUMBERS: usize = 38;
 
 /// The functions that the tool registered, by number. Relaxed: this runtime starts no thread before `initialize` returns, so
 /// every thread sees the callbacks and the tool's other data.
-static CALLBACKS: [AtomicPtr<c_void>; NUMBERS] =
-    [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERS];
+static CALLBACKS: [AtomicPtr<c_void>; NUMBERS] = [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERS];
 
 /// The answers of `ompt_set_callback`, by number; set before any tool asks.
 static GRANTS: [AtomicU32; NUMBERS] = [const { AtomicU32::new(0) }; NUMBERS];
@@ -35,9 +34,7 @@ pub(super) fn grant(grants: &BTreeMap<String, u32>) -> Result<(), String> {
         }
     }
     for (name, result) in grants {
-        let number = dialect
-            .number(name)
-            .ok_or_else(|| format!("there is no callback {name}"))?;
+        let number = dialect.number(name).ok_or_else(|| format!("there is no callback {name}"))?;
         GRANTS[number as usize].store(*result, Ordering::Relaxed);
     }
     Ok(())
@@ -145,33 +142,21 @@ unsafe extern "C" fn enumerate_states(
     const STATES: &[(c_int, &CStr)] = &[
         (ompt_state_undefined.0 as c_int, c"ompt_state_undefined"),
         (ompt_state_work_serial.0 as c_int, c"ompt_state_work_serial"),
-        (
-            ompt_state_work_parallel.0 as c_int,
-            c"ompt_state_work_parallel",
-        ),
+        (ompt_state_work_parallel.0 as c_int, c"ompt_state_work_parallel"),
         (ompt_state_wait_mutex.0 as c_int, c"ompt_state_wait_mutex"),
     ];
     /// The same under the names of the drafts.
     const STATES_OF_DRAFTS: &[(c_int, &CStr)] = &[
         (ompt_state_undefined.0 as c_int, c"omp_state_undefined"),
         (ompt_state_work_serial.0 as c_int, c"omp_state_work_serial"),
-        (
-            ompt_state_work_parallel.0 as c_int,
-            c"omp_state_work_parallel",
-        ),
+        (ompt_state_work_parallel.0 as c_int, c"omp_state_work_parallel"),
         (ompt_state_wait_mutex.0 as c_int, c"omp_state_wait_mutex"),
     ];
     /// Those of TR2, which end before the number that later enumerations begin with.
     const STATES_OF_EARLY_TR4: &[(c_int, &CStr)] = &[
         (tr2::ompt_state_first, c"ompt_state_first"),
-        (
-            tr2::ompt_state_work_serial.0 as c_int,
-            c"ompt_state_work_serial",
-        ),
-        (
-            tr2::ompt_state_work_parallel.0 as c_int,
-            c"ompt_state_work_parallel",
-        ),
+        (tr2::ompt_state_work_serial.0 as c_int, c"ompt_state_work_serial"),
+        (tr2::ompt_state_work_parallel.0 as c_int, c"ompt_state_work_parallel"),
     ];
     let states = match Dialect::current() {
         Dialect::V5 | Dialect::Unknown => STATES,
@@ -187,10 +172,8 @@ unsafe extern "C" fn enumerate_mutex_impls(
     next_impl: *mut c_int,
     next_impl_name: *mut *const c_char,
 ) -> c_int {
-    const IMPLS: &[(c_int, &CStr)] = &[
-        (ompt_mutex_impl_none, c"ompt_mutex_impl_none"),
-        (1, c"reference_mutex_impl_script"),
-    ];
+    const IMPLS: &[(c_int, &CStr)] =
+        &[(ompt_mutex_impl_none, c"ompt_mutex_impl_none"), (1, c"reference_mutex_impl_script")];
     // SAFETY: the specification demands pointers that can be written.
     unsafe { enumerate(IMPLS, current_impl, next_impl, next_impl_name) }
 }

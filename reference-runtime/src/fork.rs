@@ -38,10 +38,7 @@ pub enum ChildEnd {
 
 impl Fork {
     /// Forks, and waits for the child: what the threads played that were the child's. `take` plays steps.
-    pub(super) fn play(
-        &self,
-        take: impl FnOnce(&[Step], &Mutex<PlayedThread>),
-    ) -> Vec<PlayedThread> {
+    pub(super) fn play(&self, take: impl FnOnce(&[Step], &Mutex<PlayedThread>)) -> Vec<PlayedThread> {
         let (mut reader, writer) = std::io::pipe().expect("the process may have two more files");
         // As runtimes have handlers for it: no other thread holds what the child will need.
         let at_rest = (tr2::at_rest(), collector::at_rest());
@@ -72,11 +69,7 @@ impl Fork {
         }
     }
 
-    fn be_child(
-        &self,
-        mut parent: PipeWriter,
-        take: impl FnOnce(&[Step], &Mutex<PlayedThread>),
-    ) -> ! {
+    fn be_child(&self, mut parent: PipeWriter, take: impl FnOnce(&[Step], &Mutex<PlayedThread>)) -> ! {
         if let Some(entry) = self.searches_again {
             tr2::search_again(entry);
         }
@@ -87,18 +80,14 @@ impl Fork {
         if let ChildEnd::Exec(script) = &self.end {
             let (input, mut script_writer) = std::io::pipe().expect("a pipe");
             let script = serde_json::to_vec(script).expect("a script has no keys but strings");
-            script_writer
-                .write_all(&script)
-                .expect("a pipe holds so much");
+            script_writer.write_all(&script).expect("a pipe holds so much");
             drop(script_writer);
             let program = std::env::current_exe().expect("this program");
             let error = Command::new(program).stdin(input).stdout(parent).exec();
             panic!("the child executes no program: {error}");
         }
         let played = serde_json::to_vec(&*lock(&log)).expect("it has no keys but strings");
-        parent
-            .write_all(&played)
-            .expect("the parent reads what the child says");
+        parent.write_all(&played).expect("the parent reads what the child says");
         drop(parent);
         assert!(!device::child_hangs(), "this child would never end");
         match self.end {

@@ -24,10 +24,7 @@ pub fn script(threads: usize, calls: usize) -> impl Strategy<Value = Script> {
             steps.insert(steps.len() / 2, Step::Sync(1));
             steps.insert(0, Step::Sync(0));
         }
-        Script {
-            rounds: vec![Round::new(threads)],
-            ..Script::default()
-        }
+        Script { rounds: vec![Round::new(threads)], ..Script::default() }
     })
 }
 
@@ -42,11 +39,8 @@ pub fn one_of_each() -> impl Strategy<Value = Vec<Call>> {
 }
 
 /// The kinds of dispatch whose instance points to a chunk.
-const CHUNKS: [ompt_dispatch_t; 3] = [
-    ompt_dispatch_ws_loop_chunk,
-    ompt_dispatch_taskloop_chunk,
-    ompt_dispatch_distribute_chunk,
-];
+const CHUNKS: [ompt_dispatch_t; 3] =
+    [ompt_dispatch_ws_loop_chunk, ompt_dispatch_taskloop_chunk, ompt_dispatch_distribute_chunk];
 
 fn move_slots(steps: &mut [Step], distance: u32) {
     for step in steps {
@@ -61,28 +55,10 @@ fn sound(mut call: Call) -> Call {
     match &mut call {
         Call::Dependences { deps, ndeps, .. } => match_count(deps, ndeps),
         Call::Dispatch { kind, instance, .. } => match_kind(*kind, instance),
-        Call::Error {
-            message: Text(Some(message)),
-            length,
-            ..
-        } => *length = message.len() as u64,
+        Call::Error { message: Text(Some(message)), length, .. } => *length = message.len() as u64,
         Call::ControlTool { command, arg, .. } => match_argument(command, arg),
-        Call::TargetMap {
-            nitems,
-            host_addr,
-            device_addr,
-            bytes,
-            mapping_flags,
-            ..
-        }
-        | Call::TargetMapEmi {
-            nitems,
-            host_addr,
-            device_addr,
-            bytes,
-            mapping_flags,
-            ..
-        } => {
+        Call::TargetMap { nitems, host_addr, device_addr, bytes, mapping_flags, .. }
+        | Call::TargetMapEmi { nitems, host_addr, device_addr, bytes, mapping_flags, .. } => {
             let arrays = [&*host_addr, &*device_addr, &*bytes];
             let lengths = arrays.map(Numbers::count).into_iter();
             let shortest = lengths.chain([mapping_flags.count()]).flatten().min();
@@ -93,38 +69,20 @@ fn sound(mut call: Call) -> Call {
             }
             mapping_flags.truncate(*nitems as usize);
         }
-        Call::ParallelBegin {
-            encountering_task_data,
-            parallel_data,
-            ..
-        } => part(*parallel_data, [encountering_task_data]),
-        Call::TaskCreate {
-            encountering_task_data,
-            new_task_data,
-            ..
-        } => part(*new_task_data, [encountering_task_data]),
-        Call::ImplicitTask {
-            parallel_data,
-            task_data,
-            ..
-        } => part(*task_data, [parallel_data]),
-        Call::TargetEmi {
-            task_data,
-            target_task_data,
-            target_data,
-            ..
-        } => part(*target_data, [task_data, target_task_data]),
-        Call::TargetDataOpEmi {
-            target_task_data,
-            target_data,
-            host_op_id,
-            ..
-        } => part(*host_op_id, [target_task_data, target_data]),
-        Call::TargetSubmitEmi {
-            target_data,
-            host_op_id,
-            ..
-        } => part(*host_op_id, [target_data]),
+        Call::ParallelBegin { encountering_task_data, parallel_data, .. } => {
+            part(*parallel_data, [encountering_task_data])
+        }
+        Call::TaskCreate { encountering_task_data, new_task_data, .. } => {
+            part(*new_task_data, [encountering_task_data])
+        }
+        Call::ImplicitTask { parallel_data, task_data, .. } => part(*task_data, [parallel_data]),
+        Call::TargetEmi { task_data, target_task_data, target_data, .. } => {
+            part(*target_data, [task_data, target_task_data])
+        }
+        Call::TargetDataOpEmi { target_task_data, target_data, host_op_id, .. } => {
+            part(*host_op_id, [target_task_data, target_data])
+        }
+        Call::TargetSubmitEmi { target_data, host_op_id, .. } => part(*host_op_id, [target_data]),
         _ => {}
     }
     call
@@ -164,9 +122,7 @@ fn match_argument(command: &mut u64, argument: &ControlArgument) {
     const USER: u64 = 1000;
 
     let is_phase = (FIRST_PHASE..FIRST_PHASE + PHASES).contains(command);
-    let is_openmp = omp_control_tool_t::VALUES
-        .iter()
-        .any(|&(_, value)| u64::from(value) == *command);
+    let is_openmp = omp_control_tool_t::VALUES.iter().any(|&(_, value)| u64::from(value) == *command);
     match argument {
         ControlArgument::Phase(_) => *command = FIRST_PHASE + *command % PHASES,
         ControlArgument::Address(_) if is_phase || is_openmp => *command = USER,

@@ -42,11 +42,7 @@ impl Offload {
             Some(ompt_target_data_delete),
         ];
         let is_association = |optype: &Option<ompt_target_data_op_t>| {
-            [
-                Some(ompt_target_data_associate),
-                Some(ompt_target_data_disassociate),
-            ]
-            .contains(optype)
+            [Some(ompt_target_data_associate), Some(ompt_target_data_disassociate)].contains(optype)
         };
         let target_id = || slots.content(self.target_data());
         for _ in 0..self.times {
@@ -111,13 +107,8 @@ impl Offload {
                 requested_num_teams: 4,
             };
         };
-        let to_device =
-            optype != ompt_target_data_transfer_from_device && optype != ompt_target_data_delete;
-        let [src, dest] = if to_device {
-            [HOST, self.device]
-        } else {
-            [self.device, HOST]
-        };
+        let to_device = optype != ompt_target_data_transfer_from_device && optype != ompt_target_data_delete;
+        let [src, dest] = if to_device { [HOST, self.device] } else { [self.device, HOST] };
         let [host_addr, device_addr] = [Address(0x1000), Address(0x2000)];
         let [src_addr, dest_addr] = match optype {
             // As LLVM's runtime has it.

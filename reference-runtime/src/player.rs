@@ -75,22 +75,11 @@ pub fn play(script: &Script, publish: impl Fn(&Report)) -> Result<(), String> {
             // Nobody can call it any more: now it may be unloaded.
             drop(finalized);
             let devices = device::played();
-            report.rounds.push(PlayedRound {
-                tool,
-                threads,
-                devices,
-            });
+            report.rounds.push(PlayedRound { tool, threads, devices });
         } else {
-            let threads = threads
-                .iter()
-                .map(|thread| thread.played().clone())
-                .collect();
+            let threads = threads.iter().map(|thread| thread.played().clone()).collect();
             let devices = device::played();
-            report.rounds.push(PlayedRound {
-                tool,
-                threads,
-                devices,
-            });
+            report.rounds.push(PlayedRound { tool, threads, devices });
             publish(&report);
             return end_process(round.end.how);
         }
@@ -102,10 +91,7 @@ pub fn play(script: &Script, publish: impl Fn(&Report)) -> Result<(), String> {
 /// Waits until the round shall end.
 fn wait_for(end: End, threads: &[Performer]) {
     let is_time = |thread: &Performer| {
-        thread.is_done()
-            || end
-                .after_calls
-                .is_some_and(|calls| thread.played().played.len() >= calls)
+        thread.is_done() || end.after_calls.is_some_and(|calls| thread.played().played.len() >= calls)
     };
     while !threads.iter().all(is_time) {
         thread::sleep(Duration::from_micros(50));
@@ -141,16 +127,11 @@ impl Stage {
             look_through(steps, &mut highest_slot, &mut numbers);
             numbers.sort_unstable();
             numbers.dedup();
-            numbers
-                .iter()
-                .for_each(|number| *meetings.entry(*number).or_insert(0) += 1);
+            numbers.iter().for_each(|number| *meetings.entry(*number).or_insert(0) += 1);
         }
         Arc::new(Stage {
             slots: Slots::new(highest_slot.map_or(0, |slot| slot as usize + 1)),
-            barriers: meetings
-                .into_iter()
-                .map(|(number, threads)| (number, Barrier::new(threads)))
-                .collect(),
+            barriers: meetings.into_iter().map(|(number, threads)| (number, Barrier::new(threads))).collect(),
             curtain: Barrier::new(round.threads.len()),
         })
     }
@@ -168,11 +149,7 @@ impl Stage {
                 drop(witness);
                 stage.curtain.wait();
             });
-            Performer {
-                handle,
-                played,
-                done,
-            }
+            Performer { handle, played, done }
         };
         round.threads.iter().map(start).collect()
     }
@@ -227,9 +204,7 @@ fn look_through(steps: &[Step], highest_slot: &mut Option<u32>, meetings: &mut V
         match step {
             Step::Call(call) => *highest_slot = (*highest_slot).max(call.highest_slot()),
             Step::Sync(number) => meetings.push(*number),
-            Step::Offload(offload) => {
-                *highest_slot = (*highest_slot).max(Some(offload.highest_slot()))
-            }
+            Step::Offload(offload) => *highest_slot = (*highest_slot).max(Some(offload.highest_slot())),
             Step::Fork(fork) => look_through(&fork.steps, highest_slot, meetings),
             Step::Tr2(_) | Step::Collect(_) | Step::Storm { .. } => {}
             Step::Repeat { steps, .. } => look_through(steps, highest_slot, meetings),

@@ -23,9 +23,7 @@ fn read_script() -> Result<Script, String> {
         Some(path) => File::open(&path)
             .and_then(|mut file| file.read_to_string(&mut json))
             .map_err(|error| format!("{}: {error}", path.display()))?,
-        None => io::stdin()
-            .read_to_string(&mut json)
-            .map_err(|error| format!("stdin: {error}"))?,
+        None => io::stdin().read_to_string(&mut json).map_err(|error| format!("stdin: {error}"))?,
     };
     serde_json::from_str(&json).map_err(|error| format!("the script is wrong: {error}"))
 }

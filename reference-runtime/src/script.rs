@@ -44,10 +44,7 @@ pub struct Round {
 impl Round {
     /// A round that ends regularly.
     pub fn new(threads: Vec<Vec<Step>>) -> Round {
-        Round {
-            threads,
-            end: End::default(),
-        }
+        Round { threads, end: End::default() }
     }
 }
 

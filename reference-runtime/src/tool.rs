@@ -62,10 +62,7 @@ unsafe impl Send for Tool {}
 /// `version` is what the runtime calls itself; where that is empty, by its own name.
 pub fn activate(version: &str) -> Found {
     entry_points::forget_callbacks();
-    match env::var_os("OMP_TOOL")
-        .as_deref()
-        .and_then(|value| value.to_str())
-    {
+    match env::var_os("OMP_TOOL").as_deref().and_then(|value| value.to_str()) {
         None | Some("" | "enabled") => {}
         Some("disabled") => return Found::Disabled,
         Some(other) => {
@@ -75,11 +72,7 @@ pub fn activate(version: &str) -> Found {
             return Found::BadSetting;
         }
     }
-    let version = if version.is_empty() {
-        RUNTIME_VERSION
-    } else {
-        version
-    };
+    let version = if version.is_empty() { RUNTIME_VERSION } else { version };
     let version = CString::new(version).unwrap_or_default();
     let Some(tool) = find(&version) else {
         return Found::Nothing;
@@ -100,17 +93,13 @@ fn find(version: &CStr) -> Option<Tool> {
     let loaded = env::split_paths(&libraries)
         .filter(|path| !path.as_os_str().is_empty())
         .filter_map(|path| Some((Place::Library(path.clone()), load(&path)?)));
-    std::iter::once(process)
-        .chain(loaded)
-        .find_map(|(place, library)| start(place, library, version))
+    std::iter::once(process).chain(loaded).find_map(|(place, library)| start(place, library, version))
 }
 
 fn load(path: &Path) -> Option<Library> {
     // SAFETY: its constructors are as trustworthy as the user who named it.
     let library = unsafe { Library::open(Some(path), RTLD_LAZY | RTLD_LOCAL) };
-    library
-        .inspect_err(|error| verbose(&format!("cannot load {}: {error}", path.display())))
-        .ok()
+    library.inspect_err(|error| verbose(&format!("cannot load {}: {error}", path.display()))).ok()
 }
 
 /// Asks a library's `ompt_start_tool`; a tool that returns NULL does not want to be used.
@@ -120,11 +109,7 @@ fn start(place: Place, library: Library, version: &CStr) -> Option<Tool> {
     // SAFETY: called with what the specification demands.
     let result = unsafe { start_tool(OMP_VERSION, version.as_ptr()) };
     verbose(&format!("{place:?}: ompt_start_tool returned {result:?}"));
-    (!result.is_null()).then(|| Tool {
-        place,
-        library,
-        result,
-    })
+    (!result.is_null()).then(|| Tool { place, library, result })
 }
 
 /// Initializes a tool: whether it is active now.
@@ -135,8 +120,7 @@ fn initialize(tool: &Tool) -> bool {
         return false;
     };
     // SAFETY: the tool's own function, and its result.
-    let active =
-        unsafe { Dialect::current().initialize(initialize, entry_points::lookup, tool.result) };
+    let active = unsafe { Dialect::current().initialize(initialize, entry_points::lookup, tool.result) };
     verbose(&format!("{:?}: initialize returned {active}", tool.place));
     active != 0
 }
@@ -156,31 +140,22 @@ pub fn finalize() -> Option<Finalized> {
         // SAFETY: the tool's own function, and its result.
         unsafe { Dialect::current().finalize(finalize, tool.result) };
     }
-    Some(Finalized {
-        _library: tool.library,
-    })
+    Some(Finalized { _library: tool.library })
 }
 
 /// Says something where `OMP_TOOL_VERBOSE_INIT` wants it (OpenMP 5.2, 21.3.3).
 fn verbose(message: &str) {
     use std::io::Write;
 
-    let setting =
-        env::var_os("OMP_TOOL_VERBOSE_INIT").unwrap_or_else(|| OsString::from("disabled"));
+    let setting = env::var_os("OMP_TOOL_VERBOSE_INIT").unwrap_or_else(|| OsString::from("disabled"));
     match setting.to_str() {
         Some("disabled") => {}
         Some("stderr") => eprintln!("reference runtime: {message}"),
         Some("stdout") => println!("reference runtime: {message}"),
         _ => {
-            let file = std::fs::File::options()
-                .append(true)
-                .create(true)
-                .open(&setting);
+            let file = std::fs::File::options().append(true).create(true).open(&setting);
             if let Err(error) = file.and_then(|mut file| writeln!(file, "{message}")) {
-                eprintln!(
-                    "reference runtime: {}: {error}",
-                    Path::new(&setting).display()
-                );
+                eprintln!("reference runtime: {}: {error}", Path::new(&setting).display());
             }
         }
     }

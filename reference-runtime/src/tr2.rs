@@ -113,10 +113,7 @@ fn search(entry: Entry, version: &str) -> Found {
                 .get::<unsafe extern "C" fn() -> Option<ompt_initialize_t>>(b"ompt_tool\0")
                 .ok()
                 .and_then(|tool| tool()),
-            _ => process
-                .get::<ompt_initialize_t>(b"ompt_initialize\0")
-                .ok()
-                .map(|initialize| *initialize),
+            _ => process.get::<ompt_initialize_t>(b"ompt_initialize\0").ok().map(|initialize| *initialize),
         }
     };
     let Some(initialize) = initialize else {
@@ -144,10 +141,8 @@ impl Tr2 {
             let runtime = at_rest();
             *runtime.callbacks.get(&self.event)?
         };
-        let frame = omp_frame_t {
-            exit_frame: EXIT_FRAME as *mut c_void,
-            enter_frame: REENTER_FRAME as *mut c_void,
-        };
+        let frame =
+            omp_frame_t { exit_frame: EXIT_FRAME as *mut c_void, enter_frame: REENTER_FRAME as *mut c_void };
         let mut words = self.words.clone();
         words.resize(6, 0xdead);
         let has_frame = matches!(event, ompt_event_parallel_begin | ompt_event_task_begin);
@@ -191,11 +186,7 @@ impl Tr2 {
             line["enter_frame_flags"] = "0x0".into();
         };
         let name = event.name().expect("events have names");
-        let endpoint = if name.ends_with("_begin") {
-            "begin"
-        } else {
-            "end"
-        };
+        let endpoint = if name.ends_with("_begin") { "begin" } else { "end" };
         let inside = |event: &str| json!({"event": event, "endpoint": endpoint, "parallel_data": word(0), "task_data": word(1), "codeptr_ra": "0x0"});
         let sync = |event: &str, kind: &str| {
             let mut line = inside(event);
@@ -212,8 +203,7 @@ impl Tr2 {
             line
         };
         let mutex = |event: &str, kind: &str| {
-            let mut line =
-                json!({"event": event, "wait_id": word(0), "kind": kind, "codeptr_ra": "0x0"});
+            let mut line = json!({"event": event, "wait_id": word(0), "kind": kind, "codeptr_ra": "0x0"});
             if ["mutex_acquire", "lock_init"].contains(&event) {
                 line["hint"] = 0.into();
                 line["impl"] = 0.into();
@@ -267,33 +257,22 @@ impl Tr2 {
             ompt_event_idle_begin | ompt_event_idle_end => {
                 json!({"event": "idle", "endpoint": endpoint})
             }
-            ompt_event_implicit_task_begin | ompt_event_implicit_task_end => {
-                task(word(0), 1, "0x2")
-            }
-            ompt_event_initial_task_begin | ompt_event_initial_task_end => {
-                task(Value::Null, 0, "0x1")
-            }
+            ompt_event_implicit_task_begin | ompt_event_implicit_task_end => task(word(0), 1, "0x2"),
+            ompt_event_initial_task_begin | ompt_event_initial_task_end => task(Value::Null, 0, "0x1"),
             ompt_event_loop_begin | ompt_event_loop_end => work("loop"),
             ompt_event_sections_begin | ompt_event_sections_end => work("sections"),
-            ompt_event_single_in_block_begin | ompt_event_single_in_block_end => {
-                work("single_executor")
-            }
+            ompt_event_single_in_block_begin | ompt_event_single_in_block_end => work("single_executor"),
             ompt_event_single_others_begin | ompt_event_single_others_end => work("single_other"),
             ompt_event_workshare_begin | ompt_event_workshare_end => work("workshare"),
             ompt_event_master_begin | ompt_event_master_end => inside("masked"),
-            _ if name.starts_with("wait_") && self.words.len() == 2 => sync(
-                "sync_region_wait",
-                name.split('_').nth(1).unwrap_or_default(),
-            ),
+            _ if name.starts_with("wait_") && self.words.len() == 2 => {
+                sync("sync_region_wait", name.split('_').nth(1).unwrap_or_default())
+            }
             _ if self.words.len() == 2 && event < ompt_event_release_nest_lock_prev => {
                 sync("sync_region", name.split('_').next().unwrap_or_default())
             }
             ompt_event_release_nest_lock_prev | ompt_event_acquired_nest_lock_next => {
-                let endpoint = if event == ompt_event_release_nest_lock_prev {
-                    "end"
-                } else {
-                    "begin"
-                };
+                let endpoint = if event == ompt_event_release_nest_lock_prev { "end" } else { "begin" };
                 json!({"event": "nest_lock", "endpoint": endpoint, "wait_id": word(0), "codeptr_ra": "0x0"})
             }
             ompt_event_release_nest_lock_last => mutex("mutex_released", "nest_lock"),
@@ -370,14 +349,8 @@ unsafe extern "C" fn enumerate_state(
     const STATES: [(c_int, &CStr); 4] = [
         (ompt_state_first, c""),
         (ompt_state_work_serial.0 as c_int, c"ompt_state_work_serial"),
-        (
-            ompt_state_work_parallel.0 as c_int,
-            c"ompt_state_work_parallel",
-        ),
-        (
-            ompt_state_wait_critical.0 as c_int,
-            c"ompt_state_wait_critical",
-        ),
+        (ompt_state_work_parallel.0 as c_int, c"ompt_state_work_parallel"),
+        (ompt_state_wait_critical.0 as c_int, c"ompt_state_wait_critical"),
     ];
     let behind = STATES.iter().position(|(state, _)| *state == current);
     let Some((state, name)) = behind.and_then(|index| STATES.get(index + 1)) else {

@@ -9,9 +9,7 @@ use ompt_reference_runtime::{Report, Script, Step};
 
 /// The text between a line of three backquotes and `json`, and the next line of backquotes.
 fn script_of_the_readme() -> &'static str {
-    let (_, after) = include_str!("../README.md")
-        .split_once("```json\n")
-        .expect("the README has a script");
+    let (_, after) = include_str!("../README.md").split_once("```json\n").expect("the README has a script");
     let (script, _) = after.split_once("```").expect("the script ends");
     script
 }
@@ -27,20 +25,14 @@ fn the_readmes_script_is_played_without_a_tool() {
         .expect("the program can be run");
     let mut stdin = process.stdin.take().expect("a pipe");
     let script = script_of_the_readme();
-    stdin
-        .write_all(script.as_bytes())
-        .expect("the program reads its script");
+    stdin.write_all(script.as_bytes()).expect("the program reads its script");
     drop(stdin);
     let output = process.wait_with_output().expect("the program ends");
     assert!(output.status.success(), "{}", output.status);
 
     let report: Report = serde_json::from_slice(&output.stdout).expect("a report");
     assert_eq!(report.rounds[0].tool, Found::Nothing);
-    let calls: Vec<usize> = report.rounds[0]
-        .threads
-        .iter()
-        .map(|thread| thread.played.len())
-        .collect();
+    let calls: Vec<usize> = report.rounds[0].threads.iter().map(|thread| thread.played.len()).collect();
     assert_eq!(calls, [0, 0], "no tool registered a callback");
 }
 
@@ -57,13 +49,7 @@ fn the_readmes_script_has_the_calls_of_a_parallel_region() {
     };
     assert_eq!(
         calls(0),
-        [
-            "thread_begin",
-            "parallel_begin",
-            "implicit_task",
-            "implicit_task",
-            "parallel_end"
-        ]
+        ["thread_begin", "parallel_begin", "implicit_task", "implicit_task", "parallel_end"]
     );
     assert_eq!(calls(1), ["thread_begin", "implicit_task", "implicit_task"]);
 }

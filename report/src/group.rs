@@ -102,9 +102,7 @@ pub(crate) fn of(cause: Cause) -> &'static Group {
 
 /// Sums by group.
 pub(crate) fn sums(accounting: &Accounting) -> [u64; GROUPS.len()] {
-    GROUPS
-        .each_ref()
-        .map(|group| group.causes.iter().map(|cause| accounting[*cause]).sum())
+    GROUPS.each_ref().map(|group| group.causes.iter().map(|cause| accounting[*cause]).sum())
 }
 
 #[cfg(test)]

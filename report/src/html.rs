@@ -57,23 +57,14 @@ mod tests {
     #[test]
     fn names_cannot_be_tags_attributes_or_scripts() {
         let escaped = Text("<b onclick='x'>\"&\u{0}\u{202e}").to_string();
-        assert_eq!(
-            escaped,
-            "&lt;b onclick=&#39;x&#39;&gt;&quot;&amp;\u{fffd}\u{fffd}"
-        );
+        assert_eq!(escaped, "&lt;b onclick=&#39;x&#39;&gt;&quot;&amp;\u{fffd}\u{fffd}");
         let value = serde_json::json!({ "name": "</script><!--\n\u{202e}\u{2028}" });
-        assert_eq!(
-            json(&value),
-            "{\"name\":\"\\u003c/script\\u003e\\u003c!--\\n\u{fffd}\u{fffd}\"}"
-        );
+        assert_eq!(json(&value), "{\"name\":\"\\u003c/script\\u003e\\u003c!--\\n\u{fffd}\u{fffd}\"}");
     }
 
     #[test]
     fn long_names_are_cut() {
         assert_eq!(short("abc"), "abc");
-        assert_eq!(
-            short(&"\u{e4}".repeat(500)).chars().count(),
-            MAX_LETTERS + 1
-        );
+        assert_eq!(short(&"\u{e4}".repeat(500)).chars().count(), MAX_LETTERS + 1);
     }
 }

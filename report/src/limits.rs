@@ -18,14 +18,8 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    const MOST: Limits = Limits {
-        rows: 200,
-        charts: 40,
-        threads: 64,
-        lines: 600,
-        frames: 600,
-        picture: 480 << 10,
-    };
+    const MOST: Limits =
+        Limits { rows: 200, charts: 40, threads: 64, lines: 600, frames: 600, picture: 480 << 10 };
 
     /// The limits to try, one after the other.
     pub(crate) fn all() -> impl Iterator<Item = Limits> {

@@ -28,20 +28,10 @@ pub(crate) fn of(report: &Report<'_>) -> String {
 }
 
 fn with_rows(report: &Report<'_>, rows: usize) -> String {
-    let layout = Layout {
-        top: Some(rows),
-        is_short: true,
-        style: Style::Markdown,
-        ..Layout::default()
-    };
+    let layout = Layout { top: Some(rows), is_short: true, style: Style::Markdown, ..Layout::default() };
     let mut text = String::new();
     // Writing to memory does not fail.
-    let _infallible = write!(
-        text,
-        "# {}\n\n{}",
-        markdown(&report.title),
-        report.stats.tables(layout)
-    );
+    let _infallible = write!(text, "# {}\n\n{}", markdown(&report.title), report.stats.tables(layout));
     if let Some(diff) = report.diff {
         let shown = omptrace_analysis::compare::Shown { all: false };
         let _infallible = write!(text, "\n## compared\n\n{}", diff.text(layout, shown));

@@ -102,12 +102,11 @@ fn how_to_read(out: &mut String) {
 #[cfg(test)]
 mod tests {
     use omptrace_analysis::answers::{
-        Blame, Cause, Finding, FunctionName, Overview, OverviewCell, OverviewRow, Place,
-        RegionAnswer, RegionShape,
+        Blame, Cause, Finding, FunctionName, Overview, OverviewCell, OverviewRow, Place, RegionAnswer,
+        RegionShape,
     };
     use omptrace_analysis::{
-        FlameFrame, FlameGraph, FunctionStats, LockStats, ProcessStats, SampledTime, Stats,
-        ThreadStats,
+        FlameFrame, FlameGraph, FunctionStats, LockStats, ProcessStats, SampledTime, Stats, ThreadStats,
     };
 
     use super::*;
@@ -130,11 +129,7 @@ mod tests {
         answers.duration_ns = 10_000_000_000;
         answers.accounting.add(Cause::Useful, 1_000_000_000_000);
         for index in 0..5_000 {
-            let mut region = RegionAnswer {
-                place: place(index),
-                visits: 7,
-                ..RegionAnswer::default()
-            };
+            let mut region = RegionAnswer { place: place(index), visits: 7, ..RegionAnswer::default() };
             for cause in Cause::ALL {
                 region.accounting.add(*cause, 1_000);
                 answers.blame.push(Blame {
@@ -162,33 +157,13 @@ mod tests {
                 ..ThreadStats::default()
             })
             .collect();
-        stats.processes = vec![
-            ProcessStats {
-                name: "p".repeat(5_000),
-                ..ProcessStats::default()
-            };
-            2_000
-        ];
-        stats.locks = vec![
-            LockStats {
-                name: "l".repeat(5_000),
-                ..LockStats::default()
-            };
-            2_000
-        ];
+        stats.processes = vec![ProcessStats { name: "p".repeat(5_000), ..ProcessStats::default() }; 2_000];
+        stats.locks = vec![LockStats { name: "l".repeat(5_000), ..LockStats::default() }; 2_000];
         stats.sampling = Some(SampledTime::default());
-        stats.functions = vec![
-            FunctionStats {
-                function: "f<&>".repeat(500),
-                ..FunctionStats::default()
-            };
-            5_000
-        ];
+        stats.functions =
+            vec![FunctionStats { function: "f<&>".repeat(500), ..FunctionStats::default() }; 5_000];
         let frames = (0..5_000).map(|index: usize| FlameFrame {
-            name: FunctionName {
-                function: "f<&>".repeat(500),
-                ..FunctionName::default()
-            },
+            name: FunctionName { function: "f<&>".repeat(500), ..FunctionName::default() },
             depth: index.min(128),
             total_ns: 1_000_000_000 >> (index / 200),
             self_ns: 1,
@@ -196,16 +171,11 @@ mod tests {
         let frames = frames.collect();
         let mut state = 1_u64;
         let mut random = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 33) % 1_000
         };
         let mut cell = || {
-            let mut cell = OverviewCell {
-                lived_ns: 18_000,
-                ..OverviewCell::default()
-            };
+            let mut cell = OverviewCell { lived_ns: 18_000, ..OverviewCell::default() };
             for cause in Cause::ALL {
                 cell.accounting.add(*cause, random());
             }
@@ -263,19 +233,11 @@ mod tests {
         let page = report.page();
         assert!(page.len() <= MAX_PAGE, "{}", page.len());
         // It is still worth looking at.
-        assert!(
-            page.matches("<tr").count() > 100,
-            "{}",
-            page.matches("<tr").count()
-        );
+        assert!(page.matches("<tr").count() > 100, "{}", page.matches("<tr").count());
         assert!(page.matches("role=treeitem").count() > 10);
         assert!(page.contains("\"planes\":\"") && !page.contains("\"planes\":\"\""));
         let markdown = report.markdown();
         assert!(markdown.len() <= crate::MAX_MARKDOWN, "{}", markdown.len());
-        assert!(
-            markdown.contains("load_imbalance"),
-            "{}",
-            &markdown[..2_000]
-        );
+        assert!(markdown.contains("load_imbalance"), "{}", &markdown[..2_000]);
     }
 }

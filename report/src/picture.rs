@@ -22,13 +22,8 @@ const WHOLE: u32 = 255;
 pub(crate) fn of(overview: &Overview, max: usize) -> Value {
     let mut width_ns = overview.width_ns;
     let mut first_ns = overview.first_bin_ns;
-    let mut rows: Vec<Vec<OverviewCell>> =
-        overview.rows.iter().map(|row| row.cells.clone()).collect();
-    let mut levels: Vec<Vec<f64>> = overview
-        .levels
-        .iter()
-        .map(|level| level.means.clone())
-        .collect();
+    let mut rows: Vec<Vec<OverviewCell>> = overview.rows.iter().map(|row| row.cells.clone()).collect();
+    let mut levels: Vec<Vec<f64>> = overview.levels.iter().map(|level| level.means.clone()).collect();
     loop {
         let bins = rows.first().map_or(0, Vec::len);
         let packed = base64(&deflated(&rows, &levels));
@@ -57,12 +52,7 @@ pub(crate) fn of(overview: &Overview, max: usize) -> Value {
                 "planes": if packed.len() <= max { packed } else { String::new() },
             });
         }
-        let odd = usize::from(
-            !first_ns
-                .div_euclid(width_ns.cast_signed())
-                .rem_euclid(2)
-                .eq(&0),
-        );
+        let odd = usize::from(!first_ns.div_euclid(width_ns.cast_signed()).rem_euclid(2).eq(&0));
         for row in &mut rows {
             *row = halved(row, odd);
         }
@@ -70,22 +60,14 @@ pub(crate) fn of(overview: &Overview, max: usize) -> Value {
             *means = halved_means(means, odd);
         }
         width_ns *= 2;
-        first_ns -= if odd == 1 {
-            (width_ns / 2).cast_signed()
-        } else {
-            0
-        };
+        first_ns -= if odd == 1 { (width_ns / 2).cast_signed() } else { 0 };
     }
 }
 
 pub(crate) fn row_name(first: &str, last: &str, threads: usize) -> String {
     match threads {
         0 | 1 => crate::html::short(first),
-        _ => format!(
-            "{} \u{2026} {}",
-            crate::html::short(first),
-            crate::html::short(last)
-        ),
+        _ => format!("{} \u{2026} {}", crate::html::short(first), crate::html::short(last)),
     }
 }
 
@@ -145,10 +127,7 @@ fn deflated(rows: &[Vec<OverviewCell>], levels: &[Vec<f64>]) -> Vec<u8> {
         for group in 0..GROUPS.len() {
             planes.extend(shares.iter().map(|shares| shares[group]));
         }
-        planes.extend(
-            row.iter()
-                .map(|cell| cell.place.map_or(0, |place| place + 1)),
-        );
+        planes.extend(row.iter().map(|cell| cell.place.map_or(0, |place| place + 1)));
     }
     for means in levels {
         let most = most(means);
@@ -188,23 +167,14 @@ mod tests {
 
     #[test]
     fn base64_is_as_the_standard_has_it() {
-        let cases = [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg=="),
-        ];
+        let cases = [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")];
         for (text, expected) in cases {
             assert_eq!(base64(text.as_bytes()), expected);
         }
     }
 
     fn cell(useful: u64, lived_ns: u64) -> OverviewCell {
-        let mut cell = OverviewCell {
-            lived_ns,
-            ..OverviewCell::default()
-        };
+        let mut cell = OverviewCell { lived_ns, ..OverviewCell::default() };
         cell.accounting.add(Cause::Useful, useful);
         cell
     }
@@ -212,10 +182,7 @@ mod tests {
     #[test]
     fn shares_of_a_bin_add_up() {
         for (useful, lived) in [(0, 7), (1, 3), (7, 7), (9, 7), (1, 1_000_000)] {
-            let sum: u32 = shares(&cell(useful, lived))
-                .iter()
-                .map(|share| u32::from(*share))
-                .sum();
+            let sum: u32 = shares(&cell(useful, lived)).iter().map(|share| u32::from(*share)).sum();
             assert_eq!(sum, WHOLE, "{useful} of {lived}");
         }
         assert_eq!(shares(&cell(0, 0)), [0; GROUPS.len()]);
@@ -231,9 +198,7 @@ mod tests {
     fn a_picture_with_noise_in_each_bin_keeps_to_its_size() {
         let mut state = 1_u64;
         let mut random = || {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             (state >> 40) % 1_000
         };
         let row = |random: &mut dyn FnMut() -> u64| OverviewRow {
@@ -250,11 +215,7 @@ mod tests {
         for max in [200_000, 60_000, 20_000] {
             let picture = of(&overview, max);
             let planes = picture["planes"].as_str().expect("text");
-            assert!(
-                planes.len() <= max && planes.len() > max / 8,
-                "{} {max}",
-                planes.len()
-            );
+            assert!(planes.len() <= max && planes.len() > max / 8, "{} {max}", planes.len());
             assert_eq!(picture["first"], 0);
         }
     }

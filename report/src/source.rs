@@ -19,20 +19,10 @@ pub struct SourceFile {
 }
 
 /// Thread time by line of each file: useful work there, and what others lost because of it.
-pub(crate) fn by_line(
-    stats: &Stats,
-    overview: &Overview,
-) -> BTreeMap<String, BTreeMap<u32, Accounting>> {
+pub(crate) fn by_line(stats: &Stats, overview: &Overview) -> BTreeMap<String, BTreeMap<u32, Accounting>> {
     let mut files: BTreeMap<String, BTreeMap<u32, Accounting>> = BTreeMap::new();
-    let useful = overview
-        .useful
-        .iter()
-        .map(|(place, ns)| (place, Cause::Useful, *ns));
-    let lost = stats
-        .answers
-        .blame
-        .iter()
-        .map(|row| (&row.place, row.cause, row.ns));
+    let useful = overview.useful.iter().map(|(place, ns)| (place, Cause::Useful, *ns));
+    let lost = stats.answers.blame.iter().map(|row| (&row.place, row.cause, row.ns));
     for (place, cause, ns) in useful.chain(lost) {
         if let Some((file, line)) = line_of(place) {
             let lines = files.entry(file.to_owned()).or_default();
@@ -51,15 +41,10 @@ fn line_of(place: &Place) -> Option<(&str, u32)> {
 /// The files with their times, those with the most first.
 pub(crate) fn files(by_line: &BTreeMap<String, BTreeMap<u32, Accounting>>) -> Vec<String> {
     let total = |lines: &BTreeMap<u32, Accounting>| -> u64 {
-        lines
-            .values()
-            .map(Accounting::total)
-            .fold(0, u64::saturating_add)
+        lines.values().map(Accounting::total).fold(0, u64::saturating_add)
     };
-    let mut files: Vec<(u64, String)> = by_line
-        .iter()
-        .map(|(file, lines)| (total(lines), file.clone()))
-        .collect();
+    let mut files: Vec<(u64, String)> =
+        by_line.iter().map(|(file, lines)| (total(lines), file.clone())).collect();
     files.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
     files.into_iter().map(|(_, file)| file).collect()
 }

@@ -39,17 +39,13 @@ impl Runtime {
     /// The runtime that reports this version, if it is known by that.
     pub fn of_version(version: &str) -> Option<&'static Runtime> {
         let reports = |begin: &str| version.starts_with(begin);
-        RUNTIMES
-            .iter()
-            .find(|runtime| runtime.version.is_some_and(reports))
+        RUNTIMES.iter().find(|runtime| runtime.version.is_some_and(reports))
     }
 
     /// Whether a library's file name is that of a runtime, or of a part of one.
     pub fn has_code_in(library: &str) -> bool {
         let stem = library.split(['.', '-']).next().unwrap_or(library);
-        let mut names = RUNTIMES
-            .iter()
-            .flat_map(|runtime| runtime.libraries.iter().chain(runtime.parts));
+        let mut names = RUNTIMES.iter().flat_map(|runtime| runtime.libraries.iter().chain(runtime.parts));
         names.any(|name| *name == stem)
     }
 }

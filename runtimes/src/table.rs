@@ -3,11 +3,8 @@
 use crate::runtime::{Fault, InstallFolder, Runtime, Vendor};
 
 /// The faults of Intel's runtime, which derives from the same code as LLVM's.
-const FAULTS_OF_INTEL: &[Fault] = &[
-    Fault::CrashesWithoutFirstThread,
-    Fault::WantsTaskwaitDataEmpty,
-    Fault::WritesBehindDependences,
-];
+const FAULTS_OF_INTEL: &[Fault] =
+    &[Fault::CrashesWithoutFirstThread, Fault::WantsTaskwaitDataEmpty, Fault::WritesBehindDependences];
 
 /// The faults of LLVM's runtime and AMD's, which reports the same version.
 const FAULTS_OF_LLVM: &[Fault] = &[
@@ -37,11 +34,7 @@ const UNKNOWN: Runtime = Runtime {
 };
 
 const fn folder(root: &'static str, prefix: &'static str, inside: &'static str) -> InstallFolder {
-    InstallFolder {
-        root,
-        prefix,
-        inside,
-    }
+    InstallFolder { root, prefix, inside }
 }
 
 /// All runtimes. Where one takes the place of another, the first that is installed does.
@@ -71,17 +64,9 @@ pub static RUNTIMES: &[Runtime] = &[
         has_entries_of_libgomp: true,
         folders: &[
             folder("/opt/intel/oneapi/compiler", "", "lib"),
-            folder(
-                "/opt/intel/oneapi/compiler",
-                "",
-                "linux/compiler/lib/intel64_lin",
-            ),
+            folder("/opt/intel/oneapi/compiler", "", "linux/compiler/lib/intel64_lin"),
             folder("~/intel/oneapi/compiler", "", "lib"),
-            folder(
-                "~/intel/oneapi/compiler",
-                "",
-                "linux/compiler/lib/intel64_lin",
-            ),
+            folder("~/intel/oneapi/compiler", "", "linux/compiler/lib/intel64_lin"),
         ],
         remedy: "take a newer runtime: Intel's has the interface since 2018.0.3",
         ..UNKNOWN
@@ -104,18 +89,8 @@ pub static RUNTIMES: &[Runtime] = &[
         remedy: "link the program by nvc, nvc++ or nvfortran with -mp=ompt",
         ..UNKNOWN
     },
-    Runtime {
-        vendor: Vendor::Oracle,
-        name: "Oracle",
-        libraries: &["libmtsk"],
-        ..UNKNOWN
-    },
-    Runtime {
-        vendor: Vendor::OpenUh,
-        name: "OpenUH",
-        libraries: &["libopenmp"],
-        ..UNKNOWN
-    },
+    Runtime { vendor: Vendor::Oracle, name: "Oracle", libraries: &["libmtsk"], ..UNKNOWN },
+    Runtime { vendor: Vendor::OpenUh, name: "OpenUH", libraries: &["libopenmp"], ..UNKNOWN },
     Runtime {
         vendor: Vendor::Reference,
         name: "omptrace",
@@ -152,11 +127,7 @@ mod tests {
             assert_eq!(found, vendor, "{name}");
         }
         assert!(Vendor::Gnu.makes(b"/a/libgomp-a34b3233.so.1.0.0"));
-        for path in [
-            &b"/libgomp.so/libomp.so"[..],
-            b"/a/libgomp-plugin-nvptx.so.1",
-            b"",
-        ] {
+        for path in [&b"/libgomp.so/libomp.so"[..], b"/a/libgomp-plugin-nvptx.so.1", b""] {
             assert!(!Vendor::Gnu.makes(path), "{path:?}");
         }
         assert!(Runtime::has_code_in("libomptarget.rtl.amdgpu.so"));

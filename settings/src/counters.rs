@@ -55,31 +55,15 @@ pub const COUNTERS: &[Counter] = &[
         meaning: "pages that it touched and that were not mapped",
         source: Source::Kernel(Usage::PageFaults),
     },
-    Counter {
-        name: "cycles",
-        meaning: "cycles of the processor",
-        source: Source::Processor(0),
-    },
-    Counter {
-        name: "instructions",
-        meaning: "instructions",
-        source: Source::Processor(1),
-    },
-    Counter {
-        name: "cache-references",
-        meaning: "accesses to the last cache",
-        source: Source::Processor(2),
-    },
+    Counter { name: "cycles", meaning: "cycles of the processor", source: Source::Processor(0) },
+    Counter { name: "instructions", meaning: "instructions", source: Source::Processor(1) },
+    Counter { name: "cache-references", meaning: "accesses to the last cache", source: Source::Processor(2) },
     Counter {
         name: "cache-misses",
         meaning: "accesses that the last cache could not serve",
         source: Source::Processor(3),
     },
-    Counter {
-        name: "branches",
-        meaning: "branches",
-        source: Source::Processor(4),
-    },
+    Counter { name: "branches", meaning: "branches", source: Source::Processor(4) },
     Counter {
         name: "branch-misses",
         meaning: "branches that were predicted wrongly",

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
 use crate::value::{
-    Bytes, Compress, CounterList, Cupti, EventList, FlushSignal, Folder, Keep, Library, LogLevel,
-    OnFull, Pattern, Sample, Switch, Value,
+    Bytes, Compress, CounterList, Cupti, EventList, FlushSignal, Folder, Keep, Library, LogLevel, OnFull,
+    Pattern, Sample, Switch, Value,
 };
 use crate::{CommandLineOption, Setting};
 

@@ -226,12 +226,8 @@ impl<const MIN: usize, const MAX: usize> Value for Bytes<MIN, MAX> {
 /// A number of bytes in the largest unit that divides it.
 fn in_units(bytes: usize) -> String {
     let units = [(30, "G"), (20, "M"), (10, "K")];
-    let unit = units
-        .iter()
-        .find(|(shift, _)| bytes.is_multiple_of(1 << shift));
-    unit.map_or(bytes.to_string(), |(shift, name)| {
-        format!("{}{name}", bytes >> shift)
-    })
+    let unit = units.iter().find(|(shift, _)| bytes.is_multiple_of(1 << shift));
+    unit.map_or(bytes.to_string(), |(shift, name)| format!("{}{name}", bytes >> shift))
 }
 
 fn parse_bytes(text: &str) -> Option<usize> {
@@ -241,11 +237,7 @@ fn parse_bytes(text: &str) -> Option<usize> {
         b'G' => 30,
         _ => 0,
     };
-    let digits = if shift == 0 {
-        text
-    } else {
-        &text[..text.len() - 1]
-    };
+    let digits = if shift == 0 { text } else { &text[..text.len() - 1] };
     digits.parse::<usize>().ok()?.checked_mul(1 << shift)
 }
 
@@ -348,11 +340,8 @@ impl Value for Sample {
             Some((clock, rate)) => (clock, rate.parse().ok()?),
         };
         let clocks = [SamplingClock::Cpu, SamplingClock::Perf].into_iter();
-        let sampling = Sampling {
-            clock: clocks.into_iter().find(|known| known.name() == clock)?,
-            rate,
-            task_stacks,
-        };
+        let sampling =
+            Sampling { clock: clocks.into_iter().find(|known| known.name() == clock)?, rate, task_stacks };
         let is_rate = (MIN_RATE..=MAX_RATE).contains(&rate);
         is_rate.then_some(Sample::On(sampling))
     }
@@ -375,10 +364,7 @@ pub struct CounterList(pub Vec<&'static Counter>);
 impl Value for CounterList {
     fn allowed() -> String {
         let names: Vec<&str> = COUNTERS.iter().map(|counter| counter.name).collect();
-        format!(
-            "a list, separated by commas, of at most {MAX_COUNTERS} of {}",
-            names.join(", ")
-        )
+        format!("a list, separated by commas, of at most {MAX_COUNTERS} of {}", names.join(", "))
     }
 
     fn parse(text: &OsStr) -> Option<Self> {

@@ -9,8 +9,7 @@
 use std::collections::HashMap;
 
 use object::{
-    Architecture, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget,
-    SectionKind,
+    Architecture, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SectionKind,
 };
 
 use super::image::TextSymbol;
@@ -48,9 +47,7 @@ impl<'d> Calls<'d> {
         if file.architecture() != Architecture::X86_64 {
             return Calls::default();
         }
-        let code = file
-            .sections()
-            .filter(|section| section.kind() == SectionKind::Text);
+        let code = file.sections().filter(|section| section.kind() == SectionKind::Text);
         let sections = code.filter_map(|section| Some((section.address(), section.data().ok()?)));
         let symbols = file.dynamic_symbol_table();
         let relocations = file.dynamic_relocations().into_iter().flatten();
@@ -61,10 +58,7 @@ impl<'d> Calls<'d> {
             }
             _ => None,
         };
-        Calls {
-            sections: sections.collect(),
-            imports: relocations.filter_map(import).collect(),
-        }
+        Calls { sections: sections.collect(), imports: relocations.filter_map(import).collect() }
     }
 
     /// Whether the call that returns to `return_address` is known to call a function of the program's.
@@ -77,9 +71,7 @@ impl<'d> Calls<'d> {
             Some(Callee::At(address)) => {
                 let first = symbols.partition_point(|symbol| symbol.start < address);
                 let there = symbols[first..].iter();
-                let mut there = there
-                    .take_while(|symbol| symbol.start == address)
-                    .peekable();
+                let mut there = there.take_while(|symbol| symbol.start == address).peekable();
                 there.peek().is_some() && !there.any(|symbol| is_runtimes(symbol.name))
             }
             None => false,

@@ -39,8 +39,7 @@ impl Seen {
             if let Event::Module(module) = &record.event {
                 let path = module.path.0.as_deref().unwrap_or_default().to_vec();
                 let (start, end) = (module.start.0, module.end.0);
-                seen.modules
-                    .insert((Instance::of(module), path, start, end));
+                seen.modules.insert((Instance::of(module), path, start, end));
             }
             for code in record.event.codes() {
                 let slot = code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT_BITS);
@@ -89,30 +88,16 @@ pub(super) fn code(reader: &Reader) -> Collected {
         .into_iter()
         .fold(Seen::default(), Seen::and);
     let calls = |addresses: &HashSet<u64, _>| {
-        let calls = addresses
-            .iter()
-            .filter_map(|address| address.checked_sub(1));
+        let calls = addresses.iter().filter_map(|address| address.checked_sub(1));
         let mut calls: CodeAddresses = calls.collect();
         calls.sort_unstable();
         calls
     };
     let of_events = calls(&seen.return_addresses);
     let of_stacks = calls(&seen.of_stacks);
-    let ranges: Vec<(u64, u64)> = seen
-        .modules
-        .iter()
-        .map(|module| (module.2, module.3))
-        .collect();
-    let is_in_module = |call: &u64| {
-        ranges
-            .iter()
-            .any(|(start, end)| (*start..*end).contains(call))
-    };
-    let in_no_module = of_stacks
-        .iter()
-        .copied()
-        .filter(|call| !is_in_module(call))
-        .collect();
+    let ranges: Vec<(u64, u64)> = seen.modules.iter().map(|module| (module.2, module.3)).collect();
+    let is_in_module = |call: &u64| ranges.iter().any(|(start, end)| (*start..*end).contains(call));
+    let in_no_module = of_stacks.iter().copied().filter(|call| !is_in_module(call)).collect();
     let mut by_module: BTreeMap<(Instance, PathBuf), (CodeAddresses, bool)> = BTreeMap::new();
     for (instance, path, start, end) in seen.modules {
         for (addresses, are_of_events) in [(&of_events, true), (&of_stacks, false)] {
@@ -130,15 +115,7 @@ pub(super) fn code(reader: &Reader) -> Collected {
     let code = |((instance, path), (mut addresses, has_constructs)): (_, (CodeAddresses, bool))| {
         addresses.sort_unstable();
         addresses.dedup();
-        ModuleCode {
-            instance,
-            path,
-            addresses,
-            has_constructs,
-        }
+        ModuleCode { instance, path, addresses, has_constructs }
     };
-    Collected {
-        modules: modules.map(code).collect(),
-        in_no_module,
-    }
+    Collected { modules: modules.map(code).collect(), in_no_module }
 }

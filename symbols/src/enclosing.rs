@@ -34,12 +34,7 @@ impl Functions {
     }
 
     /// The function around `line` of `file`: the last that begins before it.
-    pub(super) fn around(
-        &mut self,
-        unit: UnitRef<'_, Slice<'_>>,
-        file: &str,
-        line: u32,
-    ) -> Option<String> {
+    pub(super) fn around(&mut self, unit: UnitRef<'_, Slice<'_>>, file: &str, line: u32) -> Option<String> {
         let functions = self.of(unit);
         let before = functions
             .defined
@@ -81,11 +76,7 @@ impl UnitFunctions {
             };
             scopes.retain(|scope| scope.depth < entry.depth());
             let attributes = Attributes::of(unit, entry)?;
-            let mut scope = Scope {
-                depth: entry.depth(),
-                function: None,
-                begin: attributes.begin(),
-            };
+            let mut scope = Scope { depth: entry.depth(), function: None, begin: attributes.begin() };
             if is_function {
                 scope.function = self.function(&attributes, &scopes);
                 if scope.begin.is_none() {
@@ -117,10 +108,7 @@ impl UnitFunctions {
             Function::Named(name) => Some(name),
             // GCC gives lambdas that were inlined everywhere no linkage name.
             Function::Lambda => {
-                let around = scopes
-                    .iter()
-                    .rev()
-                    .find_map(|scope| scope.function.as_ref())?;
+                let around = scopes.iter().rev().find_map(|scope| scope.function.as_ref())?;
                 Some(format!("{around}::{{lambda}}::operator()"))
             }
             Function::MovedOut => None,
@@ -142,11 +130,7 @@ impl<'u, 'd> Attributes<'u, 'd> {
             Some(AttributeValue::UnitRef(offset)) => Some(unit.entry(offset)?),
             _ => None,
         };
-        Ok(Attributes {
-            unit,
-            entry,
-            declaration,
-        })
+        Ok(Attributes { unit, entry, declaration })
     }
 
     fn value(&self, name: DwAt) -> Option<AttributeValue<Slice<'d>>> {
@@ -160,10 +144,7 @@ impl<'u, 'd> Attributes<'u, 'd> {
     }
 
     fn is_true(&self, name: DwAt) -> bool {
-        matches!(
-            self.entry.attr_value(name),
-            Some(AttributeValue::Flag(true))
-        )
+        matches!(self.entry.attr_value(name), Some(AttributeValue::Flag(true)))
     }
 
     fn is_declaration(&self) -> bool {
@@ -177,11 +158,7 @@ impl<'u, 'd> Attributes<'u, 'd> {
         };
         let line = self.value(gimli::DW_AT_decl_line)?.udata_value()?;
         let header = self.unit.line_program.as_ref()?.header();
-        let path = self
-            .unit
-            .attr_string(header.file(file)?.path_name())
-            .ok()?
-            .to_string_lossy();
+        let path = self.unit.attr_string(header.file(file)?.path_name()).ok()?.to_string_lossy();
         Some((file_name(&path).to_owned(), u32::try_from(line).ok()?))
     }
 }

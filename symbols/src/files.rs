@@ -52,16 +52,11 @@ impl Files {
     ///
     /// # Errors
     /// Why there is none.
-    pub(super) fn find(
-        instance: &Instance,
-        path: &Path,
-        options: &Options,
-    ) -> Result<Files, Problem> {
+    pub(super) fn find(instance: &Instance, path: &Path, options: &Options) -> Result<Files, Problem> {
         let debug_dirs = &options.debug_dirs;
         let own = own_file(instance, path).or_else(|problem| {
             let mut kept = options.kept.of(path);
-            kept.find_map(|file| verified(instance, file).ok())
-                .ok_or(problem)
+            kept.find_map(|file| verified(instance, file).ok()).ok_or(problem)
         });
         let mut files = Files::default();
         if let Ok(bytes) = &own
@@ -142,12 +137,7 @@ fn debug_file(
             let name = instance.file_name();
             [folder.join(name), folder.join(format!("{name}.debug"))]
         });
-        candidates.extend(
-            by_build_id
-                .into_iter()
-                .chain(copies)
-                .map(|path| (path, Proof::BuildId(id))),
-        );
+        candidates.extend(by_build_id.into_iter().chain(copies).map(|path| (path, Proof::BuildId(id))));
     }
     if let Some((name, crc)) = own.and_then(debug_link) {
         let proof = match id {
@@ -182,10 +172,7 @@ fn supplementary(bytes: &[u8], path: &Path, debug_dirs: &[PathBuf]) -> Option<Ve
     let beside = real_folder(path).join(String::from_utf8_lossy(name).as_ref());
     let mut paths = paths_by_build_id(&id, debug_dirs);
     paths.insert(0, beside);
-    paths
-        .iter()
-        .filter_map(|path| read(path))
-        .find(|bytes| build_id(bytes).as_ref() == Some(&id))
+    paths.iter().filter_map(|path| read(path)).find(|bytes| build_id(bytes).as_ref() == Some(&id))
 }
 
 /// Where a debug file with this build id lies: `.build-id/12/345678.debug`.
@@ -193,9 +180,7 @@ fn paths_by_build_id(id: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf> {
     let Some((folder, name)) = id.split_at_checked(2).filter(|_| is_hex(id)) else {
         return Vec::new();
     };
-    roots(debug_dirs)
-        .map(|root| root.join(format!(".build-id/{folder}/{name}.debug")))
-        .collect()
+    roots(debug_dirs).map(|root| root.join(format!(".build-id/{folder}/{name}.debug"))).collect()
 }
 
 /// Where a debug file `name` of the module at `path` lies.
@@ -211,10 +196,7 @@ fn paths_by_link(path: &Path, name: &str, debug_dirs: &[PathBuf]) -> Vec<PathBuf
 }
 
 fn roots(debug_dirs: &[PathBuf]) -> impl Iterator<Item = &Path> {
-    debug_dirs
-        .iter()
-        .map(PathBuf::as_path)
-        .chain([Path::new(SYSTEM_DEBUG_DIR)])
+    debug_dirs.iter().map(PathBuf::as_path).chain([Path::new(SYSTEM_DEBUG_DIR)])
 }
 
 /// The folder of the file behind symbolic links.

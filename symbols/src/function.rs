@@ -16,30 +16,12 @@ pub(super) enum Function {
 const OF_OPENMP: [&str; 5] = [".omp_", "._omp_", "..omp_", ".omp.", ".ompvariant"];
 
 /// The words that compilers put behind the name of a part, a copy or a specialization of a function.
-const OF_COPIES: [&str; 10] = [
-    "cold",
-    "default",
-    "hot",
-    "ifunc",
-    "localalias",
-    "resolver",
-    "unlikely",
-    "warm",
-    "__uniq",
-    "cfi_jt",
-];
+const OF_COPIES: [&str; 10] =
+    ["cold", "default", "hot", "ifunc", "localalias", "resolver", "unlikely", "warm", "__uniq", "cfi_jt"];
 
 /// Further ones, which have a number: `f.constprop.0`, `f.llvm.7`.
-const OF_NUMBERED_COPIES: [&str; 8] = [
-    "clone",
-    "constprop",
-    "isra",
-    "llvm",
-    "lto_priv",
-    "part",
-    "simdclone",
-    "specialized",
-];
+const OF_NUMBERED_COPIES: [&str; 8] =
+    ["clone", "constprop", "isra", "llvm", "lto_priv", "part", "simdclone", "specialized"];
 
 /// Reads a linkage name.
 ///
@@ -74,9 +56,7 @@ fn as_written(name: &str) -> &str {
     while let Some((function, last)) = name.rsplit_once('.') {
         let numbered = function.rsplit_once('.').filter(|_| is_number(last));
         name = match numbered {
-            Some((function, word)) if OF_NUMBERED_COPIES.contains(&word) || is_copy(word) => {
-                function
-            }
+            Some((function, word)) if OF_NUMBERED_COPIES.contains(&word) || is_copy(word) => function,
             None if is_copy(last) => function,
             // A function inside another one, by GCC: gfortran's internal procedures are many, and have the number always.
             None if is_number(last) && !function.starts_with("julia_") => function,
@@ -89,9 +69,7 @@ fn as_written(name: &str) -> &str {
 /// Whether a compiler put that word, which may have a number behind it, at the end of a name.
 fn is_copy(word: &str) -> bool {
     // Of functions that are compiled for several processors (`target_clones`).
-    let is_of_processor = ["arch_", "avx", "sse"]
-        .iter()
-        .any(|name| word.starts_with(name));
+    let is_of_processor = ["arch_", "avx", "sse"].iter().any(|name| word.starts_with(name));
     OF_COPIES.contains(&word) || is_of_processor
 }
 
@@ -130,13 +108,8 @@ fn offloaded(name: &str) -> Option<(&str, &str)> {
 
 fn demangled(name: &str) -> String {
     let options = cpp_demangle::DemangleOptions::new().no_return_type();
-    let symbol = name
-        .starts_with("_Z")
-        .then(|| cpp_demangle::Symbol::new(name).ok())
-        .flatten();
-    symbol
-        .and_then(|symbol| symbol.demangle_with_options(&options).ok())
-        .unwrap_or_else(|| name.to_owned())
+    let symbol = name.starts_with("_Z").then(|| cpp_demangle::Symbol::new(name).ok()).flatten();
+    symbol.and_then(|symbol| symbol.demangle_with_options(&options).ok()).unwrap_or_else(|| name.to_owned())
 }
 
 /// A function's name without its parameters, which make names of C++ longer than anybody reads: `f(int) const` is `f`.
@@ -172,25 +145,12 @@ mod tests {
             ("heat_", "heat_"),
             ("_Z6smoothIdET_PS0_i", "smooth<double>(double*, int)"),
             ("_ZN4heat4Grid4stepEv", "heat::Grid::step()"),
-            (
-                "_ZZ4mainENKUliE_clEi",
-                "main::{lambda(int)#1}::operator()(int) const",
-            ),
-            (
-                "_RNvCskwGfYPst2Cb_3foo16example_function",
-                "foo::example_function",
-            ),
-            (
-                "_ZN4core3ptr13drop_in_place17h0123456789abcdefE",
-                "core::ptr::drop_in_place",
-            ),
+            ("_ZZ4mainENKUliE_clEi", "main::{lambda(int)#1}::operator()(int) const"),
+            ("_RNvCskwGfYPst2Cb_3foo16example_function", "foo::example_function"),
+            ("_ZN4core3ptr13drop_in_place17h0123456789abcdefE", "core::ptr::drop_in_place"),
             ("_Znonsense", "_Znonsense"),
         ] {
-            assert_eq!(
-                function(linkage_name),
-                Function::Named(name.to_owned()),
-                "{linkage_name}"
-            );
+            assert_eq!(function(linkage_name), Function::Named(name.to_owned()), "{linkage_name}");
         }
     }
 
@@ -217,23 +177,13 @@ mod tests {
             ("solve._omp_fn.0.constprop.1", "solve"),
             ("_ZL5solvev.__uniq.77.llvm.5", "solve()"),
             ("__omp_offloading_fd00_a1b2_main_l12", "main"),
-            (
-                "__omp_offloading_fd00_a1b2__ZN4heat4stepEv_l7.omp_outlined",
-                "heat::step()",
-            ),
+            ("__omp_offloading_fd00_a1b2__ZN4heat4stepEv_l7.omp_outlined", "heat::step()"),
         ] {
-            assert_eq!(
-                function(linkage_name),
-                Function::Named(name.to_owned()),
-                "{linkage_name}"
-            );
+            assert_eq!(function(linkage_name), Function::Named(name.to_owned()), "{linkage_name}");
         }
-        for linkage_name in [
-            ".omp_outlined.",
-            ".omp_outlined._debug__.3",
-            ".omp_task_entry..5",
-            "__omp_outlined__3",
-        ] {
+        for linkage_name in
+            [".omp_outlined.", ".omp_outlined._debug__.3", ".omp_task_entry..5", "__omp_outlined__3"]
+        {
             assert_eq!(function(linkage_name), Function::MovedOut, "{linkage_name}");
         }
     }
@@ -278,10 +228,7 @@ mod tests {
             ("apply(void (*)(int), int)", "apply"),
             ("(anonymous namespace)::f(int)", "(anonymous namespace)::f"),
             ("f(int)::{lambda(int)#1}", "f(int)::{lambda(int)#1}"),
-            (
-                "f(int)::{lambda(int)#1}::operator()(int) const",
-                "f(int)::{lambda(int)#1}::operator()",
-            ),
+            ("f(int)::{lambda(int)#1}::operator()(int) const", "f(int)::{lambda(int)#1}::operator()"),
             ("main::$_0::operator()", "main::$_0::operator()"),
             ("a::operator()() const", "a::operator()"),
             ("(anonymous namespace)", "(anonymous namespace)"),

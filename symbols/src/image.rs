@@ -46,20 +46,14 @@ pub(super) fn places(files: &Files, code: Code, offsets: &[u64]) -> Vec<Place> {
     };
     let sections = with_dwarf.map(sections).unwrap_or_default();
     let supplementary = supplementary.as_ref().map(self::sections);
-    let dwarf = sections.borrow_with_sup(supplementary.as_ref(), |section| {
-        EndianSlice::new(section, endian)
-    });
+    let dwarf = sections.borrow_with_sup(supplementary.as_ref(), |section| EndianSlice::new(section, endian));
     let mut image = Image {
         symbols,
         context: Context::from_dwarf(dwarf).ok(),
         functions: Functions::default(),
         code,
         calls: module.as_ref().map(Calls::of).unwrap_or_default(),
-        kernels: [&debug, &module]
-            .into_iter()
-            .flatten()
-            .flat_map(kernels)
-            .collect(),
+        kernels: [&debug, &module].into_iter().flatten().flat_map(kernels).collect(),
     };
     let places = offsets.iter().map(|offset| image.place(*offset));
     let mut places: Vec<Place> = places.collect();
@@ -156,13 +150,9 @@ impl Image<'_> {
         let mut place = Place {
             offset,
             function_start: symbol.map(|symbol| symbol.start),
-            in_runtime: symbol_name
-                .as_deref()
-                .is_some_and(runtime::is_runtime_function),
+            in_runtime: symbol_name.as_deref().is_some_and(runtime::is_runtime_function),
             is_around: self.code == Code::Calls
-                && self
-                    .calls
-                    .calls_program(offset.wrapping_add(1), &self.symbols),
+                && self.calls.calls_program(offset.wrapping_add(1), &self.symbols),
             is_behind_fence: self.code == Code::Calls && self.calls.is_behind_fence(offset),
             ..Place::default()
         };
@@ -188,8 +178,7 @@ impl Image<'_> {
             place.source = self.target_construct(offset, function);
         }
         for (linkage_name, source) in frames.take(MAX_CALLERS) {
-            let function =
-                linkage_name.and_then(|name| self.function(offset, &name, source.as_ref()));
+            let function = linkage_name.and_then(|name| self.function(offset, &name, source.as_ref()));
             place.callers.push(Caller { function, source });
         }
         place
@@ -207,9 +196,8 @@ impl Image<'_> {
         let symbol = self.symbol(offset)?;
         let context = self.context.as_ref()?;
         let rows = context.find_location_range(symbol.start, symbol.end).ok()?;
-        let rows = rows.filter_map(|(address, _, row)| {
-            Some((address, row.file?, row.line.filter(|line| *line != 0)?))
-        });
+        let rows = rows
+            .filter_map(|(address, _, row)| Some((address, row.file?, row.line.filter(|line| *line != 0)?)));
         let mut rows: Vec<(u64, &str, u32)> = rows.collect();
         // A function begins in its own file; code of others is inlined behind that.
         let file = rows.first()?.1;
@@ -219,8 +207,7 @@ impl Image<'_> {
             _ => {
                 let after = rows.partition_point(|(address, ..)| *address <= offset);
                 let (before, after) = (rows[..after].last()?.2, rows.get(after)?.2);
-                let is_between =
-                    |line: &u32| (before.min(after)..=before.max(after)).contains(line);
+                let is_between = |line: &u32| (before.min(after)..=before.max(after)).contains(line);
                 let mut between = lines.into_iter().filter(is_between);
                 between.next().filter(|_| between.next().is_none())?
             }
@@ -230,9 +217,7 @@ impl Image<'_> {
 
     /// The function that holds `offset`.
     fn symbol(&self, offset: u64) -> Option<&TextSymbol<'_>> {
-        let after = self
-            .symbols
-            .partition_point(|symbol| symbol.start <= offset);
+        let after = self.symbols.partition_point(|symbol| symbol.start <= offset);
         let symbol = self.symbols[..after].last()?;
         (offset < symbol.end).then_some(symbol)
     }
@@ -345,10 +330,7 @@ int region(void) {
             .output()
             .unwrap_or_else(|error| panic!("{compiler}: {error}"));
         assert!(done.status.success(), "{compiler}: {done:?}");
-        Files {
-            module: Some(std::fs::read(&library).expect("the library")),
-            ..Files::default()
-        }
+        Files { module: Some(std::fs::read(&library).expect("the library")), ..Files::default() }
     }
 
     /// Function and line of the region that `compiler` makes of the source.
@@ -356,8 +338,7 @@ int region(void) {
         let files = compiled(compiler, optimization, SOURCE);
         let file = parse(&files.module).expect("an ELF file");
         let symbols = text_symbols(&file);
-        let is_outlined =
-            |name: &str| name == ".omp_outlined." || name.starts_with("region._omp_fn");
+        let is_outlined = |name: &str| name == ".omp_outlined." || name.starts_with("region._omp_fn");
         let outlined = symbols.iter().find(|symbol| is_outlined(symbol.name));
         let start = outlined.expect("an outlined function").start;
         let place = places(&files, Code::OutlinedFunctions, &[start]).remove(0);
@@ -379,10 +360,8 @@ void both(void) { first(); second(); }
         std::fs::write(&library, whole.module.as_ref().expect("bytes")).expect("a file");
         let done = Command::new("strip").arg("-s").arg(&library).status();
         assert!(done.is_ok_and(|status| status.success()));
-        let stripped = Files {
-            module: Some(std::fs::read(&library).expect("the library")),
-            ..Files::default()
-        };
+        let stripped =
+            Files { module: Some(std::fs::read(&library).expect("the library")), ..Files::default() };
         for name in ["first", "second"] {
             let symbol = symbols.iter().find(|symbol| symbol.name == name);
             let symbol = symbol.expect("a function");
@@ -396,15 +375,11 @@ void both(void) { first(); second(); }
 
     #[test]
     fn the_vdso_has_names() {
-        let files = Files {
-            module: Some(crate::vdso::of_this_process().expect("a vDSO")),
-            ..Files::default()
-        };
+        let files =
+            Files { module: Some(crate::vdso::of_this_process().expect("a vDSO")), ..Files::default() };
         let file = parse(&files.module).expect("an ELF file");
         let symbols = text_symbols(&file);
-        let symbol = symbols
-            .iter()
-            .find(|symbol| symbol.name.ends_with("clock_gettime"));
+        let symbol = symbols.iter().find(|symbol| symbol.name.ends_with("clock_gettime"));
         let start = symbol.expect("a clock").start;
         let place = places(&files, Code::Calls, &[start]).remove(0);
         let function = place.function.expect("a name");
@@ -468,14 +443,10 @@ void body(void) {
             let files = compiled(compiler, "-O2", SOURCE);
             let file = parse(&files.module).expect("an ELF file");
             let symbols = text_symbols(&file).into_iter();
-            let offsets: Vec<u64> = symbols
-                .flat_map(|symbol| symbol.start..symbol.end)
-                .collect();
+            let offsets: Vec<u64> = symbols.flat_map(|symbol| symbol.start..symbol.end).collect();
             let places = places(&files, Code::Calls, &offsets);
-            let mut of_inner = places
-                .iter()
-                .filter(|place| place.function.as_deref() == Some("inner"))
-                .peekable();
+            let mut of_inner =
+                places.iter().filter(|place| place.function.as_deref() == Some("inner")).peekable();
             assert!(of_inner.peek().is_some(), "{compiler}");
             for place in of_inner {
                 let lines = place.callers.iter().map(|caller| {
@@ -497,17 +468,10 @@ void body(void) {
         let of_region = Some("region".to_owned());
         for optimization in ["-O0", "-O1", "-O2"] {
             let (function, line) = region("clang-14", optimization);
-            assert_eq!(
-                (function, line),
-                (of_region.clone(), Some(5)),
-                "{optimization}"
-            );
+            assert_eq!((function, line), (of_region.clone(), Some(5)), "{optimization}");
             let (function, line) = region("gcc", optimization);
             assert_eq!(function, of_region, "{optimization}");
-            assert!(
-                line.is_none_or(|line| line == 5),
-                "{optimization}: {line:?}"
-            );
+            assert!(line.is_none_or(|line| line == 5), "{optimization}: {line:?}");
         }
     }
 }

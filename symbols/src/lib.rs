@@ -155,8 +155,7 @@ pub fn nameless(reader: &Reader) -> Vec<(String, Problem)> {
             && !runtime::is_openmp_runtime(&module.instance.path)
             && Files::find(&module.instance, &module.path, &options).is_err_and(is_missing)
     });
-    gone.map(|module| (module.instance.path, Problem::Missing))
-        .collect()
+    gone.map(|module| (module.instance.path, Problem::Missing)).collect()
 }
 
 fn resolve_module(code: ModuleCode, kind: Code, options: &Options) -> ModuleSymbols {
@@ -172,9 +171,8 @@ fn resolve_module(code: ModuleCode, kind: Code, options: &Options) -> ModuleSymb
         }
     };
     let addresses = code.addresses.iter();
-    let offsets: Vec<u64> = addresses
-        .map(|address| address.wrapping_sub(module.instance.load_address))
-        .collect();
+    let offsets: Vec<u64> =
+        addresses.map(|address| address.wrapping_sub(module.instance.load_address)).collect();
     module.places = image::places(&files, kind, &offsets);
     module.problem = files.problem.and_then(reported);
     if module.problem.is_none() && !is_runtime && !files.has_debug_info {

@@ -37,10 +37,7 @@ fn is_of_process(path: &Path, reader: &Reader) -> io::Result<bool> {
     let written_ns = i128::from(file.mtime()) * 1_000_000_000 + i128::from(file.mtime_nsec());
     let machine = reader.metadata().machine.as_ref();
     let is_of_this_boot = machine.is_some_and(|machine| machine.boot == boot());
-    Ok(is_of_this_boot
-        && file.is_file()
-        && file.uid() == trace.uid()
-        && written_ns >= i128::from(began_ns))
+    Ok(is_of_this_boot && file.is_file() && file.uid() == trace.uid() && written_ns >= i128::from(began_ns))
 }
 
 /// The names that the lines of `map` give to addresses of `calls`, which are in order.
@@ -62,9 +59,7 @@ fn read(mut map: impl BufRead, calls: &[u64]) -> io::Result<BTreeMap<u64, String
         line.clear();
     }
     let names = names.into_iter();
-    Ok(names
-        .filter_map(|(call, name)| Some((call, name?)))
-        .collect())
+    Ok(names.filter_map(|(call, name)| Some((call, name?))).collect())
 }
 
 /// Begin, end and name of a line's function.
@@ -87,17 +82,8 @@ mod tests {
     #[test]
     fn an_address_has_the_name_that_all_of_its_functions_have() {
         let map = "1000 10 first\n0x1010 0x10 second one\n1018 8 third\n1000 8 first\nnonsense\n2000 10\nffffffffffffffff 2 end\n";
-        let names = read(
-            map.as_bytes(),
-            &[0xfff, 0x1000, 0x1010, 0x1018, 0x2000, u64::MAX],
-        );
+        let names = read(map.as_bytes(), &[0xfff, 0x1000, 0x1010, 0x1018, 0x2000, u64::MAX]);
         let names: Vec<_> = names.expect("a text").into_iter().collect();
-        assert_eq!(
-            names,
-            [
-                (0x1000, "first".to_owned()),
-                (0x1010, "second one".to_owned())
-            ]
-        );
+        assert_eq!(names, [(0x1000, "first".to_owned()), (0x1010, "second one".to_owned())]);
     }
 }

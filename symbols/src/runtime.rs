@@ -15,9 +15,7 @@ pub fn is_openmp_runtime(path: &str) -> bool {
 
 /// True of a function of a runtime that is linked into the program.
 pub(super) fn is_runtime_function(name: &str) -> bool {
-    ["__kmp", "__tgt_", "GOMP_"]
-        .iter()
-        .any(|prefix| name.starts_with(prefix))
+    ["__kmp", "__tgt_", "GOMP_"].iter().any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]

@@ -89,11 +89,7 @@ impl Table {
                 instance: module.instance.clone(),
                 runtime: module.is_runtime,
                 problem: module.problem,
-                places: module
-                    .places
-                    .iter()
-                    .map(|place| stored(place, &mut strings))
-                    .collect(),
+                places: module.places.iter().map(|place| stored(place, &mut strings)).collect(),
                 inlined: module
                     .places
                     .iter()
@@ -103,28 +99,18 @@ impl Table {
             })
             .collect();
         let made = self.made().iter();
-        let made = made
-            .map(|(call, function)| (*call, strings.number(function)))
-            .collect();
-        let stored = StoredTable {
-            strings: strings.list,
-            modules,
-            made,
-        };
+        let made = made.map(|(call, function)| (*call, strings.number(function))).collect();
+        let stored = StoredTable { strings: strings.list, modules, made };
         serde_json::to_value(stored).unwrap_or_default()
     }
 
     /// The table that a trace brings along. `None` where it has none, or one that makes no sense.
     pub fn from_metadata(metadata: &Metadata) -> Option<Table> {
-        let StoredTable {
-            strings,
-            modules,
-            made,
-        } = StoredTable::deserialize(metadata.other.get(KEY)?).ok()?;
+        let StoredTable { strings, modules, made } =
+            StoredTable::deserialize(metadata.other.get(KEY)?).ok()?;
         let modules = modules.into_iter().map(|module| {
             let inlined = module.inlined.iter();
-            let inlined: HashMap<u64, &StoredCallers> =
-                inlined.map(|callers| (callers.0, callers)).collect();
+            let inlined: HashMap<u64, &StoredCallers> = inlined.map(|callers| (callers.0, callers)).collect();
             let places = module.places.iter().map(|place| {
                 let mut place = unstored(place, &strings);
                 if let Some(StoredCallers(_, callers)) = inlined.get(&place.offset) {
@@ -258,19 +244,12 @@ mod tests {
     #[test]
     fn a_table_comes_back_as_it_was() {
         let json = table().to_json();
-        assert_eq!(
-            json["strings"],
-            json!(["main", "/src/jacobi.c", "outer", "made"])
-        );
+        assert_eq!(json["strings"], json!(["main", "/src/jacobi.c", "outer", "made"]));
         assert_eq!(json["made"], json!([[77, 4]]));
         assert_eq!(json["modules"][0]["inlined"], json!([[4660, [[3, 2, 50]]]]));
         assert_eq!(
             json["modules"][0]["places"],
-            json!([
-                [4660, 1, 4096, 2, 41, 0],
-                [4670, 1, 4096, 0, 0, 2],
-                [4680, 1, 4096, 0, 0, 3]
-            ])
+            json!([[4660, 1, 4096, 2, 41, 0], [4670, 1, 4096, 0, 0, 2], [4680, 1, 4096, 0, 0, 3]])
         );
         assert_eq!(read(json), Some(table()));
     }

@@ -123,12 +123,7 @@ impl Symbol<'_> {
 
 impl fmt::Display for Symbol<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (
-            self.file_name,
-            self.line,
-            self.function,
-            self.function_offset,
-        ) {
+        match (self.file_name, self.line, self.function, self.function_offset) {
             (Some(file), Some(line), ..) => write!(f, "{file}:{line}"),
             (_, _, Some(function), offset) => {
                 f.write_str(without_parameters(function))?;
@@ -151,18 +146,11 @@ impl Place {
 
 impl ModuleSymbols {
     pub(super) fn new(instance: Instance, is_runtime: bool) -> ModuleSymbols {
-        ModuleSymbols {
-            instance,
-            is_runtime,
-            problem: None,
-            places: Vec::new(),
-        }
+        ModuleSymbols { instance, is_runtime, problem: None, places: Vec::new() }
     }
 
     fn place(&self, offset: u64) -> Option<&Place> {
-        let index = self
-            .places
-            .binary_search_by_key(&offset, |place| place.offset);
+        let index = self.places.binary_search_by_key(&offset, |place| place.offset);
         self.places.get(index.ok()?)
     }
 
@@ -177,10 +165,7 @@ impl ModuleSymbols {
             self.problem = newer.problem;
         }
         for place in newer.places {
-            match self
-                .places
-                .binary_search_by_key(&place.offset, |old| old.offset)
-            {
+            match self.places.binary_search_by_key(&place.offset, |old| old.offset) {
                 Ok(index) if place.quality() >= self.places[index].quality() => {
                     self.places[index] = place;
                 }
@@ -205,11 +190,7 @@ impl Table {
                 }
             }
         }
-        let mut table = Table {
-            modules,
-            made,
-            file_names: FileNames::default(),
-        };
+        let mut table = Table { modules, made, file_names: FileNames::default() };
         table.name_files();
         table
     }
@@ -236,8 +217,7 @@ impl Table {
     }
 
     fn find(&self, instance: &Instance) -> Result<usize, usize> {
-        self.modules
-            .binary_search_by(|module| module.instance.cmp(instance))
+        self.modules.binary_search_by(|module| module.instance.cmp(instance))
     }
 
     /// Takes in what `newer` knows as well or better: names that a trace brought along stay where the files are gone.
@@ -285,9 +265,7 @@ impl Table {
     pub fn nameless(&self) -> Vec<(String, Problem)> {
         let modules = self.modules.iter();
         let nameless = modules.filter(|module| module.places.is_empty() && !module.is_runtime);
-        nameless
-            .filter_map(|module| Some((module.instance.path.clone(), module.problem?)))
-            .collect()
+        nameless.filter_map(|module| Some((module.instance.path.clone(), module.problem?))).collect()
     }
 
     /// The modules whose addresses have no source lines, and why; not those of OpenMP runtimes, whose addresses are not

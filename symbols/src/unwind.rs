@@ -17,10 +17,7 @@ pub(super) fn functions(file: &object::File<'_>) -> Vec<(u64, u64)> {
         true => RunTimeEndian::Little,
         false => RunTimeEndian::Big,
     };
-    let address = |name| {
-        file.section_by_name(name)
-            .map_or(0, |section| section.address())
-    };
+    let address = |name| file.section_by_name(name).map_or(0, |section| section.address());
     let bases = BaseAddresses::default()
         .set_eh_frame(section.address())
         .set_text(address(".text"))

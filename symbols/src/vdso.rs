@@ -8,12 +8,7 @@ use super::instance::file_name;
 /// The name of the vDSO without a folder, where that is what `path` names: there is none. Tracers up to 0.2.0 put the folder of
 /// the process in front of it.
 pub(super) fn name(path: &str) -> Option<&str> {
-    let names = [
-        "linux-vdso.so.1",
-        "linux-vdso64.so.1",
-        "linux-gate.so.1",
-        "[vdso]",
-    ];
+    let names = ["linux-vdso.so.1", "linux-vdso64.so.1", "linux-gate.so.1", "[vdso]"];
     let name = file_name(path);
     names.contains(&name).then_some(name)
 }
@@ -28,9 +23,7 @@ pub(super) fn of_this_process() -> Option<Vec<u8>> {
     let (start, end) = range.split(' ').next()?.split_once('-')?;
     let address = |digits| u64::from_str_radix(digits, 16).ok();
     let (start, end) = (address(start)?, address(end)?);
-    let length = end
-        .checked_sub(start)
-        .filter(|length| *length <= MAX_BYTES)?;
+    let length = end.checked_sub(start).filter(|length| *length <= MAX_BYTES)?;
     let mut bytes = vec![0; usize::try_from(length).ok()?];
     let memory = File::open("/proc/self/mem").ok()?;
     memory.read_exact_at(&mut bytes, start).ok()?;

@@ -18,15 +18,8 @@ pub const RUNTIMES_OF_CLANG_22: &[&str] = &["llvm-19", "intel-2026"];
 
 /// Every OpenMP runtime, oldest first within its vendor. Programs of [`Compiler::Clang14`] and [`Compiler::Gcc`] run on
 /// each of them.
-pub const RUNTIMES: &[&str] = &[
-    "llvm-13",
-    "llvm-14",
-    "llvm-15",
-    "llvm-16",
-    "llvm-19",
-    "intel-2021",
-    "intel-2026",
-];
+pub const RUNTIMES: &[&str] =
+    &["llvm-13", "llvm-14", "llvm-15", "llvm-16", "llvm-19", "intel-2021", "intel-2026"];
 
 /// OpenMP runtimes that speak TR6, a draft of OpenMP 5.0, oldest first. Programs of [`Compiler::Clang14`] run on them, as
 /// far as they keep to [`OPENMP_45`].
@@ -87,9 +80,7 @@ pub const OPENMP_45: &str = "-DOPENMP_45";
 
 /// The folder of the workspace.
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the tests lie in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the workspace")
 }
 
 /// Cargo's target folder.
@@ -142,8 +133,7 @@ pub fn further_runtimes() -> Vec<FurtherRuntime> {
     let Some(folder) = runtimes_given() else {
         return FURTHER_RUNTIMES.into();
     };
-    let entries =
-        fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let known = |entry: fs::DirEntry| {
         let all = FURTHER_RUNTIMES.iter().chain(RUNTIMES_OUTSIDE);
         let name = entry.file_name();
@@ -222,8 +212,7 @@ pub fn intel_offload(part: &str) -> PathBuf {
 /// None is there.
 pub fn all_headers() -> Vec<PathBuf> {
     let folder = existing(tools().join("headers"));
-    let entries =
-        fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     folders.sort();
     folders
@@ -315,12 +304,8 @@ pub fn talp_pages() -> OsString {
 /// # Panics
 /// One is missing.
 pub fn python_package() -> OsString {
-    let folders = [
-        root().join("python"),
-        tools().join("columns"),
-        tools().join("pandas"),
-        tools().join("spark"),
-    ];
+    let folders =
+        [root().join("python"), tools().join("columns"), tools().join("pandas"), tools().join("spark")];
     std::env::join_paths(folders.map(existing)).expect("no colon is in a path")
 }
 
@@ -397,14 +382,8 @@ impl Compiler {
 /// The compiler is missing, or rejects the source.
 pub fn compile(source: &str, compiler: Compiler, flags: &[&str]) -> PathBuf {
     let mut command = Command::new(compiler.path());
-    command
-        .args(compiler.flags())
-        .arg(root().join(source))
-        .args(flags)
-        .arg("-lm");
-    let offloads = flags
-        .iter()
-        .any(|flag| flag.starts_with("-fopenmp-targets"));
+    command.args(compiler.flags()).arg(root().join(source)).args(flags).arg("-lm");
+    let offloads = flags.iter().any(|flag| flag.starts_with("-fopenmp-targets"));
     build_by(source, command, |program| {
         if offloads {
             // By this name libomptarget opens the runtime, at a place where another may lie. A name that the program needs it by
@@ -584,19 +563,14 @@ fn build(source: &str, command: Command) -> PathBuf {
 /// The same, with what is to be done with the program then.
 fn build_by(source: &str, mut command: Command, finish: impl FnOnce(&Path)) -> PathBuf {
     let source = Path::new(source);
-    let content = fs::read(root().join(source))
-        .unwrap_or_else(|error| panic!("{}: {error}", source.display()));
+    let content =
+        fs::read(root().join(source)).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
     let mut hasher = DefaultHasher::new();
     content.hash(&mut hasher);
     headers(source, &content).hash(&mut hasher);
     command.get_program().hash(&mut hasher);
-    command
-        .get_args()
-        .for_each(|argument| argument.hash(&mut hasher));
-    let stem = source
-        .file_stem()
-        .unwrap_or(OsStr::new("program"))
-        .to_string_lossy();
+    command.get_args().for_each(|argument| argument.hash(&mut hasher));
+    let stem = source.file_stem().unwrap_or(OsStr::new("program")).to_string_lossy();
 
     let folder = target().join("tests/programs");
     fs::create_dir_all(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -613,13 +587,9 @@ fn build_by(source: &str, mut command: Command, finish: impl FnOnce(&Path)) -> P
 fn headers(source: &Path, content: &[u8]) -> Vec<Vec<u8>> {
     let folder = root().join(source.parent().unwrap_or(Path::new("")));
     let text = String::from_utf8_lossy(content);
-    let names = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("#include \"")?.strip_suffix('"'));
+    let names = text.lines().filter_map(|line| line.strip_prefix("#include \"")?.strip_suffix('"'));
     // What is not there was generated, or lies in a folder that a flag names.
-    names
-        .filter_map(|name| fs::read(folder.join(name)).ok())
-        .collect()
+    names.filter_map(|name| fs::read(folder.join(name)).ok()).collect()
 }
 
 /// Makes the file or folder `path` unless it is there. Several processes may do so at once: each makes its own under
@@ -628,11 +598,8 @@ fn once(path: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) {
     if path.exists() {
         return;
     }
-    let unfinished = path.with_added_extension(format!(
-        "{}.{:?}",
-        std::process::id(),
-        std::thread::current().id()
-    ));
+    let unfinished =
+        path.with_added_extension(format!("{}.{:?}", std::process::id(), std::thread::current().id()));
     // A file that is run by now must not be replaced: its process would say that its program is deleted.
     let give_name = || match unfinished.is_dir() {
         true => fs::rename(&unfinished, path),
@@ -648,9 +615,7 @@ fn once(path: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) {
 }
 
 fn run(command: &mut Command) {
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    let output = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
     assert!(
         output.status.success(),
         "{command:?} ended with {}\n{}",
@@ -660,11 +625,7 @@ fn run(command: &mut Command) {
 }
 
 fn existing(path: PathBuf) -> PathBuf {
-    assert!(
-        path.exists(),
-        "{} is missing: run `cargo xtask setup`",
-        path.display()
-    );
+    assert!(path.exists(), "{} is missing: run `cargo xtask setup`", path.display());
     path
 }
 
@@ -683,22 +644,13 @@ fn on_path(program: &str) -> PathBuf {
 pub fn program_on(name: &str, source: &str, arguments: &[&str]) -> Command {
     let program = compile(&format!("tests/programs/{source}"), Compiler::Clang14, &[]);
     let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env("LD_LIBRARY_PATH", runtime(name));
+    command.args(arguments).env("LD_LIBRARY_PATH", runtime(name));
     command
 }
 
 /// `command` with a limit of the process, set before it starts.
-pub fn limited(
-    command: &mut Command,
-    resource: libc::__rlimit_resource_t,
-    limit: u64,
-) -> &mut Command {
-    let limit = libc::rlimit {
-        rlim_cur: limit,
-        rlim_max: limit,
-    };
+pub fn limited(command: &mut Command, resource: libc::__rlimit_resource_t, limit: u64) -> &mut Command {
+    let limit = libc::rlimit { rlim_cur: limit, rlim_max: limit };
     // SAFETY: between fork and exec only this system call is made, with a valid structure.
     unsafe {
         command.pre_exec(move || match libc::setrlimit(resource, &limit) {

@@ -54,10 +54,7 @@ pub const CLANG: Target = Target {
             Feature::LoopInUntied,
             "clang loses the loop's variable where the task goes on: it creates some hundred tasks, or two",
         ),
-        (
-            Feature::DetachAlone,
-            "LLVM 19 fails an assertion where the team meets at two barriers after that",
-        ),
+        (Feature::DetachAlone, "LLVM 19 fails an assertion where the team meets at two barriers after that"),
         (
             Feature::CancelledDynamicLoop,
             "LLVM 19 keeps the cancelled loop's buffer: a later loop fails an assertion, or crashes",
@@ -74,10 +71,7 @@ pub const CLANG_ELSEWHERE: Target = Target {
         (Feature::LoopInUntied, "as on LLVM 19"),
         (Feature::DetachAlone, "as on LLVM 19"),
         (Feature::CancelledDynamicLoop, "as on LLVM 19"),
-        (
-            Feature::Teams,
-            "Intel's runtimes and LLVM's older ones report no region of the teams",
-        ),
+        (Feature::Teams, "Intel's runtimes and LLVM's older ones report no region of the teams"),
     ],
     unreported: &[],
 };
@@ -86,22 +80,10 @@ pub const CLANG_ELSEWHERE: Target = Target {
 pub const GCC_ON_LLVM: Target = Target {
     name: "GCC on LLVM 19 in libgomp's place",
     left_out: &[
-        (
-            Feature::CancelledDynamicLoop,
-            "as with clang; a later loop also loses iterations",
-        ),
-        (
-            Feature::Detach,
-            "LLVM's runtime has no omp_fulfill_event of libgomp's version",
-        ),
-        (
-            Feature::Teams,
-            "LLVM's runtime lacks GOMP_teams4, and reports no region of the teams",
-        ),
-        (
-            Feature::Mutexinoutset,
-            "LLVM's runtime loses a task of GCC's code with it",
-        ),
+        (Feature::CancelledDynamicLoop, "as with clang; a later loop also loses iterations"),
+        (Feature::Detach, "LLVM's runtime has no omp_fulfill_event of libgomp's version"),
+        (Feature::Teams, "LLVM's runtime lacks GOMP_teams4, and reports no region of the teams"),
+        (Feature::Mutexinoutset, "LLVM's runtime loses a task of GCC's code with it"),
     ],
     // GCC makes loops and sections of its own, and LLVM's functions for GCC do not know explicit barriers.
     unreported: &["loops", "sections", "barriers", "taskloops"],
@@ -158,10 +140,8 @@ pub fn program(seed: u64, target: &Target) -> String {
         }
     }
     let counters = COUNTS.join(", ");
-    let print: String = COUNTS
-        .iter()
-        .map(|name| format!("  printf(\"{name} %ld\\n\", (long){name});\n"))
-        .collect();
+    let print: String =
+        COUNTS.iter().map(|name| format!("  printf(\"{name} %ld\\n\", (long){name});\n")).collect();
     format!(
         "/* Seed {seed}, for {}. */\n\
          #include <omp.h>\n\
@@ -205,10 +185,7 @@ struct Place {
 
 impl Place {
     fn inner(self) -> Place {
-        Place {
-            depth: self.depth + 1,
-            ..self
-        }
+        Place { depth: self.depth + 1, ..self }
     }
 }
 
@@ -399,9 +376,7 @@ impl Writer<'_> {
             0..=3 => self.task(place),
             4 => self.taskwait(),
             5 => self.taskgroup(place),
-            6 if !place.is_in_untied || self.can(Feature::LoopInUntied) => {
-                self.cancelled_taskgroup()
-            }
+            6 if !place.is_in_untied || self.can(Feature::LoopInUntied) => self.cancelled_taskgroup(),
             7 => self.taskloop(),
             8 => self.critical(),
             9 => self.locked(),
@@ -416,10 +391,7 @@ impl Writer<'_> {
 
     fn task(&mut self, place: Place) {
         let mut clauses = String::new();
-        let mut inner = Place {
-            is_in_untied: false,
-            ..place.inner()
-        };
+        let mut inner = Place { is_in_untied: false, ..place.inner() };
         // Not deferred, or perhaps not.
         let mut undeferred = place.may_be_included;
         match self.below(6) {
@@ -564,8 +536,7 @@ mod tests {
 
     #[test]
     fn programs_have_what_is_not_left_out_and_nothing_else() {
-        let all =
-            |target: &Target| -> String { (0..300).map(|seed| program(seed, target)).collect() };
+        let all = |target: &Target| -> String { (0..300).map(|seed| program(seed, target)).collect() };
         let (clang, gcc) = (all(&CLANG), all(&GCC));
         for construct in [
             "omp for",
@@ -588,10 +559,7 @@ mod tests {
             "omp teams",
             "mutexinoutset",
         ] {
-            assert!(
-                clang.contains(construct) && gcc.contains(construct),
-                "{construct}"
-            );
+            assert!(clang.contains(construct) && gcc.contains(construct), "{construct}");
         }
     }
 }

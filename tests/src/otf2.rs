@@ -25,10 +25,7 @@ fn reads(command: &mut Command) -> Vec<u8> {
 pub fn events(anchor: &Path) -> Value {
     let script = root().join("tests/tools/otf2_events.py");
     let mut command = Command::new(python());
-    command
-        .env("PYTHONPATH", otf2_module())
-        .arg(script)
-        .arg(anchor);
+    command.env("PYTHONPATH", otf2_module()).arg(script).arg(anchor);
     serde_json::from_slice(&reads(&mut command)).expect("JSON")
 }
 

@@ -24,9 +24,7 @@ impl Traces {
     /// A new folder, which goes with the value.
     pub fn folder() -> Traces {
         forget_dead_runtimes();
-        Traces {
-            folder: TempDir::new().expect("a temporary folder can be made"),
-        }
+        Traces { folder: TempDir::new().expect("a temporary folder can be made") }
     }
 
     /// Its path.
@@ -43,10 +41,7 @@ impl Traces {
 
     /// Runs `command` under the tracer; it must end well and the tracer must have nothing to say.
     pub fn record(&self, command: &mut Command) -> String {
-        let output = self
-            .trace(command)
-            .output()
-            .expect("the program can be run");
+        let output = self.trace(command).output().expect("the program can be run");
         assert!(output.status.success(), "{command:?}: {output:?}");
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{command:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()
@@ -55,19 +50,14 @@ impl Traces {
     /// The traces, in the order of their names.
     pub fn files(&self) -> Vec<PathBuf> {
         let mut files = self.all_files();
-        files.retain(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "omptrace")
-        });
+        files.retain(|path| path.extension().is_some_and(|extension| extension == "omptrace"));
         files
     }
 
     /// All files of the folder: spools too, where a process did not come to an orderly end.
     pub fn all_files(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path()).expect("the folder is there");
-        let mut files: Vec<PathBuf> = entries
-            .map(|entry| entry.expect("can be read").path())
-            .collect();
+        let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("can be read").path()).collect();
         files.sort();
         files
     }
@@ -86,19 +76,13 @@ where
     I: IntoIterator<Item = A>,
     A: AsRef<OsStr>,
 {
-    Command::new(omptrace_program())
-        .args(arguments)
-        .output()
-        .expect("omptrace can be run")
+    Command::new(omptrace_program()).args(arguments).output().expect("omptrace can be run")
 }
 
 /// The events of `trace` as Chrome JSON.
 pub fn chrome_events(trace: &Path) -> Vec<Value> {
     let output = omptrace(
-        ["convert", "--to", "chrome", "-o", "-"]
-            .map(OsStr::new)
-            .into_iter()
-            .chain([trace.as_os_str()]),
+        ["convert", "--to", "chrome", "-o", "-"].map(OsStr::new).into_iter().chain([trace.as_os_str()]),
     );
     assert!(output.status.success(), "{output:?}");
     let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -137,10 +121,7 @@ impl Traced {
         let program = compile(source, Compiler::Clang22, flags);
         let traces = Traces::folder();
         traces.record(
-            Command::new(program)
-                .args(arguments)
-                .env("OMP_NUM_THREADS", "2")
-                .env("OMP_CANCELLATION", "true"),
+            Command::new(program).args(arguments).env("OMP_NUM_THREADS", "2").env("OMP_CANCELLATION", "true"),
         );
         let trace = traces.only();
         Traced { traces, trace }
@@ -175,12 +156,7 @@ pub fn dump(trace: &Path) -> Vec<Value> {
 /// Like [`dump`], and what it said was wrong with the trace.
 #[track_caller]
 pub fn dump_with_warnings(trace: &Path) -> (Vec<Value>, String) {
-    let output = omptrace([
-        Path::new("dump"),
-        trace,
-        Path::new("--json"),
-        Path::new("--all"),
-    ]);
+    let output = omptrace([Path::new("dump"), trace, Path::new("--json"), Path::new("--all")]);
     assert!(output.status.success(), "{output:?}");
     let warnings = String::from_utf8_lossy(&output.stderr).into_owned();
     let lines = String::from_utf8(output.stdout).expect("JSON is UTF-8");
@@ -188,9 +164,7 @@ pub fn dump_with_warnings(trace: &Path) -> (Vec<Value>, String) {
         .lines()
         .map(|line| {
             let mut event: Value = serde_json::from_str(line).expect("a JSON object per line");
-            let schema = event
-                .as_object_mut()
-                .and_then(|event| event.remove("schema"));
+            let schema = event.as_object_mut().and_then(|event| event.remove("schema"));
             assert_eq!(schema, Some(2.into()), "{line}");
             event
         })
@@ -200,12 +174,7 @@ pub fn dump_with_warnings(trace: &Path) -> (Vec<Value>, String) {
 
 /// The output of `omptrace info --json` for a trace.
 pub fn info(trace: &Path) -> Value {
-    let output = omptrace([
-        Path::new("info"),
-        trace,
-        Path::new("--json"),
-        Path::new("--all"),
-    ]);
+    let output = omptrace([Path::new("info"), trace, Path::new("--json"), Path::new("--all")]);
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
@@ -245,11 +214,7 @@ pub fn regions_of_leagues(events: &[Value]) -> u64 {
 /// Removes what LLVM's runtime leaves of processes that were killed. A later process of the same id takes it for a
 /// second runtime within itself and aborts. Where the process died early, it reads what is not there (SIGBUS).
 fn forget_dead_runtimes() {
-    let left = ["/dev/shm", "/tmp"]
-        .iter()
-        .filter_map(|folder| fs::read_dir(folder).ok())
-        .flatten()
-        .flatten();
+    let left = ["/dev/shm", "/tmp"].iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten().flatten();
     for entry in left {
         let name = entry.file_name();
         let process = name
@@ -268,13 +233,7 @@ fn forget_dead_runtimes() {
 /// # Errors
 /// The first thread whose times do not add up.
 pub fn accounts_add_up(stats: &Value) -> Result<(), String> {
-    const PARALLEL: [&str; 5] = [
-        "working_ns",
-        "barriers_ns",
-        "taskwaits_ns",
-        "locks_ns",
-        "wake_up_ns",
-    ];
+    const PARALLEL: [&str; 5] = ["working_ns", "barriers_ns", "taskwaits_ns", "locks_ns", "wake_up_ns"];
     const ALL: [&str; 4] = ["parallel_ns", "serial_ns", "idle_ns", "unknown_ns"];
     for thread in stats["per_thread"].as_array().into_iter().flatten() {
         let is_sum = |parts: &[&str], whole: &str| {
@@ -310,15 +269,8 @@ pub fn difference(expected: &[String], found: &[String]) -> String {
     const LINES: usize = 12;
     let only = |of: &[String], other: &[String], sign: &str| {
         let missing = of.iter().filter(|line| !other.contains(line));
-        let lines: Vec<String> = missing
-            .take(LINES)
-            .map(|line| format!("{sign} {line}"))
-            .collect();
+        let lines: Vec<String> = missing.take(LINES).map(|line| format!("{sign} {line}")).collect();
         lines.join("\n")
     };
-    format!(
-        "{}\n{}",
-        only(expected, found, "-"),
-        only(found, expected, "+")
-    )
+    format!("{}\n{}", only(expected, found, "-"), only(found, expected, "+"))
 }

@@ -107,12 +107,7 @@ pub fn open_in_catapult(trace: &Path) -> Answer {
 /// Like [`ask_trace_processor`].
 pub fn screenshot(trace: &Path, picture: &Path) -> Answer {
     let picture = picture.to_str().expect("a test's path is UTF-8");
-    ask(
-        "perfetto_ui.mjs",
-        trace,
-        &["--expand", "--screenshot", picture],
-        &[],
-    )
+    ask("perfetto_ui.mjs", trace, &["--expand", "--screenshot", picture], &[])
 }
 
 /// Opens the page of `omptrace report` in Chromium as a reader does; `tests/tools/report.mjs` says what the answer holds. Pictures
@@ -158,32 +153,17 @@ fn ask(script: &str, trace: &Path, options: &[&str], queries: &[&str]) -> Answer
         output.status,
         String::from_utf8_lossy(&output.stderr)
     );
-    parse(&output.stdout)
-        .unwrap_or_else(|| panic!("{script}: {}", String::from_utf8_lossy(&output.stdout)))
+    parse(&output.stdout).unwrap_or_else(|| panic!("{script}: {}", String::from_utf8_lossy(&output.stdout)))
 }
 
 /// The answer as `viewer.mjs` describes it.
 fn parse(answer: &[u8]) -> Option<Answer> {
     let answer: Value = serde_json::from_slice(answer).ok()?;
     let text = |value: &Value| value.as_str().map(str::to_owned);
-    let rows = |value: &Value| {
-        value
-            .as_array()?
-            .iter()
-            .map(|row| row.as_object().cloned())
-            .collect()
-    };
+    let rows = |value: &Value| value.as_array()?.iter().map(|row| row.as_object().cloned()).collect();
     Some(Answer {
         status: text(&answer["status"])?,
-        errors: answer["errors"]
-            .as_array()?
-            .iter()
-            .map(text)
-            .collect::<Option<_>>()?,
-        results: answer["results"]
-            .as_array()?
-            .iter()
-            .map(rows)
-            .collect::<Option<_>>()?,
+        errors: answer["errors"].as_array()?.iter().map(text).collect::<Option<_>>()?,
+        results: answer["results"].as_array()?.iter().map(rows).collect::<Option<_>>()?,
     })
 }

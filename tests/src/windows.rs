@@ -101,11 +101,9 @@ impl Sink for Words {
                 awaited(enter.awaited),
                 arguments(enter.arguments)
             )),
-            Item::Leave(leave) => self.line(format!(
-                "{} leave {}",
-                self.at(leave.at),
-                arguments(leave.arguments)
-            )),
+            Item::Leave(leave) => {
+                self.line(format!("{} leave {}", self.at(leave.at), arguments(leave.arguments)))
+            }
             Item::Instant(instant) => self.line(format!(
                 "{} instant {} {}",
                 self.at(instant.at),
@@ -114,10 +112,7 @@ impl Sink for Words {
             )),
             Item::Interval(interval) => self.line(format!(
                 "{} {} {} to {}",
-                self.locations[interval.track.0 as usize],
-                interval.name,
-                interval.begin,
-                interval.end
+                self.locations[interval.track.0 as usize], interval.name, interval.begin, interval.end
             )),
             Item::Link(link) => self.line(format!(
                 "{:?} {} {:?} to {} {:?}",
@@ -139,18 +134,9 @@ impl Sink for Words {
 /// microsecond are one, of which the window's ends may show a part.
 fn shown(reader: &Reader, window: (Ns, Ns), manner: Manner) -> Vec<String> {
     let words = Words::default();
-    let selection = Selection {
-        window: Some(window),
-        ..Selection::default()
-    };
+    let selection = Selection { window: Some(window), ..Selection::default() };
     let mut sink = selection.of(Box::new(words.clone()));
-    replay_with(
-        &[reader],
-        &omptrace_symbols::Table::stored,
-        manner,
-        &mut *sink,
-        &mut |_| {},
-    );
+    replay_with(&[reader], &omptrace_symbols::Table::stored, manner, &mut *sink, &mut |_| {});
     sink.finish().expect("nothing is written");
     let mut lines = std::mem::take(&mut *words.lines.lock().expect("nobody panics"));
     let counts: Vec<(String, Ns, i64)> = lines.iter().filter_map(|line| count(line)).collect();
@@ -178,20 +164,11 @@ fn count(line: &str) -> Option<(String, Ns, i64)> {
 
 /// What depends on the longest chain of work. Of several that are as long when a window begins, another one may be followed, which
 /// makes some nanoseconds.
-const OF_CHAINS: [&str; 5] = [
-    "critical_path",
-    "efficiency",
-    "findings",
-    "replay_error_ns",
-    "what_if",
-];
+const OF_CHAINS: [&str; 5] = ["critical_path", "efficiency", "findings", "replay_error_ns", "what_if"];
 
 /// The numbers of `window`, but for [`OF_CHAINS`]; none where nothing is in it.
 fn numbers(reader: &Reader, window: (Ns, Ns)) -> Vec<String> {
-    let options = Options {
-        window: Some(window),
-        ..Options::default()
-    };
+    let options = Options { window: Some(window), ..Options::default() };
     let Ok((stats, _)) = Stats::with(&[reader], &options) else {
         return Vec::new();
     };
@@ -213,10 +190,7 @@ pub fn with_checkpoints(path: &Path, folder: &Path) -> (PathBuf, usize, Ns) {
     fs::copy(path, &copy).expect("a copy");
     let plain = Reader::open(path).expect("a trace");
     let replayed = |checkpoints| {
-        let manner = Manner {
-            checkpoints,
-            ..Manner::default()
-        };
+        let manner = Manner { checkpoints, ..Manner::default() };
         let names = omptrace_symbols::Table::stored;
         replay_with(&[&plain], &names, manner, &mut NullSink, &mut |_| {})
     };
@@ -239,32 +213,22 @@ fn segments_agree(reader: &Reader) -> Result<usize, String> {
     };
     let timeline = Timeline::of(&[reader]);
     let shown = |wanted: Range<usize>, chunks: bool| {
-        let mut words = Words {
-            is_of_viewers: true,
-            ..Words::default()
-        };
+        let mut words = Words { is_of_viewers: true, ..Words::default() };
         let lines = Arc::clone(&words.lines);
         let names = omptrace_symbols::Table::stored;
         let mut sink = FromSegment::of(wanted.start, &mut words);
-        let manner = Manner {
-            chunks,
-            ..Manner::default()
-        };
+        let manner = Manner { chunks, ..Manner::default() };
         timeline.replay_segments(&segments, wanted, &names, manner, &mut sink, &mut |_| {});
         std::mem::take(&mut *lines.lock().expect("nobody panics"))
     };
     let fault = |what: &str, expected: &[String], found: &[String]| {
         let difference = difference(expected, found);
-        Err(format!(
-            "{}: {what}:\n{difference}",
-            reader.path().display()
-        ))
+        Err(format!("{}: {what}:\n{difference}", reader.path().display()))
     };
     for chunks in [false, true] {
         let all = shown(0..segments.count(), chunks);
-        let each: Vec<String> = (0..segments.count())
-            .flat_map(|number| shown(number..number + 1, chunks))
-            .collect();
+        let each: Vec<String> =
+            (0..segments.count()).flat_map(|number| shown(number..number + 1, chunks)).collect();
         if each != all {
             return fault("segments by themselves", &all, &each);
         }
@@ -276,10 +240,7 @@ fn segments_agree(reader: &Reader) -> Result<usize, String> {
     let one_thread = export(1);
     for threads in [2, 5] {
         if export(threads) != one_thread {
-            return Err(format!(
-                "{}: the export by {threads} threads is another",
-                reader.path().display()
-            ));
+            return Err(format!("{}: the export by {threads} threads is another", reader.path().display()));
         }
     }
     Ok(segments.count())
@@ -295,9 +256,7 @@ fn flatten(path: &str, value: &Value, lines: &mut Vec<String>) {
         }
         Value::Array(members) => {
             for (number, value) in members.iter().enumerate() {
-                let name = value["name"]
-                    .as_str()
-                    .map_or(number.to_string(), str::to_owned);
+                let name = value["name"].as_str().map_or(number.to_string(), str::to_owned);
                 flatten(&format!("{path}.{name}"), value, lines);
             }
         }
@@ -316,10 +275,7 @@ fn numbers_agree(reader: &Reader) -> Result<usize, String> {
         return Ok(0);
     };
     let numbers = |min_segment_events| {
-        let options = Options {
-            min_segment_events: Some(min_segment_events),
-            ..Options::default()
-        };
+        let options = Options { min_segment_events: Some(min_segment_events), ..Options::default() };
         let (stats, report) = Stats::with(&[reader], &options).expect("nothing is selected");
         let mut lines = Vec::new();
         flatten("", &serde_json::to_value(&stats).expect("JSON"), &mut lines);
@@ -359,10 +315,7 @@ struct Bytes(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Bytes {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0
-            .lock()
-            .expect("nobody panics")
-            .extend_from_slice(bytes);
+        self.0.lock().expect("nobody panics").extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -373,9 +326,7 @@ impl Write for Bytes {
 
 /// A number below another, the next of a series.
 fn random(state: &mut u64, below: i64) -> i64 {
-    *state = state
-        .wrapping_mul(6_364_136_223_846_793_005)
-        .wrapping_add(1_442_695_040_888_963_407);
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) as i64 % below.max(1)
 }
 
@@ -391,31 +342,18 @@ pub fn agree(path: &Path, seed: u64, count: usize) -> Result<Tried, String> {
     if with.checkpoint_ticks().count() != checkpoints {
         return Err("not all checkpoints were written".to_owned());
     }
-    let first = with
-        .checkpoint_ticks()
-        .next()
-        .map(|ticks| with.clock().ns(ticks));
+    let first = with.checkpoint_ticks().next().map(|ticks| with.clock().ns(ticks));
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
-    let mut tried = Tried {
-        checkpoints,
-        windows: 0,
-        segments: segments_agree(&with)?,
-        analysed: numbers_agree(&with)?,
-    };
+    let mut tried =
+        Tried { checkpoints, windows: 0, segments: segments_agree(&with)?, analysed: numbers_agree(&with)? };
     for number in 0..count {
         let begin = random(&mut state, end);
         let length = 1 + random(&mut state, end / [4, 20, 100][number % 3]);
         let window = (begin, begin + length);
         tried.windows += usize::from(first.is_some_and(|first| first <= begin));
         for chunks in [false, true] {
-            let whole = Manner {
-                chunks,
-                ..Manner::default()
-            };
-            let part = Manner {
-                window: Some(window),
-                ..whole
-            };
+            let whole = Manner { chunks, ..Manner::default() };
+            let part = Manner { window: Some(window), ..whole };
             let expected = shown(&plain, window, whole);
             for (way, found) in [
                 ("what it needs", shown(&plain, window, part)),
@@ -453,21 +391,15 @@ pub fn read_crafted(path: &Path, seed: u64, count: usize) -> usize {
     for _ in 0..count {
         fs::write(&copy, &sound).expect("a file");
         let reader = Reader::open(&copy).expect("a trace");
-        let checkpoints = reader
-            .checkpoint_ticks()
-            .filter_map(|ticks| reader.checkpoint(ticks));
-        let crafted: Vec<_> = checkpoints
-            .filter_map(|checkpoint| crafted(checkpoint, &mut state).pack())
-            .collect();
+        let checkpoints = reader.checkpoint_ticks().filter_map(|ticks| reader.checkpoint(ticks));
+        let crafted: Vec<_> =
+            checkpoints.filter_map(|checkpoint| crafted(checkpoint, &mut state).pack()).collect();
         let _too_large = summary::write(&reader, b"", &crafted);
         let reader = Reader::open(&copy).expect("a trace");
         for _ in 0..4 {
             let begin = random(&mut state, end);
             let window = (begin, begin + 1 + random(&mut state, end / 4));
-            let manner = Manner {
-                window: Some(window),
-                ..Manner::default()
-            };
+            let manner = Manner { window: Some(window), ..Manner::default() };
             shown(&reader, window, manner);
             let _nonsense = numbers_agree(&reader);
             numbers(&reader, window);
@@ -478,15 +410,8 @@ pub fn read_crafted(path: &Path, seed: u64, count: usize) -> usize {
 }
 
 /// Numbers at which sums and shifts go wrong.
-const EXTREMES: &[&str] = &[
-    "0",
-    "1",
-    "4294967296",
-    "9223372036854775807",
-    "18446744073709551615",
-    "-1",
-    "null",
-];
+const EXTREMES: &[&str] =
+    &["0", "1", "4294967296", "9223372036854775807", "18446744073709551615", "-1", "null"];
 
 fn crafted(checkpoint: Checkpoint, state: &mut u64) -> Checkpoint {
     let words = String::from_utf8(checkpoint.words).expect("JSON is UTF-8");
@@ -506,11 +431,7 @@ fn crafted(checkpoint: Checkpoint, state: &mut u64) -> Checkpoint {
     }
     let words = changed.replacen(version, &format!("{version},"), 1);
     let mut events = Vec::new();
-    let streams: Vec<u32> = checkpoint
-        .events
-        .iter()
-        .map(|(stream, _)| *stream)
-        .collect();
+    let streams: Vec<u32> = checkpoint.events.iter().map(|(stream, _)| *stream).collect();
     for (stream, record) in checkpoint.events {
         match random(state, 12) {
             0 => {}
@@ -522,9 +443,5 @@ fn crafted(checkpoint: Checkpoint, state: &mut u64) -> Checkpoint {
             _ => events.push((stream, record)),
         }
     }
-    Checkpoint {
-        words: words.into_bytes(),
-        events,
-        ..checkpoint
-    }
+    Checkpoint { words: words.into_bytes(), events, ..checkpoint }
 }

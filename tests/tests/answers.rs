@@ -70,22 +70,14 @@ fn a_library_apart_that_runs_on_libgomp_is_reported() {
             let output = record(&traces, options.chain(program));
             assert_eq!(output.stdout, b"2\n", "{way}: {output:?}");
             let said = said(&output);
-            assert_eq!(
-                traces.all_files().len(),
-                usize::from(how.is_none()),
-                "{said}"
-            );
+            assert_eq!(traces.all_files().len(), usize::from(how.is_none()), "{said}");
             let words = how.map(|how| {
                 format!(
                     "the parallel regions of {} were not recorded: the program loaded it {how}",
                     library.display()
                 )
             });
-            assert_eq!(
-                said.contains("were not recorded"),
-                words.is_some(),
-                "{said}"
-            );
+            assert_eq!(said.contains("were not recorded"), words.is_some(), "{said}");
             assert!(words.is_none_or(|words| said.contains(&words)), "{said}");
             assert!(!said.contains("likely reason"), "{said}");
         }
@@ -101,11 +93,7 @@ for path, flags in zip(sys.argv[1:], (os.RTLD_NOW, os.RTLD_NOW | os.RTLD_DEEPBIN
     print(ctypes.CDLL(path, flags).count_threads(2))";
     let (seen, apart) = (
         plugin(Compiler::Gcc),
-        compile(
-            "tests/programs/openmp_library.c",
-            Compiler::Gcc,
-            &["-shared", "-fPIC", "-DAPART"],
-        ),
+        compile("tests/programs/openmp_library.c", Compiler::Gcc, &["-shared", "-fPIC", "-DAPART"]),
     );
     let arguments = [
         OsStr::new("--"),
@@ -177,10 +165,8 @@ fn the_trace_of_a_process_of_another_user_is_found() {
         let output = record_by(&omptrace, &libomp, &traces, words);
         let said = said(&output);
         let found = fs::read_dir(&at).expect("our folder").flatten();
-        let found: Vec<_> = found
-            .map(|entry| entry.path())
-            .filter(|path| !path.ends_with("other.omptrace"))
-            .collect();
+        let found: Vec<_> =
+            found.map(|entry| entry.path()).filter(|path| !path.ends_with("other.omptrace")).collect();
         let [trace] = &*found else {
             panic!("{found:?} {said}");
         };
@@ -217,10 +203,7 @@ fn a_tracer_that_another_user_cannot_load_is_reported() {
         }
         let script = "export LD_LIBRARY_PATH=$PWD; \
                       exec setpriv --reuid=65534 --regid=65534 --clear-groups ./app 2 4";
-        let output = record(
-            &traces,
-            ["--tool", tool, "-o", "out/", "--", "sh", "-c", script],
-        );
+        let output = record(&traces, ["--tool", tool, "-o", "out/", "--", "sh", "-c", script]);
         let said = said(&output);
         assert_eq!(said.contains("nothing was traced"), is_closed, "{said}");
         let words = format!("{} is closed to others", closed.display());
@@ -230,14 +213,8 @@ fn a_tracer_that_another_user_cannot_load_is_reported() {
 
 /// Scripts that run `$1` so that its file is gone when it has ended.
 const GOING: &[(&str, &str)] = &[
-    (
-        "removed",
-        "mkdir d; cp \"$1\" d/app; d/app 2 4; r=$?; rm -r d; exit $r",
-    ),
-    (
-        "replaced",
-        "cp \"$1\" app; ./app 2 4; cp /bin/true other; mv other app",
-    ),
+    ("removed", "mkdir d; cp \"$1\" d/app; d/app 2 4; r=$?; rm -r d; exit $r"),
+    ("replaced", "cp \"$1\" app; ./app 2 4; cp /bin/true other; mv other app"),
     (
         "unmounted",
         "mkdir m; unshare --map-root-user --mount sh -ec 'mount -t tmpfs none m; cp \"$1\" m/app; m/app 2 4; umount m' sh \"$1\"",
@@ -254,25 +231,15 @@ os.execve(file, [\"app\", \"2\", \"4\"], os.environ)' \"$1\"",
 /// One that unpacks itself, as those of PyInstaller and AppImage do, or has no file system any more.
 #[test]
 fn functions_of_a_program_that_is_gone_have_names() {
-    let program = compile(
-        "tests/programs/tasks.c",
-        Compiler::Clang22,
-        &["-g", "-Wl,--build-id"],
-    );
-    let without_id = compile(
-        "tests/programs/tasks.c",
-        Compiler::Clang22,
-        &["-g", "-Wl,--build-id=none"],
-    );
+    let program = compile("tests/programs/tasks.c", Compiler::Clang22, &["-g", "-Wl,--build-id"]);
+    let without_id = compile("tests/programs/tasks.c", Compiler::Clang22, &["-g", "-Wl,--build-id=none"]);
     let lines = |text: &str| text.contains("tasks.c:") && !text.contains("app+0x");
     for (way, script) in GOING {
         for program in [&program, &without_id] {
             let traces = Traces::folder();
             let program = program.as_os_str();
             let arguments = ["-o", "x.omptrace", "--", "sh", "-c", script, "sh"].map(OsStr::new);
-            let arguments = arguments
-                .into_iter()
-                .chain([program, python().leak().as_os_str()]);
+            let arguments = arguments.into_iter().chain([program, python().leak().as_os_str()]);
             let said = said(&record(&traces, arguments));
             let trace = traces.path().join("x.omptrace");
             let stats = omptrace(["stats".as_ref(), trace.as_os_str()]);
@@ -285,11 +252,7 @@ fn functions_of_a_program_that_is_gone_have_names() {
 
 #[test]
 fn functions_of_a_library_that_is_gone_have_names() {
-    let library = compile(
-        "tests/programs/openmp_library.c",
-        Compiler::Gcc,
-        &["-g", "-shared", "-fPIC"],
-    );
+    let library = compile("tests/programs/openmp_library.c", Compiler::Gcc, &["-g", "-shared", "-fPIC"]);
     let script = "import ctypes, shutil, os, sys
 shutil.copy(sys.argv[1], 'unpacked.so')
 print(ctypes.CDLL('./unpacked.so').count_threads(2))
@@ -304,10 +267,7 @@ os.remove('unpacked.so')";
         library.as_os_str(),
     ]);
     let said = said(&record(&traces, arguments));
-    let stats = omptrace([
-        "stats".as_ref(),
-        traces.path().join("x.omptrace").as_os_str(),
-    ]);
+    let stats = omptrace(["stats".as_ref(), traces.path().join("x.omptrace").as_os_str()]);
     let stats = String::from_utf8_lossy(&stats.stdout).into_owned();
     assert!(stats.contains("openmp_library.c:"), "{stats} {said}");
 }
@@ -342,11 +302,8 @@ fn names_that_are_missing_are_reported() {
 /// LLVM's runtime takes one tool: Archer where there is no other. The tracer passes on to it.
 #[test]
 fn programs_that_archer_watches_are_watched_while_recorded() {
-    let program = compile(
-        "tests/programs/thread_sanitizer.c",
-        Compiler::Clang22,
-        &["-g", "-fsanitize=thread"],
-    );
+    let program =
+        compile("tests/programs/thread_sanitizer.c", Compiler::Clang22, &["-g", "-fsanitize=thread"]);
     let with_options = |command: &mut Command| {
         command
             .env("TSAN_OPTIONS", "ignore_noninstrumented_modules=1")
@@ -395,22 +352,12 @@ fn a_selection_with_half_a_pair_is_reported() {
     ] {
         let traces = Traces::folder();
         let arguments = ["-o", "x.omptrace", "--events", events, "--"].map(OsStr::new);
-        let said = said(&record(
-            &traces,
-            arguments.into_iter().chain([program.as_os_str()]),
-        ));
-        let check = omptrace([
-            "check".as_ref(),
-            traces.path().join("x.omptrace").as_os_str(),
-        ]);
+        let said = said(&record(&traces, arguments.into_iter().chain([program.as_os_str()])));
+        let check = omptrace(["check".as_ref(), traces.path().join("x.omptrace").as_os_str()]);
         let check = String::from_utf8_lossy(&check.stdout).into_owned();
         let words = half.map(|half| format!("without {half}"));
         for report in [&said, &check] {
-            assert_eq!(
-                report.contains("was recorded without"),
-                half.is_some(),
-                "{report}"
-            );
+            assert_eq!(report.contains("was recorded without"), half.is_some(), "{report}");
             let is_reported = words.as_ref().is_none_or(|words| report.contains(words));
             assert!(is_reported, "{events}: {report}");
         }

@@ -64,8 +64,7 @@ fn connects(kind: &str, from: &str, to: &str) -> bool {
         name.trim_end_matches(" inside").to_owned()
     };
     let (from, to) = (construct(from), construct(to));
-    let is_task =
-        |name: &str| ["task", "task untied", "target task", "taskwait depend"].contains(&name);
+    let is_task = |name: &str| ["task", "task untied", "target task", "taskwait depend"].contains(&name);
     match kind {
         "task_create" => is_task(&to) && !from.ends_with("wait") && from != "task_dependence",
         "task_dependence" => (is_task(&from) || from == kind) && (is_task(&to) || to == kind),
@@ -103,12 +102,10 @@ fn expect(shown: &Rows, truth: &[Arrow], since: u64, what: &str) {
                     || ended_slices && time("from_end") == arrow.from.1)
         };
         let near = || left.iter().filter(|arrow| arrow.to.1 == time("time"));
-        let place = left.iter().position(is_it).unwrap_or_else(|| {
-            panic!(
-                "{what}: {row:?} is not one of {:?}",
-                near().collect::<Vec<_>>()
-            )
-        });
+        let place = left
+            .iter()
+            .position(is_it)
+            .unwrap_or_else(|| panic!("{what}: {row:?} is not one of {:?}", near().collect::<Vec<_>>()));
         left.swap_remove(place);
     }
     assert!(left.is_empty(), "{what} does not show {left:?}");
@@ -157,11 +154,8 @@ fn each_kind_of_a_host_leads_from_its_cause_to_its_effect() {
 #[test]
 fn arrows_lead_from_the_host_to_the_devices() {
     for (mode, submits) in [("constructs", 3), ("nowait", 1)] {
-        let program = compile(
-            "tests/programs/offload.c",
-            Compiler::Clang22,
-            &["-fopenmp-targets=x86_64-pc-linux-gnu"],
-        );
+        let program =
+            compile("tests/programs/offload.c", Compiler::Clang22, &["-fopenmp-targets=x86_64-pc-linux-gnu"]);
         let traces = Traces::folder();
         traces.record(Command::new(program).args([mode, "3"]));
         let arrows = expect_everywhere(&traces.only(), traces.path(), mode);
@@ -306,10 +300,7 @@ fn speedscope_shows_the_times_that_perfetto_shows() {
             let (name, ns) = (row["name"].as_str(), row["ns"].as_f64());
             let (name, ns) = name.zip(ns).expect("a name and a time");
             let shown = times.get(name).copied().unwrap_or_default();
-            assert!(
-                (shown * 1000.0 - ns).abs() < 1000.0,
-                "{name}: {shown} us of {ns} ns"
-            );
+            assert!((shown * 1000.0 - ns).abs() < 1000.0, "{name}: {shown} us of {ns} ns");
         }
     }
 }

@@ -20,10 +20,7 @@ const PROGRAMS: &[(&str, &[&str])] = &[
 ];
 
 fn ended_well(command: &mut Command) -> Output {
-    let output = command
-        .env("OMP_CANCELLATION", "true")
-        .output()
-        .expect("the program can be run");
+    let output = command.env("OMP_CANCELLATION", "true").output().expect("the program can be run");
     assert!(output.status.success(), "{command:?}: {output:?}");
     output
 }
@@ -49,9 +46,7 @@ fn a_second_tool_counts_what_the_trace_holds() {
             let mut command = program_on(runtime, source, arguments);
             traces.trace(&mut command);
             ended_well(
-                command
-                    .env("OMP_TOOL_LIBRARIES", behind_the_tracer(&count_tool()))
-                    .env("COUNT_OUT", &file),
+                command.env("OMP_TOOL_LIBRARIES", behind_the_tracer(&count_tool())).env("COUNT_OUT", &file),
             );
             let counted = fs::read(&file).expect("the tool was loaded, and finalized");
             let counted: Counts = serde_json::from_slice(&counted).expect("the tool writes JSON");
@@ -125,16 +120,9 @@ fn a_tool_can_be_named_and_refused() {
     assert_eq!(run(std::slice::from_ref(&named)), (true, String::new()));
     let (is_counted, said) = run(&[listed.clone(), missing]);
     assert!(!is_counted);
-    assert!(
-        said.starts_with("omptrace: OMPTRACE_NEXT_TOOL=/nowhere/libtool.so is not started: "),
-        "{said}"
-    );
+    assert!(said.starts_with("omptrace: OMPTRACE_NEXT_TOOL=/nowhere/libtool.so is not started: "), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
-    assert_eq!(
-        run(&[listed, named, refused]),
-        (false, String::new()),
-        "OMPTRACE_CHAIN=0"
-    );
+    assert_eq!(run(&[listed, named, refused]), (false, String::new()), "OMPTRACE_CHAIN=0");
 }
 
 /// The second tool works where the tracer cannot.
@@ -162,11 +150,7 @@ fn a_second_tool_works_where_the_trace_cannot_be_written() {
 fn archer_finds_the_race_and_nothing_else() {
     let run = |flags: &[&str], chain: &str| {
         let flags = [&["-fsanitize=thread"], flags].concat();
-        let program = compile(
-            "tests/programs/thread_sanitizer.c",
-            Compiler::Clang22,
-            &flags,
-        );
+        let program = compile("tests/programs/thread_sanitizer.c", Compiler::Clang22, &flags);
         let traces = Traces::folder();
         let mut command = Command::new(program);
         let output = traces
@@ -179,10 +163,7 @@ fn archer_finds_the_race_and_nothing_else() {
             .expect("it can be run");
         assert_eq!(traces.files().len(), 1, "{output:?}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        (
-            said.matches("WARNING: ThreadSanitizer: data race").count(),
-            said,
-        )
+        (said.matches("WARNING: ThreadSanitizer: data race").count(), said)
     };
     let (races, said) = run(&[], "1");
     assert_eq!(races, 0, "{said}");

@@ -10,11 +10,7 @@ use omptrace_tests::viewers::{open_in_catapult, open_in_ui, query};
 /// A trace of `source`, and its Chrome JSON.
 fn converted(traces: &Traces, source: &str, arguments: &[&str]) -> (PathBuf, PathBuf) {
     let program = compile(source, Compiler::Clang22, &["-g"]);
-    traces.record(
-        Command::new(program)
-            .args(arguments)
-            .env("OMP_CANCELLATION", "true"),
-    );
+    traces.record(Command::new(program).args(arguments).env("OMP_CANCELLATION", "true"));
     let (trace, json) = (traces.only(), traces.path().join("trace.json"));
     let output = omptrace([
         Path::new("convert"),
@@ -39,11 +35,7 @@ fn the_real_ui_shows_what_was_recorded() {
     let (trace, json) = converted(&traces, "tests/programs/nearly_everything.c", &["2", "5"]);
     let events = dump(&trace);
     let (counts, of_leagues) = (counts(&events), regions_of_leagues(&events));
-    let queries = [
-        format!("{NUMBER_OF}'parallel'"),
-        format!("{NUMBER_OF}'implicit_task'"),
-        OVERLAPS.into(),
-    ];
+    let queries = [format!("{NUMBER_OF}'parallel'"), format!("{NUMBER_OF}'implicit_task'"), OVERLAPS.into()];
     let queries: Vec<&str> = queries.iter().map(String::as_str).collect();
     let rows = open_in_ui(&json, &queries).sound();
     let number = |index: usize| rows[index][0]["n"].as_u64().expect("a number");

@@ -43,10 +43,7 @@ fn duckdb_and_stats_have_the_same_numbers() {
     for (source, arguments) in programs {
         let program = compile(source, Compiler::Clang22, &[]);
         traces.record(
-            Command::new(program)
-                .args(arguments)
-                .env("OMP_NUM_THREADS", "2")
-                .env("OMP_CANCELLATION", "true"),
+            Command::new(program).args(arguments).env("OMP_NUM_THREADS", "2").env("OMP_CANCELLATION", "true"),
         );
     }
     // Each alone, and all as a job.
@@ -77,10 +74,7 @@ fn spark_and_stats_have_the_same_numbers() {
     for (copy, file) in files.iter().cycle().take(200).enumerate() {
         fs::copy(file, traces.join(format!("rank{copy}.omptrace"))).expect("can be copied");
     }
-    python_tests(
-        "test_spark.py",
-        &[("OMPTRACE_TEST_TRACES", traces.as_ref())],
-    );
+    python_tests("test_spark.py", &[("OMPTRACE_TEST_TRACES", traces.as_ref())]);
 }
 
 /// Converts the historic traces to `folder`.
@@ -114,8 +108,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 #[test]
 fn files_are_the_same_for_any_number_of_threads_and_parts() {
     let folder = tempfile::tempdir().expect("a folder");
-    let [alone, threads, parts] =
-        ["alone", "threads", "parts"].map(|name| folder.path().join(name));
+    let [alone, threads, parts] = ["alone", "threads", "parts"].map(|name| folder.path().join(name));
     for (folder, options) in [
         (&alone, &["--jobs", "1"][..]),
         (&threads, &["--jobs", "8"]),
@@ -190,11 +183,7 @@ fn parts_of_one_process_have_each_row_once() {
     let traces = Traces::folder();
     let program = compile("tests/programs/one_creator.c", Compiler::Clang22, &["-O2"]);
     // How well events compress depends on how they happen to fall: without that there are always megabytes to divide.
-    traces.record(
-        Command::new(program)
-            .env("OMP_NUM_THREADS", "2")
-            .env("OMPTRACE_COMPRESS", "off"),
-    );
+    traces.record(Command::new(program).env("OMP_NUM_THREADS", "2").env("OMPTRACE_COMPRESS", "off"));
     let trace = traces.only();
     let third = fs::metadata(&trace).expect("a file").len().div_ceil(3);
     let convert = |folder: &Path, options: &[&str]| {
@@ -242,8 +231,5 @@ fn parts_of_one_process_have_each_row_once() {
     let output = convert(&divided, &["--part", "1/1"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let words = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        words.contains("in 1 parts") || words.contains("parts, not in"),
-        "{words}"
-    );
+    assert!(words.contains("in 1 parts") || words.contains("parts, not in"), "{words}");
 }

@@ -13,9 +13,7 @@ fn runs(count: usize, threads: usize, repaired: bool) -> Vec<(Traces, PathBuf)> 
     let run = |_| {
         let traces = Traces::folder();
         let mut command = Command::new(&program);
-        command
-            .arg("imbalance")
-            .args(repaired.then_some("repaired"));
+        command.arg("imbalance").args(repaired.then_some("repaired"));
         traces.record(command.env("OMP_NUM_THREADS", threads.to_string()));
         let trace = traces.only();
         (traces, trace)
@@ -24,11 +22,7 @@ fn runs(count: usize, threads: usize, repaired: bool) -> Vec<(Traces, PathBuf)> 
 }
 
 /// `omptrace diff --json`, and its status.
-fn diff(
-    options: &[&str],
-    before: &[(Traces, PathBuf)],
-    after: &[(Traces, PathBuf)],
-) -> (Value, i32) {
+fn diff(options: &[&str], before: &[(Traces, PathBuf)], after: &[(Traces, PathBuf)]) -> (Value, i32) {
     let mut words: Vec<&Path> = vec!["diff".as_ref(), "--json".as_ref(), "--all".as_ref()];
     words.extend(options.iter().map(Path::new));
     words.extend(before.iter().map(|(_, trace)| trace.as_path()));
@@ -45,11 +39,7 @@ fn a_repaired_imbalance_is_found_and_equal_programs_are_equal() {
     let before = runs(5, 2, false);
     let (old, again) = before.split_at(2);
     let (answer, status) = diff(&["--fail-on", "duration>5%"], old, &again[..2]);
-    assert_eq!(
-        (&answer["is_different"], status),
-        (&false.into(), 0),
-        "{answer:#}"
-    );
+    assert_eq!((&answer["is_different"], status), (&false.into(), 0), "{answer:#}");
 
     let after = runs(3, 2, true);
     let (answer, _) = diff(&[], &before, &after);
@@ -60,10 +50,7 @@ fn a_repaired_imbalance_is_found_and_equal_programs_are_equal() {
     let less = -row["difference"].as_f64().expect("a number");
     assert!(less > 5e6, "{row:#}");
     let function = |side: &str| row["region"][side]["function"].as_str();
-    assert_eq!(
-        (function("before"), function("after")),
-        (Some("imbalance"), Some("imbalance"))
-    );
+    assert_eq!((function("before"), function("after")), (Some("imbalance"), Some("imbalance")));
 }
 
 #[test]
@@ -87,22 +74,14 @@ fn record_ends_with_where_the_time_went() {
     let words = ["omptrace: 2 threads, ", "omptrace: 1. ", "[load_imbalance]"];
     let (all, quiet) = (said(&[]), said(&["--quiet"]));
     for words in words {
-        assert!(
-            all.contains(words) && !quiet.contains(words),
-            "{all}{quiet}"
-        );
+        assert!(all.contains(words) && !quiet.contains(words), "{all}{quiet}");
     }
     assert!(quiet.contains("none lost"), "{quiet}");
 }
 
 /// TALP's JSON of a trace.
 fn talp(trace: &Path, file: &Path) -> Value {
-    let output = omptrace([
-        "stats".as_ref(),
-        trace.as_os_str(),
-        "--talp".as_ref(),
-        file.as_os_str(),
-    ]);
+    let output = omptrace(["stats".as_ref(), trace.as_os_str(), "--talp".as_ref(), file.as_os_str()]);
     assert!(output.status.success(), "{output:?}");
     let text = std::fs::read(file).expect("our file");
     serde_json::from_slice(&text).expect("JSON")
@@ -157,10 +136,7 @@ fn talp_pages_reads_what_we_write_of_devices() {
         let global = &json["Application"]["Global"];
         assert!(global["numGpus"].as_u64() > Some(1), "{global}");
         let offload = global["deviceOffloadEfficiency"].as_f64();
-        assert!(
-            offload.is_some_and(|share| (0.0..1.0).contains(&share)),
-            "{global}"
-        );
+        assert!(offload.is_some_and(|share| (0.0..1.0).contains(&share)), "{global}");
         for name in [
             "gpuParallelEfficiency",
             "gpuLoadBalance",
@@ -174,10 +150,7 @@ fn talp_pages_reads_what_we_write_of_devices() {
         }
         let html = talp_pages_of(&folder);
         for words in ["Device Offload efficiency", "GPU Load Balance", "GPU"] {
-            assert!(
-                html.contains(words),
-                "{words} is not in the pages of {trace:?}"
-            );
+            assert!(html.contains(words), "{words} is not in the pages of {trace:?}");
         }
     }
 }

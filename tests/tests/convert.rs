@@ -33,10 +33,7 @@ fn converted(traces: &[PathBuf], format: &str, threads: usize) -> Vec<u8> {
     let readers: Vec<Reader> = traces.iter().map(open).collect();
     let inputs: Vec<&Reader> = readers.iter().collect();
     let format = Format::by_name(format).expect("a format");
-    let options = ConvertOptions {
-        threads: NonZero::new(threads),
-        ..ConvertOptions::default()
-    };
+    let options = ConvertOptions { threads: NonZero::new(threads), ..ConvertOptions::default() };
     if format.is_folder() {
         let folder = tempfile::tempdir().expect("a folder");
         convert_to_folder(&inputs, format, &options, folder.path(), &mut |_| {})
@@ -52,16 +49,10 @@ fn converted(traces: &[PathBuf], format: &str, threads: usize) -> Vec<u8> {
 /// The files of a folder and of those in it, one after the other, by name.
 fn content(folder: &Path) -> Vec<u8> {
     let entries = fs::read_dir(folder).expect("a folder");
-    let mut paths: Vec<_> = entries
-        .map(|entry| entry.expect("an entry").path())
-        .collect();
+    let mut paths: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();
     paths.sort();
     let bytes = |path: &PathBuf| {
-        if path.is_dir() {
-            content(path)
-        } else {
-            fs::read(path).expect("a file")
-        }
+        if path.is_dir() { content(path) } else { fs::read(path).expect("a file") }
     };
     paths.iter().flat_map(bytes).collect()
 }
@@ -97,9 +88,7 @@ fn events_by_process(export: &[u8]) -> BTreeMap<String, Vec<String>> {
         name.starts_with("the clocks of the processes were aligned")
     };
     for event in events {
-        let is_event = ["B", "E", "i", "C"]
-            .iter()
-            .any(|phase| event["ph"] == *phase);
+        let is_event = ["B", "E", "i", "C"].iter().any(|phase| event["ph"] == *phase);
         if is_event && !is_about_clocks(event) {
             let process = event["pid"].to_string();
             let event = without_numbers(event.clone());
@@ -227,18 +216,12 @@ fn more_traces_than_files_may_be_open() {
                 .arg(traces.path())
                 .output()
                 .expect("a shell");
-            (
-                output.status.code(),
-                String::from_utf8_lossy(&output.stderr).into_owned(),
-            )
+            (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
         };
         let (status, said) = limited(1024);
         assert_eq!(status, Some(0), "{format}: {said}");
         let (status, said) = limited(OPEN_FILES);
         assert_eq!(status, Some(2), "{format}: {said}");
-        assert!(
-            said.contains("Too many open files") && said.contains("ulimit -Hn"),
-            "{said}"
-        );
+        assert!(said.contains("Too many open files") && said.contains("ulimit -Hn"), "{said}");
     }
 }

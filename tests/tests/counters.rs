@@ -32,8 +32,7 @@ fn stats(traces: &Traces, options: &[&str]) -> Value {
 /// The sum of a counter over all constructs.
 fn sum(stats: &Value, counter: &str) -> u64 {
     let rows = stats["counters"].as_array().expect("rows").iter();
-    rows.filter_map(|row| row["counters"][counter].as_u64())
-        .sum()
+    rows.filter_map(|row| row["counters"][counter].as_u64()).sum()
 }
 
 #[test]
@@ -59,10 +58,7 @@ fn a_thread_is_preempted_where_another_has_its_processor() {
     assert!(useful >= Some(worked_ns / 100 * 99), "{accounting}");
     let causes = accounting.as_object().expect("sums").iter();
     let causes = causes.filter(|(name, _)| *name != "total_ns");
-    assert_eq!(
-        total,
-        causes.map(|(_, ns)| ns.as_u64()).sum::<Option<u64>>()
-    );
+    assert_eq!(total, causes.map(|(_, ns)| ns.as_u64()).sum::<Option<u64>>());
     let mut not_seen = stats["not_seen"].as_array().expect("a list").iter();
     assert!(not_seen.all(|of| of["cause"] != "preempted"), "{stats}");
     assert!(sum(&stats, "task-clock") >= worked_ns, "{stats}");
@@ -110,8 +106,5 @@ fn the_processors_counters_have_values_or_a_reason() {
     let trace = traces.only();
     let info = omptrace(["info", trace.to_str().expect("UTF-8")]);
     let info = String::from_utf8_lossy(&info.stdout).into_owned();
-    assert!(
-        info.contains("counters          task-clock") || has_both,
-        "{info}"
-    );
+    assert!(info.contains("counters          task-clock") || has_both, "{info}");
 }

@@ -16,14 +16,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// Callbacks that depend on timing.
-const LUCK: &[&str] = &[
-    "task_dependence",
-    "task_schedule",
-    "cancel",
-    "dispatch",
-    "idle/begin",
-    "idle/end",
-];
+const LUCK: &[&str] = &["task_dependence", "task_schedule", "cancel", "dispatch", "idle/begin", "idle/end"];
 
 /// Those of programs with nested regions: how many threads the inner teams need depends on how many of them there are at once.
 const LUCK_OF_NESTED: &[&str] = &["thread_begin", "thread_end"];
@@ -146,9 +139,7 @@ fn of_code_by_gcc_on_the_runtime_of_llvm() {
             let program = compile(source, Compiler::Gcc, &[]);
             check(&format!("{source} by gcc on {name}"), || {
                 let mut command = Command::new(&program);
-                command
-                    .args(*arguments)
-                    .env("LD_PRELOAD", runtime(name).join("libomp.so.5"));
+                command.args(*arguments).env("LD_PRELOAD", runtime(name).join("libomp.so.5"));
                 command
             });
         }
@@ -164,11 +155,7 @@ fn of_target_regions() {
 
 #[test]
 fn of_states_where_they_are_asked_for() {
-    let runs = [
-        ("llvm-19", "5.x"),
-        ("intel-2026", "5.x"),
-        ("intel-2018", "TR6"),
-    ];
+    let runs = [("llvm-19", "5.x"), ("intel-2026", "5.x"), ("intel-2018", "TR6")];
     for (name, dialect) in runs {
         let program = compile("tests/programs/locks.c", Compiler::Clang14, &[OPENMP_45]);
         let traces = Traces::folder();
@@ -180,26 +167,15 @@ fn of_states_where_they_are_asked_for() {
         );
         let events = dump(&traces.only());
         let counts = counts(&events);
-        let reported = [
-            "implicit_task/begin",
-            "implicit_task/end",
-            "mutex_acquire",
-            "mutex_acquired",
-        ];
+        let reported = ["implicit_task/begin", "implicit_task/end", "mutex_acquire", "mutex_acquired"];
         let expected: u64 = reported.iter().map(|name| counts[*name]).sum();
-        let states: Vec<_> = events
-            .iter()
-            .filter(|event| event["event"] == "omptrace_thread_state")
-            .collect();
+        let states: Vec<_> =
+            events.iter().filter(|event| event["event"] == "omptrace_thread_state").collect();
         assert_eq!(states.len() as u64, expected, "{name}");
         // These runtimes do not say that a thread waits for a mutex; but they have a word for all that they say.
         let has_name = |state: &str| states.iter().any(|event| event["state"] == state);
         assert!(has_name("work_parallel"), "{name}: {:?}", states.last());
-        let is_number = |event: &&Value| {
-            event["state"]
-                .as_str()
-                .is_none_or(|text| text.starts_with("0x"))
-        };
+        let is_number = |event: &&Value| event["state"].as_str().is_none_or(|text| text.starts_with("0x"));
         assert_eq!(states.into_iter().find(is_number), None, "{name}");
 
         let info = info(&traces.only());
@@ -217,9 +193,7 @@ fn of_flush_where_it_is_asked_for() {
     let program = compile("tests/programs/nearly_everything.c", Compiler::Clang22, &[]);
     let command = || {
         let mut command = Command::new(&program);
-        command
-            .env("COUNT_FLUSH", "1")
-            .env("OMPTRACE_EVENTS", "all");
+        command.env("COUNT_FLUSH", "1").env("OMPTRACE_EVENTS", "all");
         command
     };
     check("flush", command);

@@ -6,9 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use omptrace_tests::env::{
-    Compiler, compile, count_tool, intel_offload, offload, omptrace_program,
-};
+use omptrace_tests::env::{Compiler, compile, count_tool, intel_offload, offload, omptrace_program};
 use omptrace_tests::trace::{Counts, Traces, convert, counts, dump, info};
 use omptrace_tests::viewers::query;
 use serde_json::Value;
@@ -20,19 +18,11 @@ const DEVICES: u64 = 4;
 ///
 /// Constructs: an allocation, a transfer and a deletion for each variable mapped, and one more transfer to and from
 /// for `update`. Data that is there already is not transferred again.
-const MODES: &[(&str, u64, u64, u64)] = &[
-    ("constructs", 3, 9, DEVICES),
-    ("threads", 3, 9, 2),
-    ("nowait", 1, 4, DEVICES),
-    ("memcpy", 0, 4, 1),
-];
+const MODES: &[(&str, u64, u64, u64)] =
+    &[("constructs", 3, 9, DEVICES), ("threads", 3, 9, 2), ("nowait", 1, 4, DEVICES), ("memcpy", 0, 4, 1)];
 
 fn program() -> PathBuf {
-    compile(
-        "tests/programs/offload.c",
-        Compiler::Clang22,
-        &["-fopenmp-targets=x86_64-pc-linux-gnu"],
-    )
+    compile("tests/programs/offload.c", Compiler::Clang22, &["-fopenmp-targets=x86_64-pc-linux-gnu"])
 }
 
 fn command(mode: &str) -> Command {
@@ -67,16 +57,8 @@ fn host_events_are_exactly_those_that_another_tool_counts() {
         let recorded = of_devices(counts(&dump(&traces.only())));
         assert_eq!(recorded, of_devices(counted), "{mode}");
         let count = |name: &str| recorded.get(name).copied().unwrap_or(0);
-        assert_eq!(
-            count("target_submit_emi/end"),
-            kernels * devices * ROUNDS,
-            "{mode}"
-        );
-        assert_eq!(
-            count("target_data_op_emi/end"),
-            data_ops * devices * ROUNDS,
-            "{mode}"
-        );
+        assert_eq!(count("target_submit_emi/end"), kernels * devices * ROUNDS, "{mode}");
+        assert_eq!(count("target_data_op_emi/end"), data_ops * devices * ROUNDS, "{mode}");
         assert_eq!(count("device_initialize"), DEVICES, "{mode}");
     }
 }
@@ -114,12 +96,8 @@ fn devices_show_as_the_host_observed_them() {
         for (format, extension) in [("chrome", "json"), ("perfetto", "pftrace")] {
             let what = format!("{mode} as {format}");
             let export = export(&trace, format, extension);
-            let answers = query(
-                &export,
-                &[BY_QUEUE, ARROWS, INSIDE_KERNELS, OVERLAPS, COUNTERS],
-            );
-            let number =
-                |row: &serde_json::Map<String, Value>| row["number"].as_u64().expect("a number");
+            let answers = query(&export, &[BY_QUEUE, ARROWS, INSIDE_KERNELS, OVERLAPS, COUNTERS]);
+            let number = |row: &serde_json::Map<String, Value>| row["number"].as_u64().expect("a number");
             let mut by_queue: BTreeMap<String, u64> = BTreeMap::new();
             for row in &answers[0] {
                 let name = row["name"].as_str().expect("a name");
@@ -129,19 +107,11 @@ fn devices_show_as_the_host_observed_them() {
             }
             let mut of_kernels = by_queue.clone();
             of_kernels.retain(|name, _| name.starts_with("kernels"));
-            assert_eq!(
-                of_kernels.values().sum::<u64>(),
-                kernels * devices * ROUNDS,
-                "{what}"
-            );
+            assert_eq!(of_kernels.values().sum::<u64>(), kernels * devices * ROUNDS, "{what}");
             let all = (kernels + data_ops) * devices * ROUNDS;
             assert_eq!(by_queue.values().sum::<u64>(), all, "{what}: {by_queue:?}");
             assert_eq!(number(&answers[1][0]), all, "{what}: arrows");
-            assert_eq!(
-                number(&answers[2][0]) > 0,
-                *mode == "constructs" || *mode == "threads",
-                "{what}"
-            );
+            assert_eq!(number(&answers[2][0]) > 0, *mode == "constructs" || *mode == "threads", "{what}");
             assert_eq!(number(&answers[3][0]), 0, "{what}: overlaps");
             assert!(number(&answers[4][0]) > *devices, "{what}: counters");
         }
@@ -214,15 +184,9 @@ fn doctor_says_which_libraries_can_give_records_of_devices() {
         .output()
         .expect("omptrace can be run");
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let libraries = report["offloading"]["libraries"]
-        .as_array()
-        .expect("libraries");
+    let libraries = report["offloading"]["libraries"].as_array().expect("libraries");
     let can_trace = |name: &str| {
-        let is_it = |library: &&Value| {
-            library["path"]
-                .as_str()
-                .is_some_and(|path| path.contains(name))
-        };
+        let is_it = |library: &&Value| library["path"].as_str().is_some_and(|path| path.contains(name));
         let library = libraries.iter().find(is_it).expect("it is found");
         library["can_trace"].as_bool().expect("a boolean")
     };
@@ -264,12 +228,7 @@ fn intel_refuses_to_trace_and_shows_as_the_host_observed_it() {
     ];
     assert_eq!(device["problems"], serde_json::json!(problems));
     assert_eq!(device["provider"], "runtime");
-    assert!(
-        device["entry_points"]
-            .to_string()
-            .contains("ompt_start_trace"),
-        "{device}"
-    );
+    assert!(device["entry_points"].to_string().contains("ompt_start_trace"), "{device}");
     // It allocates, carries there and back, and does not report the deletion.
     assert_eq!(device["timeline"]["host_observed"], 3, "{device}");
     let export = export(&trace, "perfetto", "pftrace");

@@ -23,10 +23,7 @@ fn program() -> Command {
 /// Runs it; its output and status must be what they always are.
 #[track_caller]
 fn unharmed(command: &mut Command) -> Output {
-    let output = command
-        .env("OMP_TOOL_LIBRARIES", tool_library())
-        .output()
-        .expect("the program can be run");
+    let output = command.env("OMP_TOOL_LIBRARIES", tool_library()).output().expect("the program can be run");
     assert!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "checksum 62400\n");
     output
@@ -38,10 +35,7 @@ fn unharmed_with_one_line(command: &mut Command, words: &str) {
     let output = unharmed(command);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(said.lines().count(), 1, "{said}");
-    assert!(
-        said.starts_with("omptrace: ") && said.contains(words),
-        "{said}"
-    );
+    assert!(said.starts_with("omptrace: ") && said.contains(words), "{said}");
 }
 
 #[test]
@@ -63,9 +57,7 @@ fn the_trace_would_be_a_device() {
 fn the_spools_folder_is_missing() {
     let traces = Traces::folder();
     let mut command = program();
-    traces
-        .trace(&mut command)
-        .env("OMPTRACE_SPOOL", "/nonexistent");
+    traces.trace(&mut command).env("OMPTRACE_SPOOL", "/nonexistent");
     unharmed_with_one_line(&mut command, "OMPTRACE_SPOOL");
     assert_eq!(traces.all_files(), [""; 0].map(std::path::PathBuf::from));
 }
@@ -75,11 +67,7 @@ fn the_folder_cannot_be_written() {
     let folder = TempDir::new().expect("a folder");
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o555)).expect("permissions");
     // Root may write everywhere but there.
-    let place = if running_as_root() {
-        Path::new("/proc")
-    } else {
-        folder.path()
-    };
+    let place = if running_as_root() { Path::new("/proc") } else { folder.path() };
     let mut command = program();
     command.env("OMPTRACE_OUTPUT", place.join("x.omptrace"));
     unharmed_with_one_line(&mut command, "cannot create");
@@ -144,10 +132,7 @@ fn what_is_said_where_nobody_listens_does_no_harm() {
     let mut command = program();
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    traces
-        .trace(&mut command)
-        .env("OMPTRACE_COMPRESS", "fast")
-        .stderr(writer);
+    traces.trace(&mut command).env("OMPTRACE_COMPRESS", "fast").stderr(writer);
     let output = command.output().expect("the program can be run");
     assert!(output.status.success(), "{output:?}");
     assert_eq!(output.stdout, b"checksum 62400\n");
@@ -175,10 +160,7 @@ fn a_link_in_the_place_of_the_trace_is_not_followed() {
         assert_eq!(fs::read(&victim).expect("it is there"), b"precious");
         assert!(!in_folder("nowhere").exists(), "{link}");
         assert!(in_folder(link).is_symlink(), "{link}");
-        assert!(
-            counts(&dump(&in_folder(trace)))["parallel_begin"] > 0,
-            "{link}"
-        );
+        assert!(counts(&dump(&in_folder(trace)))["parallel_begin"] > 0, "{link}");
     }
 }
 
@@ -196,12 +178,7 @@ fn disabled_means_no_trace() {
 #[test]
 fn every_way_of_compression_keeps_every_event() {
     let mut all = Vec::new();
-    for (compress, on_full) in [
-        ("auto", "write"),
-        ("off", "write"),
-        ("19", "write"),
-        ("auto", "drop"),
-    ] {
+    for (compress, on_full) in [("auto", "write"), ("off", "write"), ("19", "write"), ("auto", "drop")] {
         let traces = Traces::folder();
         let mut command = program();
         traces

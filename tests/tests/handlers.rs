@@ -54,19 +54,13 @@ fn number(text: &str) -> u64 {
 
 impl Run {
     fn new(callback: &'static str, action: &str, stride: &str, variables: &[(&str, &str)]) -> Run {
-        let program = compile(
-            "tests/programs/handlers.c",
-            Compiler::Clang22,
-            &["-fno-openmp"],
-        );
+        let program = compile("tests/programs/handlers.c", Compiler::Clang22, &["-fno-openmp"]);
         let traces = Traces::folder();
         // The writer, which takes idle time, gets none on the program's only processor.
         let mut command = Command::new("taskset");
         command.args(["--cpu-list", &first_cpu()]).arg(program);
         command.arg(tool_library()).args([callback, action, stride]);
-        command
-            .env("OMPTRACE_OUTPUT", traces.path().join("t.omptrace"))
-            .envs(variables.iter().copied());
+        command.env("OMPTRACE_OUTPUT", traces.path().join("t.omptrace")).envs(variables.iter().copied());
         let output = command.output().expect("it can be run");
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(
@@ -76,9 +70,7 @@ impl Run {
             said.lines().last()
         );
         let mut lines = said.lines();
-        let length = lines
-            .next()
-            .and_then(|line| line.strip_prefix("instructions "));
+        let length = lines.next().and_then(|line| line.strip_prefix("instructions "));
         let length = length.map_or(0, number) as usize;
         if CALLBACKS.contains(&callback) {
             assert!(INSTRUCTIONS.contains(&length), "{callback}: {length}");
@@ -88,21 +80,13 @@ impl Run {
             let ["step", step, "main", main, "handler", handler] = words[..] else {
                 panic!("{callback} {action}: {line}");
             };
-            Step {
-                number: number(step),
-                main: number(main),
-                handler: number(handler),
-            }
+            Step { number: number(step), main: number(main), handler: number(handler) }
         };
         let steps: Vec<Step> = lines.map(step).collect();
         if stride == "1" {
             assert_eq!(steps.len(), length, "{callback} {action}");
         }
-        Run {
-            traces,
-            callback,
-            steps,
-        }
+        Run { traces, callback, steps }
     }
 
     /// A step's number, of one of its events.
@@ -111,9 +95,7 @@ impl Run {
             By::Named => Some(event.id >> 16),
             By::Created => {
                 let mut steps = self.steps.iter();
-                steps
-                    .find(|step| step.main == event.id)
-                    .map(|step| step.number)
+                steps.find(|step| step.main == event.id).map(|step| step.number)
             }
         }
     }
@@ -133,12 +115,7 @@ impl Run {
         // Of clocks, where the machine is busy.
         let is_expected = |line: &&str| line.contains("events were lost") || line.contains("clock");
         let mut others = warnings.lines().filter(|line| !is_expected(line));
-        assert_eq!(
-            others.next().filter(|_| is_pedantic),
-            None,
-            "{}",
-            trace.display()
-        );
+        assert_eq!(others.next().filter(|_| is_pedantic), None, "{}", trace.display());
         let recorded: Vec<Recorded> = events.iter().filter_map(recorded).collect();
         let mut seen = BTreeSet::new();
         let mut last = BTreeMap::new();
@@ -146,21 +123,14 @@ impl Run {
             assert!(seen.insert(*event), "{event:?} is there twice");
             let step = self.step_of(*event).unwrap_or(0);
             let before = last.insert(stream, step.max(*last.get(&stream).unwrap_or(&0)));
-            assert!(
-                step == 0 || before <= Some(step),
-                "{event:?} comes behind step {before:?}"
-            );
+            assert!(step == 0 || before <= Some(step), "{event:?} comes behind step {before:?}");
         }
         let all = events
             .iter()
             .filter(|event| !["thread_begin", "thread_end"].contains(&name(event)))
             .filter(|event| !name(event).starts_with("omptrace_") || is_asked_for(event))
             .count();
-        Trace {
-            all,
-            seen,
-            lost: lost(trace),
-        }
+        Trace { all, seen, lost: lost(trace) }
     }
 
     /// The one trace.
@@ -220,27 +190,19 @@ fn streams(events: &[Value]) -> impl Iterator<Item = u64> {
 fn lost(trace: &Path) -> usize {
     let info = info(trace);
     let findings = info["findings"].as_array().expect("a list");
-    let unreported = findings
-        .iter()
-        .filter(|one| one["name"] == "events_unreported");
+    let unreported = findings.iter().filter(|one| one["name"] == "events_unreported");
     let text = |finding: &Value| finding["text"].as_str().unwrap_or_default().to_owned();
     let unreported = unreported.map(|finding| {
         let text = text(finding);
         let digits = |c: char| !c.is_ascii_digit();
-        number(
-            text.split(digits)
-                .find(|word| !word.is_empty())
-                .unwrap_or("0"),
-        )
+        number(text.split(digits).find(|word| !word.is_empty()).unwrap_or("0"))
     });
     (info["lost"].as_u64().expect("a number") + unreported.sum::<u64>()) as usize
 }
 
 fn first_cpu() -> String {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
-    let list = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     let list = list.expect("a list of CPUs").trim();
     list.split([',', '-']).next().expect("one").into()
 }
@@ -257,19 +219,11 @@ fn check(action: &str, after: usize, without_id: usize, variables: &[(&str, &str
         assert_eq!(trace.all + trace.lost, made, "{callback} {action}");
         // Where nothing is dropped, all that is lost came while the interrupted event was being stored.
         if action == "drop" {
-            assert!(
-                trace.lost > made / 2,
-                "{callback}: {} of {made}",
-                trace.lost
-            );
+            assert!(trace.lost > made / 2, "{callback}: {} of {made}", trace.lost);
             continue;
         }
         let is_there = |step: &&Step| trace.seen.contains(&run.main(step));
-        assert_eq!(
-            run.steps.iter().filter(is_there).count(),
-            steps,
-            "{callback} {action}"
-        );
+        assert_eq!(run.steps.iter().filter(is_there).count(), steps, "{callback} {action}");
     }
 }
 
@@ -326,11 +280,7 @@ fn a_child_is_forked_and_goes_on() {
         let made = 5 + run.steps.len() * 10 + handled;
         assert_eq!(parent.all + parent.lost, made, "{callback}");
         for step in &run.steps {
-            assert!(
-                parent.seen.contains(&run.main(step)),
-                "{callback} {}",
-                step.number
-            );
+            assert!(parent.seen.contains(&run.main(step)), "{callback} {}", step.number);
         }
     }
 }
@@ -344,14 +294,8 @@ fn recording_is_paused() {
         // Before, and the calls that pause and resume; the interrupted event came before or after.
         let made = 5 + steps * (3 + 1 + 4);
         let there = trace.all + trace.lost;
-        assert!(
-            (made..=made + steps).contains(&there),
-            "{callback}: {there} of {made}"
-        );
-        let after = trace
-            .seen
-            .iter()
-            .filter(|event| event.by == By::Named && event.id & 0xff00 == 0xff00);
+        assert!((made..=made + steps).contains(&there), "{callback}: {there} of {made}");
+        let after = trace.seen.iter().filter(|event| event.by == By::Named && event.id & 0xff00 == 0xff00);
         assert_eq!(after.count(), 0, "{callback}");
     }
 }
@@ -367,10 +311,7 @@ fn the_session_ends() {
                 // Three before, and the handler's, which is recorded or lost.
                 let others = trace.all - usize::from(trace.seen.contains(&run.main(step)));
                 let made = 3 + step.handler as usize;
-                let own = Recorded {
-                    id: step.number << 16,
-                    by: By::Named,
-                };
+                let own = Recorded { id: step.number << 16, by: By::Named };
                 let expected = match (action, trace.seen.contains(&own)) {
                     ("off", true) => made..=made + 2,
                     // Within the event, nothing is flushed, so that the disk is not found to be full: two calls are lost,
@@ -398,10 +339,7 @@ fn another_session_begins() {
         let handled: usize = run.steps.iter().map(|step| step.handler as usize).sum();
         let made = 5 + run.steps.len() * 6 + handled;
         // The interrupted event may be of neither session.
-        assert!(
-            (made..=made + run.steps.len()).contains(&all),
-            "{callback}: {all} of {made}"
-        );
+        assert!((made..=made + run.steps.len()).contains(&all), "{callback}: {all} of {made}");
     }
 }
 
@@ -414,10 +352,7 @@ fn the_thread_ends() {
         let made = 5 + run.steps.len() + handled;
         // The interrupted event never ends.
         let there = trace.all + trace.lost;
-        assert!(
-            (made..=made + run.steps.len()).contains(&there),
-            "{callback}: {there} of {made}"
-        );
+        assert!((made..=made + run.steps.len()).contains(&there), "{callback}: {there} of {made}");
     }
 }
 
@@ -432,23 +367,11 @@ fn the_session_ends_while_a_thread_takes_its_time() {
         let before = (0..64).map(|index| 0xe000 + index).chain([0xf000]);
         for id in before.map(|id| step.number << 16 | id) {
             let event = Recorded { id, by: By::Named };
-            assert!(
-                trace.seen.contains(&event),
-                "step {}: {event:?}",
-                step.number
-            );
+            assert!(trace.seen.contains(&event), "step {}: {event:?}", step.number);
         }
-        let own = Recorded {
-            id: step.number << 16,
-            by: By::Named,
-        };
+        let own = Recorded { id: step.number << 16, by: By::Named };
         let handlers = usize::from(trace.seen.contains(&own));
-        assert_eq!(
-            handlers + trace.lost,
-            step.handler as usize,
-            "step {}",
-            step.number
-        );
+        assert_eq!(handlers + trace.lost, step.handler as usize, "step {}", step.number);
         stored += usize::from(trace.seen.contains(&run.main(step)));
     }
     // Not where the thread had only begun to look at the event.

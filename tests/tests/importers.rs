@@ -27,14 +27,8 @@ const FIRST_OWN_ID: u64 = (1 << 22) + 1;
 
 /// Those of the threads of a program, without the marks that carry arrows, in order.
 fn sorted(slices: impl Iterator<Item = Slice>) -> Vec<Slice> {
-    const MARKS: [&str; 4] = [
-        "mutex_released",
-        "mutex_acquired",
-        "task_create",
-        "task_dependence",
-    ];
-    let is_shown =
-        |(_, tid, _, _, name): &Slice| *tid < FIRST_OWN_ID && !MARKS.contains(&&name[..]);
+    const MARKS: [&str; 4] = ["mutex_released", "mutex_acquired", "task_create", "task_dependence"];
+    let is_shown = |(_, tid, _, _, name): &Slice| *tid < FIRST_OWN_ID && !MARKS.contains(&&name[..]);
     let mut slices: Vec<Slice> = slices.filter(is_shown).collect();
     slices.sort();
     slices
@@ -54,13 +48,7 @@ fn truth(trace: &Path) -> Vec<Slice> {
         let begin = number(rows, index, "begin");
         let name = rows[index]["name"].as_str().expect("a name").to_owned();
         let end = begin + number(rows, index, "duration");
-        (
-            number(rows, index, "pid"),
-            number(rows, index, "tid"),
-            begin,
-            end,
-            name,
-        )
+        (number(rows, index, "pid"), number(rows, index, "tid"), begin, end, name)
     }))
 }
 
@@ -104,11 +92,7 @@ fn firefox_shows_each_slice_and_the_details() {
         });
         let shown = sorted(shown);
         // Those without duration are markers, too, as are the notes on the trace.
-        assert_eq!(
-            from_first(lasting(&shown)),
-            from_first(lasting(&truth)),
-            "{source}"
-        );
+        assert_eq!(from_first(lasting(&shown)), from_first(lasting(&truth)), "{source}");
         assert!(shown.len() >= truth.len(), "{source}");
         let has_detail = |marker: &serde_json::Map<String, Value>| {
             let detail = marker["detail"].as_str().unwrap_or_default();
@@ -132,21 +116,13 @@ fn tracy_loses_no_zone_and_knows_the_lines() {
                 assert_eq!(zone.loc.as_deref(), Some(place), "{source}");
             }
         }
-        assert!(
-            imported.zones.iter().any(|zone| zone.loc.is_some()),
-            "{source}"
-        );
+        assert!(imported.zones.iter().any(|zone| zone.loc.is_some()), "{source}");
         // Its times are products of doubles, without what comes behind the point: a nanosecond may be missing.
         let zones = imported.zones.into_iter();
-        let shown =
-            lasting(&sorted(zones.map(|zone| {
-                (zone.pid, zone.tid, zone.begin, zone.end, zone.name)
-            })));
-        let near =
-            |one: &Slice, other: &Slice| one.2.abs_diff(other.2) < 2 && one.3.abs_diff(other.3) < 2;
+        let shown = lasting(&sorted(zones.map(|zone| (zone.pid, zone.tid, zone.begin, zone.end, zone.name))));
+        let near = |one: &Slice, other: &Slice| one.2.abs_diff(other.2) < 2 && one.3.abs_diff(other.3) < 2;
         for slice in &truth {
-            let same =
-                |other: &&Slice| (slice.0, slice.1, &slice.4) == (other.0, other.1, &other.4);
+            let same = |other: &&Slice| (slice.0, slice.1, &slice.4) == (other.0, other.1, &other.4);
             let found = shown.iter().filter(same).any(|other| near(slice, other));
             // One of a nanosecond may have none there.
             assert!(found || slice.3 - slice.2 < 2, "{source}: {slice:?}");
@@ -191,9 +167,7 @@ fn the_main_thread_of_each_process_is_known_also_in_combined_exports() {
         let threads = &open_in_firefox(json).sound()[0];
         let name = |row: &serde_json::Map<String, Value>| row["thread"].as_str().map(str::to_owned);
         let is_main = |row: &serde_json::Map<String, Value>| row["is_main"] == true;
-        let mains = threads
-            .iter()
-            .filter(|row| name(row).as_deref() == Some("main"));
+        let mains = threads.iter().filter(|row| name(row).as_deref() == Some("main"));
         assert_eq!(mains.clone().count(), 2, "{threads:?}");
         assert!(mains.clone().all(is_main), "{threads:?}");
         assert_eq!(threads.iter().filter(|row| is_main(row)).count(), 2);

@@ -29,25 +29,19 @@ fn finished(shared: &Path) -> Vec<Finished> {
     let bytes = fs::read(shared).expect("the program made it");
     let number = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("eight bytes"));
     let numbers: Vec<u64> = bytes.chunks_exact(8).map(number).collect();
-    numbers
-        .chunks_exact(4)
-        .map(|n| n.try_into().expect("four"))
-        .collect()
+    numbers.chunks_exact(4).map(|n| n.try_into().expect("four")).collect()
 }
 
 /// The same constructs in the events of a stream.
 fn recorded(events: &[Value], stream: usize) -> Finished {
     let of = |name: &str, rest: &dyn Fn(&Value) -> bool| {
-        let here =
-            |event: &&Value| event["stream"] == stream && event["event"] == name && rest(event);
+        let here = |event: &&Value| event["stream"] == stream && event["event"] == name && rest(event);
         events.iter().filter(here).count() as u64
     };
     [
         of("parallel_end", &|_| true),
         of("mutex_released", &|_| true),
-        of("task_schedule", &|event| {
-            event["prior_task_status"] == "complete"
-        }),
+        of("task_schedule", &|event| event["prior_task_status"] == "complete"),
         of("work", &|event| event["endpoint"] == "end"),
     ]
 }
@@ -55,14 +49,8 @@ fn recorded(events: &[Value], stream: usize) -> Finished {
 /// No id is begun twice, and time does not go back within a stream.
 fn check_once(events: &[Value]) {
     let mut created = HashSet::new();
-    for event in events
-        .iter()
-        .filter(|event| event["event"] == "task_create")
-    {
-        assert!(
-            created.insert(event["new_task_data"].to_string()),
-            "twice: {event}"
-        );
+    for event in events.iter().filter(|event| event["event"] == "task_create") {
+        assert!(created.insert(event["new_task_data"].to_string()), "twice: {event}");
     }
     for stream in 1..=THREADS {
         let times: Vec<i64> = events
@@ -76,10 +64,7 @@ fn check_once(events: &[Value]) {
 
 /// Kills the program `after` it was ready, started through `start`.
 fn kill(mut command: Command, after: Duration) {
-    let mut child = command
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the program can be run");
+    let mut child = command.stdout(Stdio::piped()).spawn().expect("the program can be run");
     let mut line = String::new();
     BufReader::new(child.stdout.take().expect("piped"))
         .read_line(&mut line)
@@ -129,10 +114,7 @@ fn loses_nothing(rounds: u64, program: impl Fn() -> Command) {
         command.arg(&shared).arg(THREADS.to_string());
         traces.trace(&mut command);
         // Every other one without the writer thread.
-        command.env(
-            "OMPTRACE_COMPRESS",
-            if round % 2 == 0 { "auto" } else { "off" },
-        );
+        command.env("OMPTRACE_COMPRESS", if round % 2 == 0 { "auto" } else { "off" });
         kill(command, moment(round, seed));
 
         let trace = traces.files().pop().expect("a trace");
@@ -140,10 +122,7 @@ fn loses_nothing(rounds: u64, program: impl Fn() -> Command) {
         for (thread, finished) in finished(&shared).into_iter().enumerate() {
             let recorded = recorded(&events, thread + 1);
             for (recorded, finished) in recorded.iter().zip(finished) {
-                assert!(
-                    *recorded >= finished,
-                    "round {round}, thread {thread}: {recorded} of {finished}"
-                );
+                assert!(*recorded >= finished, "round {round}, thread {thread}: {recorded} of {finished}");
             }
         }
         check_once(&events);
@@ -154,15 +133,8 @@ fn loses_nothing(rounds: u64, program: impl Fn() -> Command) {
 fn record_seals_it_and_knows_the_signal() {
     let program = compile("tests/programs/kill_me.c", Compiler::Clang22, &[]);
     let traces = Traces::folder();
-    let (shared, trace) = (
-        traces.path().join("finished"),
-        traces.path().join("x.omptrace"),
-    );
-    let script = format!(
-        "{0} {1} & sleep 1; kill -9 $!; wait $!",
-        program.display(),
-        shared.display()
-    );
+    let (shared, trace) = (traces.path().join("finished"), traces.path().join("x.omptrace"));
+    let script = format!("{0} {1} & sleep 1; kill -9 $!; wait $!", program.display(), shared.display());
     // The killed process is not the one that record starts: only the exit status of the script is known.
     let output = Command::new(omptrace_program())
         .args(["record", "-o"])
@@ -175,11 +147,7 @@ fn record_seals_it_and_knows_the_signal() {
     assert!(recorded(&dump(&trace), 1)[0] >= finished(&shared)[0][0]);
 
     // Here it is.
-    let killer = format!(
-        "(sleep 1; kill -9 $$) & exec {} {}",
-        program.display(),
-        shared.display()
-    );
+    let killer = format!("(sleep 1; kill -9 $$) & exec {} {}", program.display(), shared.display());
     let output = Command::new(omptrace_program())
         .args(["record", "-o"])
         .arg(traces.path().join("z.omptrace"))

@@ -32,19 +32,12 @@ impl Stays {
             .arg(how)
             .env("OMP_TOOL_LIBRARIES", omptrace_tests::env::tool_library())
             .env("OMPTRACE_OUTPUT", traces.join("%e.%p.omptrace"));
-        let mut child = command
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the program can be run");
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the program can be run");
         let mut said = String::new();
         let mut stdout = BufReader::new(child.stdout.take().expect("piped"));
         stdout.read_line(&mut said).expect("it says something");
         assert!(said.starts_with("ready "), "{said:?}");
-        Stays {
-            child,
-            stdout,
-            said,
-        }
+        Stays { child, stdout, said }
     }
 
     /// Kills it, and waits until all are gone that it was started through.
@@ -59,10 +52,7 @@ impl Stays {
 
     /// The process that it forked, which stays; 0 for none.
     fn grandchild(&self) -> i32 {
-        self.said["ready ".len()..]
-            .trim()
-            .parse()
-            .expect("a number")
+        self.said["ready ".len()..].trim().parse().expect("a number")
     }
 }
 
@@ -143,9 +133,7 @@ fn is_completed(command: Command, options: &[&str], trace: &Path, rounds: usize)
 }
 
 fn only_trace(folder: &Path) -> PathBuf {
-    let mut entries = fs::read_dir(folder)
-        .expect("a folder")
-        .map(|entry| entry.expect("an entry").path());
+    let mut entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     let is_trace = |path: &PathBuf| path.extension().is_some_and(|kind| kind == "omptrace");
     entries.find(is_trace).expect("a trace")
 }
@@ -159,9 +147,7 @@ fn a_running_process_is_seen_from_everywhere_and_its_end_too() {
     let elsewhere: [(&str, Start); 3] = [
         ("here", plain),
         ("a container", || in_container("exec \"$@\"")),
-        ("another host", || {
-            in_container(&format!("{OTHER_BOOT} exec \"$@\""))
-        }),
+        ("another host", || in_container(&format!("{OTHER_BOOT} exec \"$@\""))),
     ];
     for (ran_in, run) in elsewhere {
         for (seen_from, see) in elsewhere {
@@ -182,11 +168,7 @@ fn a_running_process_is_seen_from_everywhere_and_its_end_too() {
 /// A lock goes with the last descriptor of its file, and children inherit both: neither may mislead.
 #[test]
 fn the_lock_ends_with_the_process_that_records() {
-    for (how, rounds) in [
-        ("close", 2 * ROUNDS),
-        ("fork", 2 * ROUNDS),
-        ("exec", ROUNDS),
-    ] {
+    for (how, rounds) in [("close", 2 * ROUNDS), ("fork", 2 * ROUNDS), ("exec", ROUNDS)] {
         let traces = Traces::folder();
         let mut stays = Stays::start(plain(), traces.path(), how);
         let trace = only_trace(traces.path());
@@ -229,9 +211,7 @@ fn a_daemon_has_a_lock_of_its_own() {
     is_refused(plain(), &[], &daemon, RUNNING);
     assert!(recover(see(), &[], &parent).status.success());
     assert_eq!(count(&dump(&parent), "parallel_end"), ROUNDS);
-    let pid = daemon
-        .to_str()
-        .and_then(|name| name.rsplit('.').nth(1)?.parse().ok());
+    let pid = daemon.to_str().and_then(|name| name.rsplit('.').nth(1)?.parse().ok());
     // SAFETY: no pointers; the daemon is ours.
     unsafe { libc::kill(pid.expect("a process id"), libc::SIGKILL) };
 }
@@ -322,12 +302,7 @@ fn several_recover_one_trace_at_once() {
     let all: Vec<Child> = (0..6).map(|_| start()).collect();
     for mut child in all {
         let mut said = String::new();
-        child
-            .stderr
-            .take()
-            .unwrap()
-            .read_to_string(&mut said)
-            .unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert!(child.wait().unwrap().success(), "{said}");
         assert!(said.contains("none lost"), "{said}");
     }
@@ -366,11 +341,8 @@ fn a_recover_that_is_killed_loses_nothing() {
 fn a_recover_that_is_killed_at_any_step_loses_nothing() {
     const MAX_STEPS: u32 = 1000;
 
-    let shim = compile(
-        "tests/programs/kill_at_call.c",
-        Compiler::Clang22,
-        &["-shared", "-fPIC", "-fno-openmp"],
-    );
+    let shim =
+        compile("tests/programs/kill_at_call.c", Compiler::Clang22, &["-shared", "-fPIC", "-fno-openmp"]);
     let traces = Traces::folder();
     Stays::start(plain(), traces.path(), "plain").kill();
     let trace = only_trace(traces.path());
@@ -390,21 +362,13 @@ fn a_recover_that_is_killed_at_any_step_loses_nothing() {
             .output()
             .expect("omptrace can be run");
         let has_ended = output.status.success();
-        assert_eq!(
-            count(&dump(&copy), "parallel_end"),
-            2 * ROUNDS,
-            "{step} {output:?}"
-        );
+        assert_eq!(count(&dump(&copy), "parallel_end"), 2 * ROUNDS, "{step} {output:?}");
         is_completed(plain(), &[], &copy, 2 * ROUNDS);
         assert_eq!(files(elsewhere.path()).len(), 1, "{step} {output:?}");
         if has_ended {
             break;
         }
-        assert_eq!(
-            output.status.signal(),
-            Some(libc::SIGKILL),
-            "{step} {output:?}"
-        );
+        assert_eq!(output.status.signal(), Some(libc::SIGKILL), "{step} {output:?}");
         steps = step;
     }
     // It reads, locks, writes, names and removes; and comes to an end.

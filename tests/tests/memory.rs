@@ -45,10 +45,7 @@ fn memory_does_not_grow_with_the_number_of_events() {
     // Half a million tasks more; three hundred thousand acquisitions of locks more, in one region.
     for (program, few, many) in [(TASKS, 14, 18), (LOCKS, 1_000, 30_000)] {
         let traces = [Traces::folder(), Traces::folder()];
-        let inputs = [
-            trace(&traces[0], program, few),
-            trace(&traces[1], program, many),
-        ];
+        let inputs = [trace(&traces[0], program, few), trace(&traces[1], program, many)];
         for command in COMMANDS {
             let [small, large] = inputs.each_ref().map(|input| {
                 let mut omptrace = Command::new(omptrace_program());
@@ -56,10 +53,7 @@ fn memory_does_not_grow_with_the_number_of_events() {
                 peak_kib(omptrace.spawn().expect("omptrace can be run"))
             });
             // Some twenty bytes for each task or acquisition more would be too much.
-            assert!(
-                large < small + 6 * 1024,
-                "{program}, {command:?}: {small} KiB, then {large} KiB"
-            );
+            assert!(large < small + 6 * 1024, "{program}, {command:?}: {small} KiB, then {large} KiB");
         }
     }
 }

@@ -31,12 +31,7 @@ fn copy_of(source: &str, compiler: Compiler, flags: &[&str]) -> Traced {
     let program = folder.path().join("program");
     let compiled = compile(&format!("tests/programs/{source}"), compiler, flags);
     fs::copy(compiled, &program).expect("programs can be copied");
-    Traced {
-        program,
-        trace: folder.path().join("program.omptrace"),
-        printed: String::new(),
-        folder,
-    }
+    Traced { program, trace: folder.path().join("program.omptrace"), printed: String::new(), folder }
 }
 
 impl Traced {
@@ -68,10 +63,7 @@ impl Traced {
 
     fn resolve_with(&self, debug_dirs: &[&Path]) -> Table {
         let debug_dirs = debug_dirs.iter().map(|folder| folder.into()).collect();
-        let options = Options {
-            debug_dirs,
-            ..Options::default()
-        };
+        let options = Options { debug_dirs, ..Options::default() };
         resolve(&self.open(), &options)
     }
 
@@ -121,9 +113,8 @@ fn name(modules: &[Module<'_>], codeptr_ra: Address, table: &Table) -> String {
 fn place(source: &str, comment: &str, function: &str) -> String {
     let path = root().join("tests/programs").join(source);
     let text = fs::read_to_string(&path).expect("a source");
-    let has_comment = |line: &&str| {
-        line.ends_with(&format!("/* {comment} */")) || line.ends_with(&format!("! {comment}"))
-    };
+    let has_comment =
+        |line: &&str| line.ends_with(&format!("/* {comment} */")) || line.ends_with(&format!("! {comment}"));
     let before = text.lines().take_while(|line| !has_comment(line)).count();
     assert!(before < text.lines().count(), "{source} has no {comment}");
     format!("{source}:{} {function}", before + 1)
@@ -144,9 +135,7 @@ fn problems(table: &Table) -> Vec<Problem> {
 fn run(program: &str, arguments: &[&str], folder: &Path) {
     let mut command = Command::new(program);
     command.args(arguments).current_dir(folder);
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
+    let output = command.output().unwrap_or_else(|error| panic!("cannot run {command:?}: {error}"));
     assert!(output.status.success(), "{command:?}: {output:?}");
 }
 
@@ -174,10 +163,7 @@ fn cpp_is_demangled() {
     const SOURCE: &str = "names_templates.cpp";
     for (compiler, lambda) in [
         (Compiler::Clang22, "main::$_0::operator()(int) const"),
-        (
-            Compiler::Gcc,
-            "main::{lambda(int)#1}::operator()(int) const",
-        ),
+        (Compiler::Gcc, "main::{lambda(int)#1}::operator()(int) const"),
     ] {
         let traced = copy_of(SOURCE, compiler, &["-lstdc++"]).run(&[]);
         let mut names = traced.names(&traced.resolve());
@@ -232,30 +218,14 @@ fn a_stripped_program_has_the_names_of_its_debug_file() {
         let flag = format!("-Wl,--build-id={build_id}");
         let copy = copy_of(REGIONS, Compiler::Clang22, &[&flag]);
         let folder = copy.folder.path().to_owned();
-        run(
-            "objcopy",
-            &["--only-keep-debug", "program", "program.debug"],
-            &folder,
-        );
-        run(
-            "objcopy",
-            &[
-                "--strip-all",
-                "--add-gnu-debuglink=program.debug",
-                "program",
-            ],
-            &folder,
-        );
+        run("objcopy", &["--only-keep-debug", "program", "program.debug"], &folder);
+        run("objcopy", &["--strip-all", "--add-gnu-debuglink=program.debug", "program"], &folder);
         let traced = copy.run(&[]);
         assert_eq!(traced.names(&traced.resolve()), regions(), "{build_id}");
 
         let elsewhere = folder.join("elsewhere");
         fs::create_dir(&elsewhere).expect("a folder");
-        fs::rename(
-            folder.join("program.debug"),
-            elsewhere.join("program.debug"),
-        )
-        .expect("a file");
+        fs::rename(folder.join("program.debug"), elsewhere.join("program.debug")).expect("a file");
         let without = traced.resolve();
         assert_eq!(problems(&without), [Problem::NoDebugInfo], "{build_id}");
         let names = traced.names(&without);
@@ -312,13 +282,7 @@ fn a_rebuilt_program_gives_no_wrong_line() {
 fn a_trace_keeps_its_names_without_the_program() {
     let traced = copy_of(REGIONS, Compiler::Clang22, &[]).run(&[]);
     let table = traced.resolve();
-    seal(
-        &traced.trace,
-        json!({ KEY: table.to_json() }),
-        InDoubt::Refuse,
-        &mut |_, _| {},
-    )
-    .expect("sealed");
+    seal(&traced.trace, json!({ KEY: table.to_json() }), InDoubt::Refuse, &mut |_, _| {}).expect("sealed");
     let elsewhere = TempDir::new().expect("a folder");
     let copy = elsewhere.path().join("copy.omptrace");
     fs::copy(&traced.trace, &copy).expect("a file");
@@ -340,23 +304,14 @@ fn a_trace_keeps_its_names_without_the_program() {
 fn omptrace(arguments: &[&str], folder: &Path) -> (Option<i32>, String) {
     let libomp = runtime("llvm-19");
     let mut command = Command::new(omptrace_program());
-    command
-        .args(arguments)
-        .current_dir(folder)
-        .env("LD_LIBRARY_PATH", &libomp);
+    command.args(arguments).current_dir(folder).env("LD_LIBRARY_PATH", &libomp);
     let output = command.output().expect("omptrace can be run");
-    (
-        output.status.code(),
-        String::from_utf8_lossy(&output.stdout).into_owned(),
-    )
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 /// The text export of `t.omptrace`.
 fn text(folder: &Path) -> String {
-    let (status, text) = omptrace(
-        &["convert", "t.omptrace", "--to", "text", "-o", "-"],
-        folder,
-    );
+    let (status, text) = omptrace(&["convert", "t.omptrace", "--to", "text", "-o", "-"], folder);
     assert_eq!(status, Some(0));
     text
 }
@@ -383,15 +338,7 @@ fn record_stores_the_names() {
 fn names_can_be_stored_later() {
     let copy = copy_of(REGIONS, Compiler::Clang22, &[]);
     let folder = copy.folder.path();
-    let record = [
-        "record",
-        "--symbols",
-        "later",
-        "-o",
-        "t.omptrace",
-        "--",
-        "./program",
-    ];
+    let record = ["record", "--symbols", "later", "-o", "t.omptrace", "--", "./program"];
     assert_eq!(omptrace(&record, folder).0, Some(0));
     assert!(text(folder).contains(&region_with_task()));
 
@@ -410,15 +357,7 @@ fn names_can_be_stored_later() {
 fn names_can_be_left_out() {
     let copy = copy_of(REGIONS, Compiler::Clang22, &[]);
     let folder = copy.folder.path();
-    let record = [
-        "record",
-        "--symbols",
-        "off",
-        "-o",
-        "t.omptrace",
-        "--",
-        "./program",
-    ];
+    let record = ["record", "--symbols", "off", "-o", "t.omptrace", "--", "./program"];
     assert_eq!(omptrace(&record, folder).0, Some(0));
     assert!(text(folder).contains("!$omp parallel @program+0x"));
 }
@@ -431,16 +370,10 @@ fn an_address_of_the_runtime_takes_the_place_around() {
     assert_eq!(omptrace(&record, folder).0, Some(0));
     let text = text(folder);
     let around = place("names_inside.c", "around", "");
-    assert!(
-        text.contains(&format!("!$omp barrier inside @{}", around.trim())),
-        "{text}"
-    );
+    assert!(text.contains(&format!("!$omp barrier inside @{}", around.trim())), "{text}");
     assert!(text.contains("!$omp taskloop @names_inside.c:"), "{text}");
     assert!(text.contains("!$omp task @names_inside.c:"), "{text}");
-    assert!(
-        !text.contains("libomp") && !text.contains("__kmp"),
-        "{text}"
-    );
+    assert!(!text.contains("libomp") && !text.contains("__kmp"), "{text}");
 }
 
 /// The runtime finds on the stack the place where the function was called that ended by a jump to it.
@@ -499,36 +432,19 @@ fn files_are_known_by_their_paths_and_distinguished_by_their_names() {
     let mut found: Vec<(&str, u64, u64)> = regions
         .iter()
         .map(|row| {
-            assert_eq!(
-                (&row["construct"], &row["position"]),
-                (&json!("parallel"), &json!("at"))
-            );
+            assert_eq!((&row["construct"], &row["position"]), (&json!("parallel"), &json!("at")));
             let file = row["file"].as_str().expect("a file");
             assert!(!file.contains("/."), "{file}");
             let parts: Vec<_> = file.rmatch_indices('/').map(|(at, _)| at).collect();
             let line = row["line"].as_u64().expect("a line");
-            (
-                &file[parts[1] + 1..],
-                line,
-                row["visits"].as_u64().expect("a number"),
-            )
+            (&file[parts[1] + 1..], line, row["visits"].as_u64().expect("a number"))
         })
         .collect();
     found.sort_unstable();
-    let one_file = found
-        .iter()
-        .filter(|(file, ..)| file.ends_with("/one_file.h"));
+    let one_file = found.iter().filter(|(file, ..)| file.ends_with("/one_file.h"));
+    assert_eq!(one_file.map(|(_, line, visits)| (*line, *visits)).collect::<Vec<_>>(), [(100, 2)]);
     assert_eq!(
-        one_file
-            .map(|(_, line, visits)| (*line, *visits))
-            .collect::<Vec<_>>(),
-        [(100, 2)]
-    );
-    assert_eq!(
-        found
-            .iter()
-            .filter(|(file, ..)| file.ends_with("kernel.c"))
-            .collect::<Vec<_>>(),
+        found.iter().filter(|(file, ..)| file.ends_with("kernel.c")).collect::<Vec<_>>(),
         [&("east/kernel.c", 7, 1), &("west/kernel.c", 7, 1)]
     );
     let text = text(folder);

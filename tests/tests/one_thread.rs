@@ -26,16 +26,12 @@ impl Seen {
             name.trim_start_matches("!$omp ").starts_with(begin)
         };
         let chosen = constructs.iter().filter(is_called);
-        chosen
-            .map(|construct| construct[number].as_u64().expect("a number"))
-            .sum()
+        chosen.map(|construct| construct[number].as_u64().expect("a number")).sum()
     }
 
     /// A number of the main thread.
     fn of_main(&self, number: &str) -> u64 {
-        self.stats["per_thread"][0][number]
-            .as_u64()
-            .expect("a number")
+        self.stats["per_thread"][0][number].as_u64().expect("a number")
     }
 }
 
@@ -45,18 +41,13 @@ fn run(compiler: Compiler, runtime_name: &str, arguments: &[&str]) -> Seen {
     let folder = runtime(runtime_name);
     let traces = Traces::folder();
     let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .env("OMP_NUM_THREADS", "1")
-        .env("LD_LIBRARY_PATH", &folder);
+    command.args(arguments).env("OMP_NUM_THREADS", "1").env("LD_LIBRARY_PATH", &folder);
     if compiler == Compiler::Gcc {
         command.env("LD_PRELOAD", folder.join("libomp.so.5"));
     }
     let printed = traces.record(&mut command);
-    let [tasks, in_tasks] = *printed
-        .split_whitespace()
-        .map(|number| number.parse().expect("a number"))
-        .collect::<Vec<u64>>()
+    let [tasks, in_tasks] =
+        *printed.split_whitespace().map(|number| number.parse().expect("a number")).collect::<Vec<u64>>()
     else {
         panic!("{what}: {printed}");
     };
@@ -66,8 +57,8 @@ fn run(compiler: Compiler, runtime_name: &str, arguments: &[&str]) -> Seen {
     convert(&trace, "otf2", &archive, &[]);
     for path in [&trace, &archive] {
         let output = omptrace([Path::new("check"), path]);
-        let said = String::from_utf8_lossy(&output.stdout).into_owned()
-            + &String::from_utf8_lossy(&output.stderr);
+        let said =
+            String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
         // The runtime's loss is the trace's.
         let is_complete = |line: &&str| !lost_tasks || !line.contains("never complete");
         let mut faults = said.lines().filter(is_complete);
@@ -75,27 +66,15 @@ fn run(compiler: Compiler, runtime_name: &str, arguments: &[&str]) -> Seen {
         assert!(!faults.any(is_fault), "{what}: {said}");
         assert!(output.status.success() || lost_tasks, "{what}: {said}");
     }
-    let output = omptrace([
-        Path::new("stats"),
-        &trace,
-        Path::new("--json"),
-        Path::new("--all"),
-    ]);
+    let output = omptrace([Path::new("stats"), &trace, Path::new("--json"), Path::new("--all")]);
     assert!(output.status.success(), "{what}: {output:?}");
-    Seen {
-        stats: serde_json::from_slice(&output.stdout).expect("JSON"),
-        tasks,
-        in_tasks,
-    }
+    Seen { stats: serde_json::from_slice(&output.stdout).expect("JSON"), tasks, in_tasks }
 }
 
 fn runtimes() -> impl Iterator<Item = &'static str> {
     let further = FURTHER_RUNTIMES.iter();
     let further = further.filter(|further| further.openmp >= OpenMp::V51);
-    RUNTIMES
-        .iter()
-        .copied()
-        .chain(further.map(|further| further.name))
+    RUNTIMES.iter().copied().chain(further.map(|further| further.name))
 }
 
 #[test]

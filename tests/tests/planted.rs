@@ -35,11 +35,7 @@ fn answers(arguments: &[&str]) -> Value {
 fn answers_of(program: &str, arguments: &[&str], threads: u64) -> Value {
     let program = compile(program, Compiler::Clang22, &[]);
     let traces = Traces::folder();
-    traces.record(
-        Command::new(program)
-            .args(arguments)
-            .env("OMP_NUM_THREADS", threads.to_string()),
-    );
+    traces.record(Command::new(program).args(arguments).env("OMP_NUM_THREADS", threads.to_string()));
     let trace = traces.only();
     let output = omptrace(["stats", trace.to_str().expect("UTF-8"), "--json"].iter());
     assert!(output.status.success(), "{output:?}");
@@ -90,10 +86,9 @@ fn by_closed_form(fault: &str, threads: u64, name: &str, expected: f64) -> f64 {
 fn efficiencies_of_real_programs_have_their_closed_forms() {
     for threads in [2, 4] {
         let n = threads as f64;
-        for (fault, name, expected) in [
-            ("imbalance", "load_balance", n / (2.0 * n - 1.0)),
-            ("ordered", "serialisation", 1.0 / n),
-        ] {
+        for (fault, name, expected) in
+            [("imbalance", "load_balance", n / (2.0 * n - 1.0)), ("ordered", "serialisation", 1.0 / n)]
+        {
             // A busy machine makes single sleeps longer, and then the run is unlike its closed form.
             let mut shares = Vec::new();
             let is_near = (0..5).any(|_| {
@@ -116,23 +111,13 @@ fn tasks_are_predicted_for_other_numbers_of_threads() {
     const UNIT_NS: f64 = 50e6;
     for threads in [2_u64, 4] {
         // A thread that was kept from its processor for long makes the run unlike its model, which says so.
-        let mut tries =
-            (0..5).map(|_| answers_of("tests/programs/scalable.c", &["eight"], threads));
+        let mut tries = (0..5).map(|_| answers_of("tests/programs/scalable.c", &["eight"], threads));
         let is_predicted = |answers: &Value| answers["other_threads"][0].is_object();
-        let answers = tries
-            .find(is_predicted)
-            .expect("a prediction in one of five runs");
+        let answers = tries.find(is_predicted).expect("a prediction in one of five runs");
         let region = &answers["task_regions"][0];
-        let of = |name: &str| {
-            region[name]
-                .as_f64()
-                .unwrap_or_else(|| panic!("no {name} in {region}"))
-        };
+        let of = |name: &str| region[name].as_f64().unwrap_or_else(|| panic!("no {name} in {region}"));
         assert_eq!(of("tasks"), 8.0, "{region}");
-        assert!(
-            of("work_ns") >= 36.0 * UNIT_NS && of("span_ns") >= 8.0 * UNIT_NS,
-            "{region}"
-        );
+        assert!(of("work_ns") >= 36.0 * UNIT_NS && of("span_ns") >= 8.0 * UNIT_NS, "{region}");
         let recorded = answers["duration_ns"].as_f64().expect("a time");
         let more = recorded - 36.0 / threads as f64 * UNIT_NS;
         assert!(more >= 0.0, "{recorded} ns");
@@ -144,10 +129,7 @@ fn tasks_are_predicted_for_other_numbers_of_threads() {
                 continue;
             };
             let predicted = row["duration_ns"].as_f64().expect("a time");
-            let (least, most) = (
-                0.85 * units * UNIT_NS,
-                units * UNIT_NS + threads as f64 * more,
-            );
+            let (least, most) = (0.85 * units * UNIT_NS, units * UNIT_NS + threads as f64 * more);
             assert!(
                 (least..=most).contains(&predicted),
                 "from {threads} to {on} threads: {row}, {least} to {most}"

@@ -4,9 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use omptrace_tests::env::{
-    Compiler, RUNTIMES_OF_TR6, compile, limited, program_on, runtime, tool_library,
-};
+use omptrace_tests::env::{Compiler, RUNTIMES_OF_TR6, compile, limited, program_on, runtime, tool_library};
 use omptrace_tests::trace::{Traces, count, counts, dump, info, omptrace};
 use serde_json::Value;
 
@@ -17,12 +15,7 @@ fn ending(trace: &Path) -> Value {
 
 /// Parallel regions begun and ended in each trace.
 fn regions(traces: &Traces) -> Vec<(usize, usize)> {
-    let of = |events: Vec<Value>| {
-        (
-            count(&events, "parallel_begin"),
-            count(&events, "parallel_end"),
-        )
-    };
+    let of = |events: Vec<Value>| (count(&events, "parallel_begin"), count(&events, "parallel_end"));
     traces.files().iter().map(|trace| of(dump(trace))).collect()
 }
 
@@ -57,22 +50,14 @@ fn a_child_that_uses_openmp_has_a_trace_of_its_own() {
     for name in RUNTIMES.iter().chain(RUNTIMES_OF_TR6) {
         let traces = Traces::folder();
         traces.record(&mut program_on(name, "fork_openmp.c", &["2", "500"]));
-        assert_eq!(
-            traces.all_files().len(),
-            2,
-            "{name}: {:?}",
-            traces.all_files()
-        );
+        assert_eq!(traces.all_files().len(), 2, "{name}: {:?}", traces.all_files());
         let mut regions = regions(&traces);
         regions.sort_unstable();
         assert_eq!(regions, [(500, 500), (1000, 1000)], "{name}");
         for trace in traces.files() {
             let checked = omptrace([Path::new("check"), &trace]);
             let words = String::from_utf8_lossy(&checked.stdout);
-            assert!(
-                !words.contains("older than their predecessor"),
-                "{name}: {words}"
-            );
+            assert!(!words.contains("older than their predecessor"), "{name}: {words}");
         }
     }
 }
@@ -107,9 +92,7 @@ fn a_preloaded_tracer_records_the_runtimes_end() {
             let mut command = program_on(name, "locks.c", &["3", "10"]);
             traces.trace(&mut command);
             if preloaded {
-                command
-                    .env_remove("OMP_TOOL_LIBRARIES")
-                    .env("LD_PRELOAD", tool_library());
+                command.env_remove("OMP_TOOL_LIBRARIES").env("LD_PRELOAD", tool_library());
             }
             let output = command.output().expect("it can be run");
             assert!(output.status.success(), "{name}: {output:?}");
@@ -157,28 +140,16 @@ fn exec_keeps_the_process_id_and_overwrites_nothing() {
     let names: Vec<String> = traces
         .files()
         .iter()
-        .map(|path| {
-            path.file_name()
-                .expect("a file")
-                .to_string_lossy()
-                .into_owned()
-        })
+        .map(|path| path.file_name().expect("a file").to_string_lossy().into_owned())
         .collect();
-    assert!(
-        names.iter().any(|name| name.ends_with(".3.omptrace")),
-        "{names:?}"
-    );
+    assert!(names.iter().any(|name| name.ends_with(".3.omptrace")), "{names:?}");
 }
 
 #[test]
 fn foreign_threads_are_initial_threads() {
     for name in RUNTIMES {
         let traces = Traces::folder();
-        traces.record(&mut program_on(
-            name,
-            "foreign_pthreads.c",
-            &["3", "2", "5"],
-        ));
+        traces.record(&mut program_on(name, "foreign_pthreads.c", &["3", "2", "5"]));
         let events = dump(&traces.only());
         let initial = events
             .iter()
@@ -190,54 +161,28 @@ fn foreign_threads_are_initial_threads() {
 #[test]
 fn a_hard_pause_ends_the_session_and_the_program_goes_on() {
     let traces = Traces::folder();
-    traces.record(&mut program_on(
-        "llvm-19",
-        "pause_resource.c",
-        &["2", "hard"],
-    ));
+    traces.record(&mut program_on("llvm-19", "pause_resource.c", &["2", "hard"]));
     assert_eq!(regions(&traces), [(1, 1)]);
     assert_eq!(ending(&traces.only()), "ended");
 }
 
 #[test]
 fn a_runtime_that_is_loaded_twice_gives_two_sessions() {
-    let library = compile(
-        "tests/programs/openmp_library.c",
-        Compiler::Clang14,
-        &["-shared", "-fPIC"],
-    );
+    let library = compile("tests/programs/openmp_library.c", Compiler::Clang14, &["-shared", "-fPIC"]);
     let program = compile("tests/programs/dlclose.c", Compiler::Gcc, &["-fno-openmp"]);
-    for (name, expected) in [
-        ("llvm-19", &[(2, 2)][..]),
-        ("intel-2026", &[(1, 1), (1, 1)]),
-    ] {
+    for (name, expected) in [("llvm-19", &[(2, 2)][..]), ("intel-2026", &[(1, 1), (1, 1)])] {
         let traces = Traces::folder();
-        traces.record(
-            Command::new(&program)
-                .arg(&library)
-                .env("LD_LIBRARY_PATH", runtime(name)),
-        );
+        traces.record(Command::new(&program).arg(&library).env("LD_LIBRARY_PATH", runtime(name)));
         assert_eq!(regions(&traces), expected, "{name}");
     }
 }
 
 #[test]
 fn a_runtime_that_is_loaded_again_and_again_costs_no_descriptors() {
-    let library = compile(
-        "tests/programs/openmp_library.c",
-        Compiler::Clang14,
-        &["-shared", "-fPIC"],
-    );
+    let library = compile("tests/programs/openmp_library.c", Compiler::Clang14, &["-shared", "-fPIC"]);
     let traces = Traces::folder();
-    let mut command = Command::new(compile(
-        "tests/programs/dlclose.c",
-        Compiler::Gcc,
-        &["-fno-openmp"],
-    ));
-    command
-        .arg(&library)
-        .args(["2", "30"])
-        .env("LD_LIBRARY_PATH", runtime("intel-2026"));
+    let mut command = Command::new(compile("tests/programs/dlclose.c", Compiler::Gcc, &["-fno-openmp"]));
+    command.arg(&library).args(["2", "30"]).env("LD_LIBRARY_PATH", runtime("intel-2026"));
     limited(&mut command, libc::RLIMIT_NOFILE, 40);
     traces.record(&mut command);
     assert_eq!(regions(&traces), [(1, 1); 30]);
@@ -247,16 +192,8 @@ fn a_runtime_that_is_loaded_again_and_again_costs_no_descriptors() {
 #[test]
 fn a_thread_of_ours_that_has_not_begun_is_not_waited_for() {
     let shared = ["-shared", "-fPIC"];
-    let library = compile(
-        "tests/programs/openmp_library.c",
-        Compiler::Clang14,
-        &shared,
-    );
-    let late = compile(
-        "tests/programs/reliability_late_thread.c",
-        Compiler::Gcc,
-        &shared,
-    );
+    let library = compile("tests/programs/openmp_library.c", Compiler::Clang14, &shared);
+    let late = compile("tests/programs/reliability_late_thread.c", Compiler::Gcc, &shared);
     let program = compile("tests/programs/dlclose.c", Compiler::Gcc, &["-fno-openmp"]);
     // What waits for the signal; or the writer, which follows the runtime's second thread.
     for (mode, late_one) in [("flight", "1"), ("record", "2")] {

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::Command;
 
 use omptrace_tests::env::{
-    Compiler, RUNTIMES, compile, compile_with_renamed_libgomp, compile_with_rpath, count_tool,
-    python, root, runtime,
+    Compiler, RUNTIMES, compile, compile_with_renamed_libgomp, compile_with_rpath, count_tool, python, root,
+    runtime,
 };
 use tempfile::TempDir;
 
@@ -34,18 +34,13 @@ fn run(command: &mut Command) -> (String, Counts) {
     );
     let counts = fs::read(&counted).expect("the tool was loaded");
     let counts = serde_json::from_slice(&counts).expect("the tool writes JSON");
-    (
-        printed.lines().last().unwrap_or_default().to_owned(),
-        counts,
-    )
+    (printed.lines().last().unwrap_or_default().to_owned(), counts)
 }
 
 /// A program that clang 14 built, on the runtime of that name.
 fn on_runtime(name: &str, source: &str, arguments: &[&str]) -> (String, Counts) {
     let program = compile(&format!("tests/programs/{source}"), Compiler::Clang14, &[]);
-    run(Command::new(program)
-        .args(arguments)
-        .env("LD_LIBRARY_PATH", runtime(name)))
+    run(Command::new(program).args(arguments).env("LD_LIBRARY_PATH", runtime(name)))
 }
 
 /// A program that GCC built, on LLVM's runtime in the place of libgomp.
@@ -56,11 +51,7 @@ fn on_llvm(program: &Path) -> (String, Counts) {
 #[track_caller]
 fn check(counts: &Counts, expected: &[(&str, u64)]) {
     for (name, expected) in expected {
-        assert_eq!(
-            counts.get(*name).copied().unwrap_or(0),
-            *expected,
-            "{name} of {counts:?}"
-        );
+        assert_eq!(counts.get(*name).copied().unwrap_or(0), *expected, "{name} of {counts:?}");
     }
 }
 
@@ -69,11 +60,7 @@ fn nearly_everything_keeps_its_promises() {
     let (threads, rounds) = (3, 2);
     for name in RUNTIMES {
         let (printed, counts) = on_runtime(name, "nearly_everything.c", &["3", "2"]);
-        assert_eq!(
-            printed,
-            format!("checksum {}", rounds * (32 * threads + 144)),
-            "{name}"
-        );
+        assert_eq!(printed, format!("checksum {}", rounds * (32 * threads + 144)), "{name}");
         let of_teams = if *name == "intel-2026" { 1 } else { 3 };
         check(
             &counts,
@@ -110,14 +97,7 @@ fn tasks_locks_and_nested_keep_their_promises() {
 
         let (printed, counts) = on_runtime(name, "locks.c", &["2", "50"]);
         assert_eq!(printed, "checksum 400", "{name}");
-        check(
-            &counts,
-            &[
-                ("mutex_released", 500),
-                ("nest_lock/begin", 100),
-                ("lock_init", 4),
-            ],
-        );
+        check(&counts, &[("mutex_released", 500), ("nest_lock/begin", 100), ("lock_init", 4)]);
 
         let (printed, counts) = on_runtime(name, "nested.c", &["2", "3", "4"]);
         assert_eq!(printed, "checksum 32", "{name}");
@@ -152,12 +132,7 @@ fn target_regions_run_on_the_host() {
     assert_eq!(printed, "checksum 1501503");
     check(
         &counts,
-        &[
-            ("target_emi/begin", 18),
-            ("target_emi/end", 18),
-            ("target_submit_emi/begin", 6),
-            ("target", 0),
-        ],
+        &[("target_emi/begin", 18), ("target_emi/end", 18), ("target_submit_emi/begin", 6), ("target", 0)],
     );
 }
 
@@ -201,9 +176,8 @@ fn a_library_can_be_loaded_twice() {
     let program = compile("tests/programs/dlclose.c", Compiler::Gcc, &["-fno-openmp"]);
     // Intel's is unloaded with it, and starts the tool anew the second time, which then writes to another file; Debian's stays.
     for (name, regions) in [("llvm-19", 2), ("intel-2026", 1)] {
-        let (printed, counts) = run(Command::new(&program)
-            .arg(&library)
-            .env("LD_LIBRARY_PATH", runtime(name)));
+        let (printed, counts) =
+            run(Command::new(&program).arg(&library).env("LD_LIBRARY_PATH", runtime(name)));
         assert_eq!(printed, "checksum 4", "{name}");
         check(&counts, &[("parallel_begin", regions)]);
     }
@@ -217,33 +191,17 @@ fn examples_run() {
         ("lock_fight.c", &["100"], "300 samples in 256 bins"),
         ("nested.c", &["64", "2"], "trace 49140"),
     ] {
-        let program = compile(
-            &format!("examples/{source}"),
-            Compiler::Clang22,
-            &["-Wall", "-Wextra", "-Werror"],
-        );
-        assert_eq!(
-            run(Command::new(program).args(arguments)).0,
-            printed,
-            "{source}"
-        );
+        let program =
+            compile(&format!("examples/{source}"), Compiler::Clang22, &["-Wall", "-Wextra", "-Werror"]);
+        assert_eq!(run(Command::new(program).args(arguments)).0, printed, "{source}");
     }
     let program = compile(
         "examples/offload.c",
         Compiler::Clang22,
-        &[
-            "-Wall",
-            "-Wextra",
-            "-Werror",
-            "-fopenmp-targets=x86_64-pc-linux-gnu",
-        ],
+        &["-Wall", "-Wextra", "-Werror", "-fopenmp-targets=x86_64-pc-linux-gnu"],
     );
     let (printed, _) = run(Command::new(program).args(["1000", "5"]));
     assert_eq!(printed, "wave 1.000000");
-    let program = compile(
-        "examples/heat.f90",
-        Compiler::Gfortran,
-        &["-Wall", "-Werror"],
-    );
+    let program = compile("examples/heat.f90", Compiler::Gfortran, &["-Wall", "-Werror"]);
     assert_eq!(on_llvm(&program).0, "heat 2135.643082");
 }

@@ -6,9 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use omptrace_tests::env::{Compiler, omptrace_program, runtime, tool_library};
-use omptrace_tests::generator::{
-    CLANG, CLANG_ELSEWHERE, COUNTS, GCC, GCC_ON_LLVM, Target, program,
-};
+use omptrace_tests::generator::{CLANG, CLANG_ELSEWHERE, COUNTS, GCC, GCC_ON_LLVM, Target, program};
 use omptrace_tests::trace::{accounts_add_up, dump, omptrace};
 use omptrace_tests::windows;
 use omptrace_timeline::sink::split_place;
@@ -37,9 +35,8 @@ type Counted = BTreeMap<String, i64>;
 fn own(output: &Output) -> Counted {
     let text = String::from_utf8_lossy(&output.stdout);
     let lines = text.lines().filter_map(|line| line.split_once(' '));
-    let mut counts: Counted = lines
-        .map(|(name, count)| (name.to_owned(), count.parse().expect("a number")))
-        .collect();
+    let mut counts: Counted =
+        lines.map(|(name, count)| (name.to_owned(), count.parse().expect("a number"))).collect();
     counts.remove("sum");
     counts
 }
@@ -190,12 +187,7 @@ fn tried(
         let library = runtime(on).join("libomp.so.5");
         command.arg("--libomp").arg(library);
     }
-    command
-        .arg("--tool")
-        .arg(tool_library())
-        .arg("-o")
-        .arg(&trace)
-        .arg("--");
+    command.arg("--tool").arg(tool_library()).arg("-o").arg(&trace).arg("--");
     let traced = run({
         command.arg(&binary);
         command
@@ -217,12 +209,7 @@ fn tried(
         }
     };
     compare("the trace has ", recorded(&dump(&trace)))?;
-    let stats = omptrace([
-        Path::new("stats"),
-        Path::new("--json"),
-        Path::new("--all"),
-        &trace,
-    ]);
+    let stats = omptrace([Path::new("stats"), Path::new("--json"), Path::new("--all"), &trace]);
     let stats: Value =
         serde_json::from_slice(&stats.stdout).map_err(|error| format!("{error}: {stats:?}"))?;
     compare("stats has     ", added_up(&stats))?;
@@ -240,12 +227,9 @@ fn tried(
     };
     sound(&trace)?;
     let tried = windows::agree(&trace, seed, WINDOWS)?;
-    for (format, name) in [
-        ("chrome", "x.json"),
-        ("perfetto", "x.pftrace"),
-        ("text", "x.txt"),
-        ("otf2", "x.otf2"),
-    ] {
+    for (format, name) in
+        [("chrome", "x.json"), ("perfetto", "x.pftrace"), ("text", "x.txt"), ("otf2", "x.otf2")]
+    {
         let out = folder.join(name);
         let output = omptrace([
             Path::new("convert"),

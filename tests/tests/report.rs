@@ -59,17 +59,8 @@ fn the_page_has_the_numbers_of_stats_and_can_be_used() {
     assert_eq!(tiles["duration"], stats["duration_ns"]);
     assert_eq!(tiles["threads"], stats["threads"]);
     assert_eq!(tiles["gain"], stats["findings"][0]["gain_ns"]);
-    for name in [
-        "parallel",
-        "load_balance",
-        "communication",
-        "serialisation",
-        "transfer",
-    ] {
-        assert_eq!(
-            numbers["efficiencies"][name], stats["efficiency"][name],
-            "{name}"
-        );
+    for name in ["parallel", "load_balance", "communication", "serialisation", "transfer"] {
+        assert_eq!(numbers["efficiencies"][name], stats["efficiency"][name], "{name}");
     }
 
     // Each cause, and bars that add up to that of the whole.
@@ -78,11 +69,7 @@ fn the_page_has_the_numbers_of_stats_and_can_be_used() {
     let mut sum = 0.0;
     for row in tree.iter().filter(|row| row["level"] == 1) {
         let name = row["name"].as_str().expect("a name").replace(' ', "_");
-        assert_eq!(
-            row["ns"],
-            stats["accounting"][format!("{name}_ns")],
-            "{name}"
-        );
+        assert_eq!(row["ns"], stats["accounting"][format!("{name}_ns")], "{name}");
         // What is too short to be seen has a pixel.
         sum += if width(row) > 1.5 { width(row) } else { 0.0 };
     }
@@ -92,37 +79,24 @@ fn the_page_has_the_numbers_of_stats_and_can_be_used() {
     let findings = rows(&numbers["findings"]);
     assert_eq!(findings.len(), rows(&stats["findings"]).len());
     for (shown, finding) in findings.iter().zip(rows(&stats["findings"])) {
-        assert_eq!(
-            (&shown["id"], &shown["gain_ns"]),
-            (&finding["id"], &finding["gain_ns"])
-        );
+        assert_eq!((&shown["id"], &shown["gain_ns"]), (&finding["id"], &finding["gain_ns"]));
         let instances = rows(&finding["instances"]);
         for (command, instance) in rows(&shown["commands"]).iter().zip(instances) {
             // A viewer's window begins with the timeline.
             let begin = instance["begin_ns"].as_i64().unwrap_or(0).max(0);
             let window = format!("--window {begin}ns..{}ns", instance["end_ns"]);
-            assert!(
-                command.as_str().is_some_and(|text| text.ends_with(&window)),
-                "{command} {window}"
-            );
+            assert!(command.as_str().is_some_and(|text| text.ends_with(&window)), "{command} {window}");
         }
     }
     let regions = rows(&numbers["regions"]);
     assert_eq!(regions.len(), rows(&stats["regions"]).len());
     for (shown, region) in regions.iter().zip(rows(&stats["regions"])) {
-        assert_eq!(
-            (&shown[1], &shown[2]),
-            (&region["visits"], &region["duration_ns"])
-        );
+        assert_eq!((&shown[1], &shown[2]), (&region["visits"], &region["duration_ns"]));
         assert_eq!(shown[5], region["efficiency"]["parallel"]);
     }
     // The fault's line is in the source view.
     let line = stats["findings"][0]["line"].clone();
-    assert!(
-        rows(&seen["sources"]).contains(&line),
-        "{line}: {}",
-        seen["sources"]
-    );
+    assert!(rows(&seen["sources"]).contains(&line), "{line}: {}", seen["sources"]);
 
     let mut sorted = rows(&seen["sorted"][0]).to_vec();
     sorted.sort_by_key(|visits| std::cmp::Reverse(visits.as_u64()));
@@ -143,26 +117,15 @@ fn the_page_has_the_numbers_of_stats_and_can_be_used() {
         assert_eq!(ends.len(), 2, "{what}: {}", seen[what]);
         ends[1] - ends[0]
     };
-    assert_eq!(
-        span("whole") as u64,
-        stats["duration_ns"].as_u64().expect("a time")
-    );
+    assert_eq!(span("whole") as u64, stats["duration_ns"].as_u64().expect("a time"));
     assert!((span("zoomed") / span("whole") - 0.5).abs() < 0.01);
     assert_eq!(span("again"), span("whole"));
-    assert!(
-        (span("dragged") / span("whole") - 0.25).abs() < 0.05,
-        "{}",
-        seen["dragged"]
-    );
+    assert!((span("dragged") / span("whole") - 0.25).abs() < 0.05, "{}", seen["dragged"]);
     says("command", "omptrace view ");
     says("command", " --window 0ns..");
     // Useful work and locks have their colours.
     for colour in ["#0072b2", "#d55e00"] {
-        assert!(
-            seen["colours"][colour].as_u64() > Some(100),
-            "{colour}: {}",
-            seen["colours"]
-        );
+        assert!(seen["colours"][colour].as_u64() > Some(100), "{colour}: {}", seen["colours"]);
     }
 
     for width in ["360", "1600"] {
@@ -181,10 +144,8 @@ fn tasks_are_shown_by_their_duration() {
     let seen = read_page(&page(folder.path(), &[&trace]), None);
     assert_eq!(seen["errors"], serde_json::json!([]));
     let constructs = rows(&stats["constructs"]).iter();
-    let tasks: Vec<&Value> = constructs
-        .filter(|row| row["category"] == "task")
-        .map(|row| &row["count"])
-        .collect();
+    let tasks: Vec<&Value> =
+        constructs.filter(|row| row["category"] == "task").map(|row| &row["count"]).collect();
     assert_eq!(tasks.len(), 1, "the program has one task construct");
     let shown: Vec<&Value> = rows(&seen["numbers"]["tasks"]).iter().collect();
     assert_eq!(shown, tasks);
@@ -212,10 +173,7 @@ fn devices_and_counters_are_lanes_below_the_threads() {
         number * if unit == "kB" { 1e3 } else { 1.0 }
     };
     // What ran at once, and what was in use, on average in the fullest bin.
-    let (kernels, bytes) = (
-        most_of("kernels on device 0"),
-        most_of("bytes in use on device 0"),
-    );
+    let (kernels, bytes) = (most_of("kernels on device 0"), most_of("bytes in use on device 0"));
     assert!(kernels > 0.0 && kernels <= 8.0, "{kernels}");
     // With three digits.
     assert!(bytes > 4096.0 && bytes <= 32_800.0, "{bytes}");
@@ -227,11 +185,7 @@ fn devices_and_counters_are_lanes_below_the_threads() {
 fn chunks_are_shown_by_their_duration() {
     let traces = Traces::folder();
     let program = compile("tests/programs/scalable.c", Compiler::Clang22, &[]);
-    traces.record(
-        Command::new(program)
-            .arg("dynamic")
-            .env("OMP_NUM_THREADS", "2"),
-    );
+    traces.record(Command::new(program).arg("dynamic").env("OMP_NUM_THREADS", "2"));
     let stats = stats(&traces.only());
     let folder = tempfile::tempdir().expect("a folder");
     let seen = read_page(&page(folder.path(), &[&traces.only()]), None);
@@ -241,10 +195,7 @@ fn chunks_are_shown_by_their_duration() {
         .map(|row| &row["chunks"])
         .filter(|chunks| chunks.is_u64())
         .collect();
-    assert_eq!(
-        rows(&seen["numbers"]["tasks"]).iter().collect::<Vec<_>>(),
-        chunks
-    );
+    assert_eq!(rows(&seen["numbers"]["tasks"]).iter().collect::<Vec<_>>(), chunks);
     assert!(chunks.len() == 1, "the program has one loop: {chunks:?}");
 }
 
@@ -260,17 +211,10 @@ fn each_process_has_its_line_over_time() {
     let output = omptrace(words.iter().chain(&inputs));
     let stats: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let lines = rows(&seen["numbers"]["heat"]);
-    let names = |rows: &[Value], field: &str| -> Vec<Value> {
-        rows.iter().map(|row| row[field].clone()).collect()
-    };
-    assert_eq!(
-        names(lines, "process"),
-        names(rows(&stats["processes"]), "name")
-    );
-    let useful: u64 = lines
-        .iter()
-        .map(|line| line["useful_ns"].as_u64().expect("a time"))
-        .sum();
+    let names =
+        |rows: &[Value], field: &str| -> Vec<Value> { rows.iter().map(|row| row[field].clone()).collect() };
+    assert_eq!(names(lines, "process"), names(rows(&stats["processes"]), "name"));
+    let useful: u64 = lines.iter().map(|line| line["useful_ns"].as_u64().expect("a time")).sum();
     assert_eq!(useful, stats["accounting"]["useful_ns"]);
 }
 
@@ -280,23 +224,14 @@ fn the_flame_graph_has_the_times_of_functions_and_can_be_used() {
     let traces = Traces::folder();
     let program = compile("tests/programs/samples.c", Compiler::Clang22, &[]);
     let mut command = Command::new(program);
-    command
-        .args(["2", "10", "40"])
-        .env("LD_LIBRARY_PATH", runtime("llvm-19"))
-        .env("OMPTRACE_SAMPLE", "cpu");
+    command.args(["2", "10", "40"]).env("LD_LIBRARY_PATH", runtime("llvm-19")).env("OMPTRACE_SAMPLE", "cpu");
     traces.record(&mut command);
     let trace = traces.only();
     let stats = stats(&trace);
     let folder = tempfile::tempdir().expect("a folder");
     let page = page(folder.path(), &[&trace]);
     let seen = read_page(&page, None);
-    for what in [
-        "errors",
-        "requests",
-        "nameless",
-        "contrast",
-        "dark_contrast",
-    ] {
+    for what in ["errors", "requests", "nameless", "contrast", "dark_contrast"] {
         assert_eq!(seen[what], serde_json::json!([]), "{what}");
     }
 
@@ -319,10 +254,7 @@ fn the_flame_graph_has_the_times_of_functions_and_can_be_used() {
     let whole = number(&frames[0], "width");
     for frame in frames {
         let share = number(frame, "ns") / number(&frames[0], "ns");
-        assert!(
-            (number(frame, "width") - share * whole).abs() < 2.0,
-            "{frame}"
-        );
+        assert!((number(frame, "width") - share * whole).abs() < 2.0, "{frame}");
         let row = number(frame, "top") / 21.0 + 1.0;
         assert!((row - number(frame, "level")).abs() < 0.05, "{frame}");
     }
@@ -339,14 +271,8 @@ fn the_flame_graph_has_the_times_of_functions_and_can_be_used() {
     for (what, level) in [("zoomed", 3), ("clicked", 2)] {
         let shown = rows(&flame[what]);
         assert!(shown.len() <= frames.len());
-        for frame in shown
-            .iter()
-            .filter(|frame| frame["level"].as_u64() <= Some(level))
-        {
-            assert!(
-                (number(frame, "width") - whole).abs() < 1.0,
-                "{what}: {frame}"
-            );
+        for frame in shown.iter().filter(|frame| frame["level"].as_u64() <= Some(level)) {
+            assert!((number(frame, "width") - whole).abs() < 1.0, "{what}: {frame}");
         }
     }
     for what in ["again", "button"] {
@@ -354,10 +280,7 @@ fn the_flame_graph_has_the_times_of_functions_and_can_be_used() {
         assert_eq!(shown.len(), frames.len(), "{what}");
         for (shown, frame) in shown.iter().zip(frames) {
             let moved = ["left", "top", "width"].map(|of| number(shown, of) - number(frame, of));
-            assert!(
-                moved.iter().all(|by| by.abs() < 1.0),
-                "{what}: {shown} {frame}"
-            );
+            assert!(moved.iter().all(|by| by.abs() < 1.0), "{what}: {shown} {frame}");
         }
     }
 }
@@ -368,17 +291,9 @@ fn names_from_traces_are_text_and_never_run() {
     let name = "<img src=x onerror=planted=1>\"'&<script>planted=2<|script>";
     let folder = tempfile::tempdir().expect("a folder");
     let program = folder.path().join(name);
-    fs::copy(
-        compile("tests/programs/planted.c", Compiler::Clang22, &[]),
-        &program,
-    )
-    .expect("a copy");
+    fs::copy(compile("tests/programs/planted.c", Compiler::Clang22, &[]), &program).expect("a copy");
     let traces = Traces::folder();
-    traces.record(
-        Command::new(&program)
-            .arg("lock")
-            .env("OMP_NUM_THREADS", "2"),
-    );
+    traces.record(Command::new(&program).arg("lock").env("OMP_NUM_THREADS", "2"));
     let trace = folder.path().join(format!("{name}.omptrace"));
     fs::rename(traces.only(), &trace)
         .or_else(|_| fs::copy(traces.only(), &trace).map(drop))
@@ -388,10 +303,7 @@ fn names_from_traces_are_text_and_never_run() {
     assert_eq!(seen["errors"], serde_json::json!([]));
     assert_eq!(seen["scripts_of_names"], Value::Null);
     let html = fs::read_to_string(&page).expect("a page");
-    assert!(
-        html.contains("&lt;img src=x onerror=planted=1&gt;"),
-        "the name is shown"
-    );
+    assert!(html.contains("&lt;img src=x onerror=planted=1&gt;"), "the name is shown");
     assert!(!html.contains("<img"), "the name is no tag");
 }
 
@@ -416,11 +328,7 @@ fn markdown_fits_a_summary_and_names_the_fault() {
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(text.len() <= 64 << 10);
-    for part in [
-        "critical_contention",
-        "omptrace view ",
-        "where this comes from",
-    ] {
+    for part in ["critical_contention", "omptrace view ", "where this comes from"] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
@@ -436,19 +344,13 @@ fn the_page_ships_the_library_that_npm_has() {
     };
     let locked = json(assets.join("package-lock.json"));
     let installed = json(package.join("package.json"));
-    assert_eq!(
-        locked["packages"]["node_modules/uplot"]["version"],
-        installed["version"]
-    );
+    assert_eq!(locked["packages"]["node_modules/uplot"]["version"], installed["version"]);
     for (file, name) in [
         ("dist/uPlot.iife.min.js", "uPlot.iife.min.js"),
         ("dist/uPlot.min.css", "uPlot.min.css"),
         ("LICENSE", "uPlot.LICENSE"),
     ] {
         let ours = fs::read(assets.join("vendor").join(name)).expect("an asset");
-        assert!(
-            ours == fs::read(package.join(file)).expect("a file"),
-            "{name}"
-        );
+        assert!(ours == fs::read(package.join(file)).expect("a file"), "{name}");
     }
 }

@@ -7,9 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use omptrace_tests::env::omptrace_program;
-use omptrace_tests::env::{
-    Compiler, RUNTIMES_OF_CLANG_22, compile, libgomp_adapter, pprof, runtime,
-};
+use omptrace_tests::env::{Compiler, RUNTIMES_OF_CLANG_22, compile, libgomp_adapter, pprof, runtime};
 use omptrace_tests::trace::{Traces, convert, count, dump, omptrace};
 use omptrace_tests::viewers::{open_in_firefox, query};
 use omptrace_trace_format::{Event, Reader, Record};
@@ -36,29 +34,20 @@ fn named<'e>(events: &'e [Value], name: &str) -> impl Iterator<Item = &'e Value>
 
 fn frames(event: &Value) -> Vec<u64> {
     let frames = event["stack"].as_array().expect("a list");
-    frames
-        .iter()
-        .map(|frame| number(frame.as_str().expect("a text")))
-        .collect()
+    frames.iter().map(|frame| number(frame.as_str().expect("a text"))).collect()
 }
 
 fn sum(events: &[Value], name: &str, argument: &str) -> u64 {
-    named(events, name)
-        .map(|event| event[argument].as_u64().expect("a number"))
-        .sum()
+    named(events, name).map(|event| event[argument].as_u64().expect("a number")).sum()
 }
 
 /// Where code lies: the function of `samples.c` that begins last before it.
 fn function(functions: &BTreeMap<String, u64>, code: u64) -> Option<&str> {
     let before = functions.iter().filter(|(_, begin)| **begin <= code);
-    before
-        .max_by_key(|(_, begin)| **begin)
-        .map(|(name, _)| name.as_str())
+    before.max_by_key(|(_, begin)| **begin).map(|(name, _)| name.as_str())
 }
 
-const FUNCTIONS: [&str; 7] = [
-    "burn", "seventy", "twenty", "ten", "region", "around", "main",
-];
+const FUNCTIONS: [&str; 7] = ["burn", "seventy", "twenty", "ten", "region", "around", "main"];
 
 /// Runs `samples.c`, built by `compiler`, in the environment that `prepare` gives it, and looks at all of its samples.
 fn check_samples(compiler: Compiler, prepare: impl Fn(&mut Command)) {
@@ -68,11 +57,7 @@ fn check_samples(compiler: Compiler, prepare: impl Fn(&mut Command)) {
     let run = |is_sampled: &str| {
         let traces = Traces::folder();
         let mut command = Command::new(&program);
-        prepare(
-            command
-                .args(["2", "10", "40"])
-                .env("OMPTRACE_SAMPLE", is_sampled),
-        );
+        prepare(command.args(["2", "10", "40"]).env("OMPTRACE_SAMPLE", is_sampled));
         let said = traces.record(&mut command);
         (dump(&traces.only()), numbers(&said))
     };
@@ -90,17 +75,12 @@ fn check_samples(compiler: Compiler, prepare: impl Fn(&mut Command)) {
 
     // Each thread has a stream of samples, and the weights are its processor time.
     let of_thread = named(&events, "omptrace_sample_stream");
-    let threads: BTreeSet<_> = of_thread
-        .map(|event| event["thread_stream"].as_u64())
-        .collect();
+    let threads: BTreeSet<_> = of_thread.map(|event| event["thread_stream"].as_u64()).collect();
     assert!(threads.len() >= THREADS, "{threads:?}");
     let weight = sum(&events, "omptrace_sample", "weight_ns");
     let slack = TICK_NS * threads.len() as u64;
     let (least, most) = (said["worked"] * 7 / 10, said["process"]);
-    assert!(
-        (least.saturating_sub(slack)..most + slack).contains(&weight),
-        "{weight} of {least} to {most}"
-    );
+    assert!((least.saturating_sub(slack)..most + slack).contains(&weight), "{weight} of {least} to {most}");
 
     // Stacks are complete, and begin in the program's functions.
     let functions: BTreeMap<_, _> = said
@@ -108,8 +88,7 @@ fn check_samples(compiler: Compiler, prepare: impl Fn(&mut Command)) {
         .filter(|(name, _)| FUNCTIONS.contains(&name.as_str()))
         .map(|(name, begin)| (name.clone(), *begin))
         .collect();
-    let of_function =
-        |code: u64| function(&functions, code).filter(|_| code < said["burn"] + (1 << 20));
+    let of_function = |code: u64| function(&functions, code).filter(|_| code < said["burn"] + (1 << 20));
     let mut shares: BTreeMap<&str, u64> = BTreeMap::new();
     let mut in_burn = BTreeSet::new();
     for sample in named(&events, "omptrace_sample") {
@@ -161,12 +140,8 @@ fn samples_on_libgomp_are_the_threads_processor_time() {
 /// The stacks of a folded trace, outermost function first, with their nanoseconds.
 fn folded(text: &str) -> Vec<(Vec<&str>, u64)> {
     let line = |line| -> Option<(&str, &str)> { str::rsplit_once(line, ' ') };
-    let lines = text
-        .lines()
-        .map(|each| line(each).expect("a stack and its weight"));
-    lines
-        .map(|(stack, weight)| (stack.split(';').collect(), number(weight)))
-        .collect()
+    let lines = text.lines().map(|each| line(each).expect("a stack and its weight"));
+    lines.map(|(stack, weight)| (stack.split(';').collect(), number(weight))).collect()
 }
 
 /// The functions where the stacks of each thread begin. Those of a team's workers end in the runtime: the reader goes on.
@@ -185,10 +160,7 @@ fn viewers_show_samples_in_the_users_model() {
     let program = compile("tests/programs/samples.c", Compiler::Clang22, &[]);
     let traces = Traces::folder();
     let mut command = Command::new(program);
-    command
-        .args(["2", "10", "40"])
-        .env("LD_LIBRARY_PATH", runtime("llvm-19"))
-        .env("OMPTRACE_SAMPLE", "cpu");
+    command.args(["2", "10", "40"]).env("LD_LIBRARY_PATH", runtime("llvm-19")).env("OMPTRACE_SAMPLE", "cpu");
     traces.record(&mut command);
     let recorded = traces.only();
     let converted = |format: &str, file: &str| {
@@ -218,21 +190,12 @@ fn viewers_show_samples_in_the_users_model() {
 
     let period = 1_000_000;
     let trace = converted("perfetto", "samples.pftrace");
-    let count =
-        "SELECT count(*) AS samples, count(DISTINCT utid) AS threads FROM cpu_profile_stack_sample";
-    let [counts, outermost] =
-        <[_; 2]>::try_from(query(&trace, &[count, OUTERMOST])).expect("two answers");
-    assert_eq!(
-        counts[0]["samples"].as_u64(),
-        Some(all / period),
-        "{counts:?}"
-    );
+    let count = "SELECT count(*) AS samples, count(DISTINCT utid) AS threads FROM cpu_profile_stack_sample";
+    let [counts, outermost] = <[_; 2]>::try_from(query(&trace, &[count, OUTERMOST])).expect("two answers");
+    assert_eq!(counts[0]["samples"].as_u64(), Some(all / period), "{counts:?}");
     let threads = counts[0]["threads"].as_u64().expect("a number");
-    let of_main = outermost.iter().filter(|row| {
-        row["name"]
-            .as_str()
-            .is_some_and(|name| name == stacks_begin(&stacks))
-    });
+    let of_main =
+        outermost.iter().filter(|row| row["name"].as_str().is_some_and(|name| name == stacks_begin(&stacks)));
     assert_eq!(of_main.count() as u64, threads, "{outermost:?}");
 
     let profile = converted("firefox", "samples.json");
@@ -243,16 +206,9 @@ fn viewers_show_samples_in_the_users_model() {
 
 /// The nanoseconds of a column of a row of `pprof -top`: `1200ns 3.00% 5.00% 40000ns 99.9% name`.
 fn of_top(text: &str, column: usize, function: &str) -> u64 {
-    let rows = text
-        .lines()
-        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let rows = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let rows = rows.filter(|row| row.len() > 5 && row[5..].join(" ") == function);
-    let values = rows.map(|row| {
-        row[column]
-            .trim_end_matches("ns")
-            .parse::<u64>()
-            .unwrap_or(0)
-    });
+    let values = rows.map(|row| row[column].trim_end_matches("ns").parse::<u64>().unwrap_or(0));
     values.sum()
 }
 
@@ -290,15 +246,8 @@ fn pprof_shows_what_folded_stacks_have() {
         assert!(top.contains(&format!("Total samples = {all}ns")), "{top}");
         let file = program.file_name().expect("a name").to_string_lossy();
         assert!(top.contains(&format!("File: {file}\n")), "{top}");
-        let functions: BTreeSet<&str> = stacks
-            .iter()
-            .flat_map(|(stack, _)| stack)
-            .copied()
-            .collect();
-        assert!(
-            functions.iter().any(|name| name.starts_with("<OMP-")),
-            "{text}"
-        );
+        let functions: BTreeSet<&str> = stacks.iter().flat_map(|(stack, _)| stack).copied().collect();
+        assert!(functions.iter().any(|name| name.starts_with("<OMP-")), "{text}");
         for function in functions {
             let weight = |is_it: &dyn Fn(&[&str]) -> bool| {
                 let own = stacks.iter().filter(|(stack, _)| is_it(stack));
@@ -310,14 +259,7 @@ fn pprof_shows_what_folded_stacks_have() {
             assert_eq!(found, [flat, cumulative], "{function}: {top}");
         }
         let tags = asked(&profile, &["-tags"]);
-        for tag in [
-            "openmp:",
-            "work",
-            "wait",
-            "thread:",
-            "main",
-            "OpenMP worker 1",
-        ] {
+        for tag in ["openmp:", "work", "wait", "thread:", "main", "OpenMP worker 1"] {
             assert!(tags.contains(tag), "{tags}");
         }
         let of_worker = asked(&profile, &["-top", "-tagfocus=thread=OpenMP worker 1"]);
@@ -328,18 +270,14 @@ fn pprof_shows_what_folded_stacks_have() {
 
 /// Whether `stack` has these functions next to each other.
 fn has(stack: &[&str], functions: &[&str]) -> bool {
-    stack
-        .windows(functions.len())
-        .any(|window| window == functions)
+    stack.windows(functions.len()).any(|window| window == functions)
 }
 
 #[test]
 fn inlined_functions_and_creators_of_tasks_have_frames_of_their_own() {
-    for (compiler, sample) in [
-        (Compiler::Clang22, "cpu"),
-        (Compiler::Clang22, "cpu,tasks"),
-        (Compiler::Gcc, "cpu,tasks"),
-    ] {
+    for (compiler, sample) in
+        [(Compiler::Clang22, "cpu"), (Compiler::Clang22, "cpu,tasks"), (Compiler::Gcc, "cpu,tasks")]
+    {
         let program = compile("tests/programs/samples_inlined.c", compiler, &["-O2"]);
         let traces = Traces::folder();
         let mut command = Command::new(program);
@@ -397,20 +335,12 @@ fn code_that_the_program_makes_has_the_names_of_its_perf_map() {
 /// The function where most stacks begin: that of the C library which calls `main`.
 fn stacks_begin<'s>(stacks: &[(Vec<&'s str>, u64)]) -> &'s str {
     let longest = stacks.iter().filter(|(stack, _)| stack.contains(&"main"));
-    longest
-        .max_by_key(|each| each.1)
-        .expect("a stack with main")
-        .0[0]
+    longest.max_by_key(|each| each.1).expect("a stack with main").0[0]
 }
 
 /// The numbers of a trace.
 fn stats(trace: &Path) -> Value {
-    let output = omptrace([
-        "stats".as_ref(),
-        "--json".as_ref(),
-        "--all".as_ref(),
-        trace.as_os_str(),
-    ]);
+    let output = omptrace(["stats".as_ref(), "--json".as_ref(), "--all".as_ref(), trace.as_os_str()]);
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
@@ -419,9 +349,7 @@ fn stats(trace: &Path) -> Value {
 fn serial_functions(stats: &Value) -> Vec<&str> {
     let findings = stats["findings"].as_array().expect("a list").iter();
     let serial = findings.filter(|finding| finding["id"] == "serial_function");
-    serial
-        .filter_map(|finding| finding["function"].as_str())
-        .collect()
+    serial.filter_map(|finding| finding["function"].as_str()).collect()
 }
 
 /// What others waited for functions because of `cause`, in all rows of blame. Parts of a row add up to it.
@@ -447,18 +375,11 @@ fn waits_are_due_to_the_functions_of_those_who_cause_them() {
     let program = compile("tests/programs/blame.c", Compiler::Clang22, &[]);
     let traces = Traces::folder();
     let mut command = Command::new(program);
-    command
-        .args(["2", "15", "20"])
-        .env("LD_LIBRARY_PATH", runtime("llvm-19"))
-        .env("OMPTRACE_SAMPLE", "cpu");
+    command.args(["2", "15", "20"]).env("LD_LIBRARY_PATH", runtime("llvm-19")).env("OMPTRACE_SAMPLE", "cpu");
     traces.record(&mut command);
     let stats = stats(&traces.only());
     assert_eq!(serial_functions(&stats), ["prepares"]);
-    for (cause, function) in [
-        ("serial", "prepares"),
-        ("imbalance", "is_late"),
-        ("critical", "holds"),
-    ] {
+    for (cause, function) in [("serial", "prepares"), ("imbalance", "is_late"), ("critical", "holds")] {
         let blamed = blamed(&stats, cause);
         assert!(blamed.get(function) > Some(&0), "{cause}: {blamed:?}");
     }
@@ -492,14 +413,10 @@ fn loops_that_wait_for_other_threads_are_found() {
     for compiler in [Compiler::Clang22, Compiler::Gcc] {
         let program = compile("tests/programs/spins.c", compiler, &["-O2"]);
         // Each test of a lock is an event.
-        for (how, milliseconds, expected) in
-            [("flush", "40", 1), ("lock", "20", 1), ("barrier", "20", 0)]
-        {
+        for (how, milliseconds, expected) in [("flush", "40", 1), ("lock", "20", 1), ("barrier", "20", 0)] {
             let traces = Traces::folder();
             let mut command = Command::new(&program);
-            command
-                .args([how, "10", milliseconds])
-                .env("OMPTRACE_SAMPLE", "cpu");
+            command.args([how, "10", milliseconds]).env("OMPTRACE_SAMPLE", "cpu");
             match compiler {
                 Compiler::Gcc => command.env("LD_PRELOAD", libgomp_adapter()),
                 _ => command.env("LD_LIBRARY_PATH", runtime("llvm-19")),
@@ -521,10 +438,9 @@ fn loops_that_wait_for_other_threads_are_found() {
 /// Places of a program where libgcc unwinds the same stack.
 #[test]
 fn stacks_are_those_that_libgcc_finds() {
-    for (compiler, flags) in [
-        (Compiler::Clang22, &["-O2", "-lstdc++"]),
-        (Compiler::Gcc, &["-O2", "-lstdc++"]),
-    ] {
+    for (compiler, flags) in
+        [(Compiler::Clang22, &["-O2", "-lstdc++"]), (Compiler::Gcc, &["-O2", "-lstdc++"])]
+    {
         let program = compile("tests/programs/unwinds.cpp", compiler, flags);
         let traces = Traces::folder();
         let mut command = Command::new(program);
@@ -549,16 +465,10 @@ fn stacks_are_those_that_libgcc_finds() {
         }
         let most = callers.into_values().max_by_key(Vec::len);
         let sampled = most.expect("samples");
-        let (right, wrong): (Vec<_>, Vec<_>) =
-            sampled.into_iter().partition(|stack| truth.contains(stack));
+        let (right, wrong): (Vec<_>, Vec<_>) = sampled.into_iter().partition(|stack| truth.contains(stack));
         assert!(truth.len() >= 40, "{}", truth.len());
         let found: BTreeSet<_> = right.iter().collect();
-        assert!(
-            found.len() * 2 >= truth.len(),
-            "{} of {}",
-            found.len(),
-            truth.len()
-        );
+        assert!(found.len() * 2 >= truth.len(), "{} of {}", found.len(), truth.len());
         assert!(wrong.len() * 99 <= right.len(), "{wrong:x?} of {truth:x?}");
     }
 }
@@ -572,12 +482,7 @@ fn storm(what: &str, arguments: &[&str], status: i32) -> (BTreeMap<String, u64>,
 }
 
 /// Runs `samples_storm.c` with samples; it must end with `status`. Returns what it prints and the traces.
-fn storm_on(
-    name: &str,
-    what: &str,
-    arguments: &[&str],
-    status: i32,
-) -> (BTreeMap<String, u64>, Traces) {
+fn storm_on(name: &str, what: &str, arguments: &[&str], status: i32) -> (BTreeMap<String, u64>, Traces) {
     let compiler = match name {
         LIBGOMP => Compiler::Gcc,
         _ => Compiler::Clang22,
@@ -585,10 +490,7 @@ fn storm_on(
     let program = compile("tests/programs/samples_storm.c", compiler, &["-ldl"]);
     let traces = Traces::folder();
     let mut command = Command::new(program);
-    command
-        .arg(what)
-        .args(arguments)
-        .env("OMPTRACE_SAMPLE", "cpu");
+    command.arg(what).args(arguments).env("OMPTRACE_SAMPLE", "cpu");
     match name {
         LIBGOMP => command.env("LD_PRELOAD", libgomp_adapter()),
         _ => command.env("LD_LIBRARY_PATH", runtime(name)),
@@ -601,11 +503,7 @@ fn storm_on(
 
 fn largest(traces: &Traces) -> std::path::PathBuf {
     let size = |path: &std::path::PathBuf| std::fs::metadata(path).map_or(0, |found| found.len());
-    traces
-        .files()
-        .into_iter()
-        .max_by_key(size)
-        .expect("a trace")
+    traces.files().into_iter().max_by_key(size).expect("a trace")
 }
 
 /// Each reason why a stack ended. Not by JSON: there may be millions of events.
@@ -646,12 +544,7 @@ fn signals() -> u64 {
 
 #[test]
 fn signals_harm_no_malloc_fork_dlopen_or_thread() {
-    let rounds = [
-        ("malloc", "100"),
-        ("fork", "20"),
-        ("dlopen", "100"),
-        ("threads", "50"),
-    ];
+    let rounds = [("malloc", "100"), ("fork", "20"), ("dlopen", "100"), ("threads", "50")];
     for name in RUNTIMES_OF_CLANG_22.iter().chain([&LIBGOMP]) {
         for (what, rounds) in rounds {
             // A child of a process in which libgomp has threads waits for them for ever.
@@ -706,9 +599,7 @@ fn perf_samples_user_mode_or_says_why_not() {
     let program = compile("tests/programs/samples.c", Compiler::Clang22, &[]);
     let traces = Traces::folder();
     let mut command = Command::new(program);
-    command
-        .args(["2", "10", "40"])
-        .env("OMPTRACE_SAMPLE", "perf:2000");
+    command.args(["2", "10", "40"]).env("OMPTRACE_SAMPLE", "perf:2000");
     let output = traces.trace(&mut command).output().expect("it can be run");
     assert!(output.status.success(), "{output:?}");
     let words = String::from_utf8_lossy(&output.stderr);

@@ -43,21 +43,14 @@ fn agree(traced: &Traced, has_arrows: bool) {
     let recovered = omptrace([Path::new("recover"), traced.trace()]);
     assert!(recovered.status.success(), "{recovered:?}");
     let (trace, checkpoints, _) = with_checkpoints(traced.trace(), folder.path());
-    let [whole, segments] =
-        ["whole.pftrace", "segments.pftrace"].map(|name| folder.path().join(name));
+    let [whole, segments] = ["whole.pftrace", "segments.pftrace"].map(|name| folder.path().join(name));
     export(&trace, u64::MAX, 1, &whole);
     export(&trace, 1, 3, &segments);
-    for (what, question) in [
-        ("slices", SLICES),
-        ("arrows", ARROWS),
-        ("counters", COUNTERS),
-        ("tracks", TRACKS),
-    ] {
+    for (what, question) in
+        [("slices", SLICES), ("arrows", ARROWS), ("counters", COUNTERS), ("tracks", TRACKS)]
+    {
         let (expected, found) = (shown(&whole, question), shown(&segments, question));
-        assert!(
-            !expected.is_empty() || what == "arrows" && !has_arrows,
-            "{what}"
-        );
+        assert!(!expected.is_empty() || what == "arrows" && !has_arrows, "{what}");
         assert!(
             expected == found,
             "{what} of {}, in {checkpoints} segments:\n{}",
@@ -65,40 +58,26 @@ fn agree(traced: &Traced, has_arrows: bool) {
             difference(&expected, &found)
         );
     }
-    let sizes: BTreeSet<u64> = [whole, segments]
-        .map(|path| path.metadata().expect("a file").len())
-        .into();
+    let sizes: BTreeSet<u64> = [whole, segments].map(|path| path.metadata().expect("a file").len()).into();
     assert_eq!(sizes.len(), 2, "there were no segments");
 }
 
 #[test]
 fn of_tasks() {
-    agree(
-        &Traced::program("tests/programs/tasks.c", &["3", "9"]),
-        true,
-    );
+    agree(&Traced::program("tests/programs/tasks.c", &["3", "9"]), true);
 }
 
 #[test]
 fn of_locks() {
-    agree(
-        &Traced::program("tests/programs/locks.c", &["3", "300"]),
-        false,
-    );
+    agree(&Traced::program("tests/programs/locks.c", &["3", "300"]), false);
 }
 
 #[test]
 fn of_loops_and_single_regions() {
-    agree(
-        &Traced::program("tests/programs/structure.c", &["2", "20"]),
-        true,
-    );
+    agree(&Traced::program("tests/programs/structure.c", &["2", "20"]), true);
 }
 
 #[test]
 fn of_nested_regions() {
-    agree(
-        &Traced::program("tests/programs/nested.c", &["2", "3", "40"]),
-        false,
-    );
+    agree(&Traced::program("tests/programs/nested.c", &["2", "3", "40"]), false);
 }

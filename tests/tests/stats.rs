@@ -35,10 +35,7 @@ fn recorded_stats(command: &mut Command) -> Recorded {
         stats: serde_json::from_slice(&run(&["--json", "--all"])).expect("JSON"),
         text: String::from_utf8(run(&[])).expect("UTF-8"),
         info: info(&trace),
-        truth: printed
-            .split_whitespace()
-            .filter_map(|word| word.parse().ok())
-            .collect(),
+        truth: printed.split_whitespace().filter_map(|word| word.parse().ok()).collect(),
     }
 }
 
@@ -69,23 +66,14 @@ fn construct<'v>(stats: &'v Value, name: &str) -> &'v Value {
 fn adds_up(stats: &Value) {
     accounts_add_up(stats).unwrap_or_else(|fault| panic!("{fault}"));
     for thread in list(stats, "per_thread") {
-        assert_eq!(
-            ns(thread, "duration_ns"),
-            ns(stats, "duration_ns"),
-            "{thread}"
-        );
+        assert_eq!(ns(thread, "duration_ns"), ns(stats, "duration_ns"), "{thread}");
     }
 }
 
 /// The process is seen from its start, which is known to a tick of 10 ms, to its end.
 #[test]
 fn serial_time_before_the_first_region_and_after_the_last_is_reported() {
-    let Recorded {
-        stats,
-        text,
-        info,
-        truth,
-    } = accounts("serial");
+    let Recorded { stats, text, info, truth } = accounts("serial");
     let process = &list(&stats, "processes")[0];
     assert!(ns(process, "serial_before_ns") >= truth[0], "{process}");
     assert!(ns(process, "serial_after_ns") >= truth[1], "{process}");
@@ -116,32 +104,19 @@ fn a_parallel_region_waits_as_long_as_its_members() {
 #[test]
 fn loops_report_their_schedule_and_chunks() {
     let Recorded { stats, text, .. } = accounts("dynamic");
-    let loops: Vec<&Value> = list(&stats, "constructs")
-        .iter()
-        .filter(|construct| construct["schedule"].is_string())
-        .collect();
-    let of = |schedule: &str| {
-        *loops
-            .iter()
-            .find(|l| l["schedule"] == schedule)
-            .expect(schedule)
-    };
+    let loops: Vec<&Value> =
+        list(&stats, "constructs").iter().filter(|construct| construct["schedule"].is_string()).collect();
+    let of = |schedule: &str| *loops.iter().find(|l| l["schedule"] == schedule).expect(schedule);
     let dynamic = of("dynamic");
     assert_eq!(ns(dynamic, "chunks"), 2000);
     assert_eq!(ns(dynamic, "iterations"), 10_000);
     assert_eq!(dynamic["iterations_per_chunk"], 5.0);
     // A thread that came too late for any has no part in it.
     assert!(ns(dynamic, "chunks_ns") <= ns(dynamic, "total_ns"));
-    assert_eq!(
-        ns(dynamic, "chunk_mean_ns"),
-        ns(dynamic, "chunks_ns") / 2000
-    );
+    assert_eq!(ns(dynamic, "chunk_mean_ns"), ns(dynamic, "chunks_ns") / 2000);
     assert!(of("static")["chunks"].is_null());
     assert!(!text.contains("dispatch"), "{text}");
-    assert!(
-        text.contains("schedule dynamic, 2,000 chunks of 5 iterations, "),
-        "{text}"
-    );
+    assert!(text.contains("schedule dynamic, 2,000 chunks of 5 iterations, "), "{text}");
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{line}");
     }
@@ -159,9 +134,7 @@ fn nested_regions_add_up() {
 
 #[test]
 fn locks_report_where_they_were_made_and_who_waited() {
-    let Recorded {
-        stats, text, truth, ..
-    } = accounts("locks");
+    let Recorded { stats, text, truth, .. } = accounts("locks");
     let locks = list(&stats, "locks");
     let numbered = |number: u64| {
         let found = locks.iter().find(|lock| lock["number"] == number);
@@ -174,10 +147,7 @@ fn locks_report_where_they_were_made_and_who_waited() {
     assert!(ns(second, "waits") <= 100);
     assert_eq!(ns(first, "count"), truth[0]);
     let place = &first["place"];
-    assert_eq!(
-        (&place["construct"], &place["position"]),
-        (&"omp_init_lock".into(), &"at".into())
-    );
+    assert_eq!((&place["construct"], &place["position"]), (&"omp_init_lock".into(), &"at".into()));
     let file = place["file"].as_str().expect("a file");
     assert!(file.ends_with("/accounts.c"), "{place}");
     assert_ne!(first["place"], second["place"]);
@@ -195,10 +165,7 @@ const MEASURED: [(&str, &[&str]); 7] = [
     ("critical", &["critical_ns"]),
     ("lock", &["lock_ns"]),
     ("ordered", &["ordered_ns"]),
-    (
-        "imbalance and tasks",
-        &["imbalance_ns", "task_starvation_ns", "task_wait_ns"],
-    ),
+    ("imbalance and tasks", &["imbalance_ns", "task_starvation_ns", "task_wait_ns"]),
 ];
 
 /// The greatest difference between what a program measures itself and what `stats` says of it, as a share of all its
@@ -207,14 +174,11 @@ fn difference(program: &Path, threads: u64, preload: Option<PathBuf>) -> (f64, S
     let traces = Traces::folder();
     let mut command = Command::new(program);
     let printed = traces.record(
-        command
-            .args([&threads.to_string(), "20"])
-            .envs(preload.map(|library| ("LD_PRELOAD", library))),
+        command.args([&threads.to_string(), "20"]).envs(preload.map(|library| ("LD_PRELOAD", library))),
     );
     let lines = printed.lines().filter_map(|line| line.split_once(' '));
-    let mut truth: BTreeMap<&str, i64> = lines
-        .map(|(cause, ns)| (cause, ns.parse().expect("nanoseconds")))
-        .collect();
+    let mut truth: BTreeMap<&str, i64> =
+        lines.map(|(cause, ns)| (cause, ns.parse().expect("nanoseconds"))).collect();
     truth.insert("imbalance and tasks", truth["imbalance"] + truth["tasks"]);
     let trace = traces.only();
     let output = omptrace(["stats".as_ref(), trace.as_os_str(), "--json".as_ref()]);
@@ -248,10 +212,7 @@ fn difference(program: &Path, threads: u64, preload: Option<PathBuf>) -> (f64, S
 /// few runs shows the tracer's own error.
 #[test]
 fn useful_and_lost_time_are_what_a_program_measures_itself() {
-    for (compiler, preload) in [
-        (Compiler::Clang22, None),
-        (Compiler::Gcc, Some(libgomp_adapter())),
-    ] {
+    for (compiler, preload) in [(Compiler::Clang22, None), (Compiler::Gcc, Some(libgomp_adapter()))] {
         let program = compile("tests/programs/measures_itself.c", compiler, &[]);
         for threads in [2, 4, 8] {
             let mut tries = (0..4).map(|_| difference(&program, threads, preload.clone()));
@@ -281,17 +242,14 @@ fn hidden_helpers_stand_apart() {
     for helper in helpers {
         // It waits for work all the time that it has no task.
         assert_eq!(ns(helper, "barriers_ns"), 0, "{helper}");
-        assert!(
-            ns(helper, "tasks") > 0 || ns(helper, "working_ns") == 0,
-            "{helper}"
-        );
+        assert!(ns(helper, "tasks") > 0 || ns(helper, "working_ns") == 0, "{helper}");
     }
     let main = threads.iter().find(|thread| thread["role"] == "main");
     assert!(ns(main.expect("main"), "serial_ns") > 0);
     assert!(text.contains("the runtime's own"), "{text}");
     let regions = list(&stats, "constructs").iter();
-    let of_runtime = regions
-        .filter(|construct| construct["category"] == "parallel" && construct["line"].is_null());
+    let of_runtime =
+        regions.filter(|construct| construct["category"] == "parallel" && construct["line"].is_null());
     assert_eq!(of_runtime.count(), 0, "{stats}");
 }
 
@@ -299,8 +257,7 @@ fn hidden_helpers_stand_apart() {
 #[test]
 fn threads_are_idle_after_the_last_region_and_at_no_barrier() {
     for name in RUNTIMES_OF_TR6 {
-        let Recorded { stats, truth, .. } =
-            recorded_stats(&mut program_on(name, "accounts.c", &["serial"]));
+        let Recorded { stats, truth, .. } = recorded_stats(&mut program_on(name, "accounts.c", &["serial"]));
         adds_up(&stats);
         let threads = list(&stats, "per_thread");
         let worker = threads.iter().find(|thread| thread["role"] == "worker");
@@ -333,8 +290,7 @@ fn counted(stats: &Value, name: &str) -> u64 {
         return threads.map(|thread| ns(thread, "tasks")).sum();
     };
     let constructs = list(stats, "constructs").iter();
-    let of_kind =
-        constructs.filter(|row| split_place(row["name"].as_str().unwrap()).0 == *construct);
+    let of_kind = constructs.filter(|row| split_place(row["name"].as_str().unwrap()).0 == *construct);
     of_kind.map(|row| ns(row, "count")).sum()
 }
 

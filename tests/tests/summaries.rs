@@ -29,9 +29,7 @@ fn record(trace: &Path, options: &[&str], program: &[&OsStr], rank: u32) -> Outp
 }
 
 fn summary_bytes(trace: &Path) -> u64 {
-    info(trace)["size"]["summary_bytes"]
-        .as_u64()
-        .expect("a number")
+    info(trace)["size"]["summary_bytes"].as_u64().expect("a number")
 }
 
 /// What `stats --json --all` prints, and what it says beside it.
@@ -83,10 +81,7 @@ fn a_trace_has_its_summary_from_record_or_recover_and_stats_is_the_same() {
     record(&later, &["--symbols", "later"], &program, 0);
     assert_eq!(summary_bytes(&later), 0);
     let named = omptrace([OsStr::new("symbolize"), later.as_os_str()]);
-    assert!(
-        named.status.code().is_some_and(|code| code < 2),
-        "{named:?}"
-    );
+    assert!(named.status.code().is_some_and(|code| code < 2), "{named:?}");
     assert!(summary_bytes(&later) > 0, "{named:?}");
 }
 
@@ -102,12 +97,7 @@ fn ranks_that_died_or_are_missing_are_reported() {
             4 => [ends.as_os_str(), "_exit".as_ref()],
             _ => [planted.as_os_str(), "imbalance".as_ref()],
         };
-        record(
-            &folder.join(format!("{rank}.omptrace")),
-            &[],
-            &program,
-            rank,
-        );
+        record(&folder.join(format!("{rank}.omptrace")), &[], &program, rank);
     }
     let (answer, _) = stats(&folder, &[]);
     let ranks = &json(&answer)["ranks"];
@@ -117,20 +107,9 @@ fn ranks_that_died_or_are_missing_are_reported() {
 
     // The same by summaries alone, but for what needs a replay.
     let (by_summaries, _) = stats(&folder, &["--from", "summaries"]);
-    let (by_summaries, by_events) = (
-        json(&by_summaries),
-        json(&stats(&folder, &["--from", "events"]).0),
-    );
+    let (by_summaries, by_events) = (json(&by_summaries), json(&stats(&folder, &["--from", "events"]).0));
     assert_eq!(json(&answer), by_events);
-    for field in [
-        "accounting",
-        "efficiency",
-        "regions",
-        "blame",
-        "constructs",
-        "processes",
-        "ranks",
-    ] {
+    for field in ["accounting", "efficiency", "regions", "blame", "constructs", "processes", "ranks"] {
         assert_eq!(by_summaries[field], by_events[field], "{field}");
     }
     let text = omptrace([OsStr::new("stats"), folder.as_os_str()]);
@@ -152,9 +131,7 @@ fn no_flipped_bit_of_a_recorded_trace_is_sound() {
             return false;
         };
         let findings = check(&reader);
-        findings
-            .iter()
-            .all(|finding| finding.severity == Severity::Note)
+        findings.iter().all(|finding| finding.severity == Severity::Note)
     };
     assert!(is_sound(&trace));
     assert!(summary_bytes(&trace) > 0);
@@ -178,13 +155,7 @@ fn the_size_of_a_trace_is_that_of_its_file() {
     let said = record(&trace, &[], &program, 0);
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
     let bytes = fs::metadata(&trace).expect("our file").len() as f64;
-    let number = |line: &str| {
-        line.strip_suffix(" kB")?
-            .rsplit(' ')
-            .next()?
-            .parse::<f64>()
-            .ok()
-    };
+    let number = |line: &str| line.strip_suffix(" kB")?.rsplit(' ').next()?.parse::<f64>().ok();
     let kb = said.lines().find_map(number).expect("a size in kB");
     assert!((kb * 1000.0 - bytes).abs() < 0.05 * bytes, "{said} {bytes}");
     let info = info(&trace);

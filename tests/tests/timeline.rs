@@ -5,15 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use omptrace_tests::env::{
-    Compiler, OPENMP_45, RUNTIMES_OF_CLANG_22, RUNTIMES_OF_TR6, are_given, compile,
-    further_runtimes, runtime,
+    Compiler, OPENMP_45, RUNTIMES_OF_CLANG_22, RUNTIMES_OF_TR6, are_given, compile, further_runtimes, runtime,
 };
 use omptrace_tests::trace::{Traces, convert, info, omptrace};
 use omptrace_tests::viewers::query;
 
 /// A format, its extension, and where the trace processor keeps the arguments of its slices.
-const FORMATS: [(&str, &str, &str); 2] =
-    [("chrome", "json", "args"), ("perfetto", "pftrace", "debug")];
+const FORMATS: [(&str, &str, &str); 2] = [("chrome", "json", "args"), ("perfetto", "pftrace", "debug")];
 
 const THREADS: u64 = 2;
 const ROUNDS: u64 = 5;
@@ -80,11 +78,7 @@ fn number_and_duration_are_those_of_the_program() {
     let traces = Traces::folder();
     let program = compile("tests/programs/structure.c", Compiler::Clang22, &[]);
     let arguments = [THREADS, ROUNDS, TASKS].map(|number| number.to_string());
-    let took: i64 = traces
-        .record(Command::new(program).args(arguments))
-        .trim()
-        .parse()
-        .expect("nanoseconds");
+    let took: i64 = traces.record(Command::new(program).args(arguments)).trim().parse().expect("nanoseconds");
     let trace = traces.only();
     for (format, extension, arguments) in FORMATS {
         let export = export(&trace, format, extension);
@@ -95,18 +89,9 @@ fn number_and_duration_are_those_of_the_program() {
             (OVERLAPS.to_owned(), 0),
             (BUSY_WAITS.to_owned(), 0),
             (inexact_members(arguments), 0),
-            (
-                count("category = 'parallel'"),
-                ROUNDS * (5 + THREADS),
-            ),
-            (
-                count("name glob '*implicit task*'"),
-                ROUNDS * (6 * THREADS),
-            ),
-            (
-                count(&format!("{} = 'static'", argument("schedule"))),
-                ROUNDS * THREADS,
-            ),
+            (count("category = 'parallel'"), ROUNDS * (5 + THREADS)),
+            (count("name glob '*implicit task*'"), ROUNDS * (6 * THREADS)),
+            (count(&format!("{} = 'static'", argument("schedule"))), ROUNDS * THREADS),
             (
                 format!(
                     "select sum({}) from slice where {} = 'dynamic'",
@@ -124,10 +109,7 @@ fn number_and_duration_are_those_of_the_program() {
                 ROUNDS * 100,
             ),
             (count("name glob 'single*'"), ROUNDS * THREADS),
-            (
-                count("name glob 'critical @*'"),
-                ROUNDS * THREADS,
-            ),
+            (count("name glob 'critical @*'"), ROUNDS * THREADS),
             (count("name glob '*barrier*' and name not glob '*@*'"), 0),
             (count("category = 'task' and dur > 0"), ROUNDS * (TASKS + 4)),
             (
@@ -147,24 +129,12 @@ fn number_and_duration_are_those_of_the_program() {
                  on track.id = track_id where track.name glob '*{name}*'"
             )
         };
-        let found = numbers(
-            &export,
-            &[
-                most("in parallel regions"),
-                most("created but not finished"),
-            ],
-        );
+        let found = numbers(&export, &[most("in parallel regions"), most("created but not finished")]);
         assert_eq!(found[0], THREADS as i64, "{format}: threads at most");
-        assert!(
-            (1..=TASKS as i64).contains(&found[1]),
-            "{format}: {found:?}"
-        );
+        assert!((1..=TASKS as i64).contains(&found[1]), "{format}: {found:?}");
 
         let long = "category = 'task' and dur > 100000";
-        let of_tasks = numbers(
-            &export,
-            &[format!("select sum(dur) from slice where {long}")],
-        )[0];
+        let of_tasks = numbers(&export, &[format!("select sum(dur) from slice where {long}")])[0];
         let difference = of_tasks.abs_diff(took) as f64 / took as f64;
         assert!(difference < 0.02, "{format}: {of_tasks} ns, not {took} ns");
     }
@@ -178,44 +148,22 @@ fn statistics_are_those_of_the_program() {
     let arguments = [THREADS, ROUNDS, TASKS].map(|number| number.to_string());
     let took = traces.record(Command::new(program).args(arguments));
     let took: u64 = took.trim().parse().expect("nanoseconds");
-    let output = omptrace([
-        "stats".as_ref(),
-        traces.only().as_path(),
-        "--json".as_ref(),
-        "--all".as_ref(),
-    ]);
+    let output = omptrace(["stats".as_ref(), traces.only().as_path(), "--json".as_ref(), "--all".as_ref()]);
     assert!(output.status.success(), "{output:?}");
     let stats: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let constructs = stats["constructs"].as_array().expect("a list");
     let sum = |which: &dyn Fn(&serde_json::Value) -> bool, what: &str| -> u64 {
         let chosen = constructs.iter().filter(|construct| which(construct));
-        chosen
-            .filter_map(|construct| construct[what].as_u64())
-            .sum()
+        chosen.filter_map(|construct| construct[what].as_u64()).sum()
     };
     let called = |begin: &'static str| {
-        move |construct: &serde_json::Value| {
-            construct["name"]
-                .as_str()
-                .expect("a name")
-                .starts_with(begin)
-        }
+        move |construct: &serde_json::Value| construct["name"].as_str().expect("a name").starts_with(begin)
     };
-    let of_category =
-        |name: &'static str| move |construct: &serde_json::Value| construct["category"] == name;
+    let of_category = |name: &'static str| move |construct: &serde_json::Value| construct["category"] == name;
 
-    assert_eq!(
-        sum(&of_category("parallel"), "count"),
-        ROUNDS * (5 + THREADS)
-    );
-    assert_eq!(
-        sum(&called("!$omp implicit task"), "count"),
-        ROUNDS * (6 * THREADS)
-    );
-    assert_eq!(
-        sum(&of_category("parallel"), "members"),
-        ROUNDS * (6 * THREADS)
-    );
+    assert_eq!(sum(&of_category("parallel"), "count"), ROUNDS * (5 + THREADS));
+    assert_eq!(sum(&called("!$omp implicit task"), "count"), ROUNDS * (6 * THREADS));
+    assert_eq!(sum(&of_category("parallel"), "members"), ROUNDS * (6 * THREADS));
     assert_eq!(sum(&called("!$omp critical @"), "count"), ROUNDS * THREADS);
     assert_eq!(sum(&called("!$omp single"), "count"), ROUNDS * THREADS);
     assert_eq!(sum(&of_category("task"), "count"), ROUNDS * (TASKS + 4));
@@ -227,31 +175,14 @@ fn statistics_are_those_of_the_program() {
         let has_line = file.ends_with("structure.c") && construct["line"].as_u64() > Some(0);
         has_line || name.contains(" inside @structure.c:")
     };
-    assert!(
-        constructs
-            .iter()
-            .filter(|construct| construct["category"] == "parallel")
-            .all(has_place)
-    );
+    assert!(constructs.iter().filter(|construct| construct["category"] == "parallel").all(has_place));
 
     let threads = stats["per_thread"].as_array().expect("a list");
     let of = |thread: &serde_json::Value, what: &str| thread[what].as_u64().expect("a number");
     assert_eq!(threads.len() as u64, THREADS);
-    assert_eq!(
-        threads
-            .iter()
-            .map(|thread| of(thread, "tasks"))
-            .sum::<u64>(),
-        ROUNDS * (TASKS + 4)
-    );
+    assert_eq!(threads.iter().map(|thread| of(thread, "tasks")).sum::<u64>(), ROUNDS * (TASKS + 4));
     for thread in threads {
-        let parts = [
-            "working_ns",
-            "barriers_ns",
-            "taskwaits_ns",
-            "locks_ns",
-            "wake_up_ns",
-        ];
+        let parts = ["working_ns", "barriers_ns", "taskwaits_ns", "locks_ns", "wake_up_ns"];
         let parts: u64 = parts.iter().map(|what| of(thread, what)).sum();
         assert_eq!(parts, of(thread, "parallel_ns"), "{thread}");
     }
@@ -262,11 +193,7 @@ fn tasks_are_counted_by_id() {
     const ROUNDS: i64 = 5;
     let traces = Traces::folder();
     let program = compile("tests/programs/task_paths.c", Compiler::Clang22, &[]);
-    traces.record(
-        Command::new(program)
-            .args(["2", &ROUNDS.to_string()])
-            .env("OMP_CANCELLATION", "true"),
-    );
+    traces.record(Command::new(program).args(["2", &ROUNDS.to_string()]).env("OMP_CANCELLATION", "true"));
     let trace = traces.only();
     for (format, extension, arguments) in FORMATS {
         let id = format!("extract_arg(arg_set_id, '{arguments}.task_data')");
@@ -294,17 +221,10 @@ fn is_sound(traces: &Traces, what: &str) {
     let trace = traces.only();
     let check = omptrace([Path::new("check"), &trace]);
     let said = String::from_utf8_lossy(&check.stderr) + String::from_utf8_lossy(&check.stdout);
-    assert!(
-        check.status.success() && !said.contains("warning"),
-        "{what}: {said}"
-    );
+    assert!(check.status.success() && !said.contains("warning"), "{what}: {said}");
     for (format, extension, arguments) in FORMATS {
-        let queries = [
-            COMPLAINTS.to_owned(),
-            OVERLAPS.to_owned(),
-            BUSY_WAITS.to_owned(),
-            inexact_members(arguments),
-        ];
+        let queries =
+            [COMPLAINTS.to_owned(), OVERLAPS.to_owned(), BUSY_WAITS.to_owned(), inexact_members(arguments)];
         let found = numbers(&export(&trace, format, extension), &queries);
         assert_eq!(found, [0; 4], "{what}, {format}: {queries:?}");
     }
@@ -335,10 +255,7 @@ fn programs_are_sound(compiler: Compiler, flags: &[&str], runtimes: &[&str]) {
         for name in runtimes {
             let traces = Traces::folder();
             let mut command = Command::new(&program);
-            command
-                .args(*arguments)
-                .env("OMP_CANCELLATION", "true")
-                .env("LD_LIBRARY_PATH", runtime(name));
+            command.args(*arguments).env("OMP_CANCELLATION", "true").env("LD_LIBRARY_PATH", runtime(name));
             if flags.contains(&OPENMP_45) {
                 // `omp_set_max_active_levels` is not enough.
                 command.env("OMP_NESTED", "true");
@@ -364,11 +281,7 @@ fn timelines_of_clang_14_are_sound() {
 
 #[test]
 fn timelines_of_tr6_are_sound() {
-    programs_are_sound(
-        Compiler::Clang14,
-        &[OPENMP_45, "-DWITHOUT_TEAMS"],
-        RUNTIMES_OF_TR6,
-    );
+    programs_are_sound(Compiler::Clang14, &[OPENMP_45, "-DWITHOUT_TEAMS"], RUNTIMES_OF_TR6);
 }
 
 #[test]
@@ -379,11 +292,7 @@ fn timelines_of_gcc_are_sound() {
 /// One program each, unless a person asks for a few. LLVM 9 does not report enough of leagues for an exact timeline.
 #[test]
 fn timelines_on_further_runtimes_are_sound() {
-    let programs = if are_given() {
-        PROGRAMS
-    } else {
-        &PROGRAMS[..1]
-    };
+    let programs = if are_given() { PROGRAMS } else { &PROGRAMS[..1] };
     for runtime in further_runtimes() {
         let Some(dialect) = runtime.dialect else {
             continue;
@@ -400,11 +309,7 @@ fn timelines_on_further_runtimes_are_sound() {
                 let traces = Traces::folder();
                 traces.record(&mut command);
                 let what = format!("{source} of {compiler:?} on {}", runtime.name);
-                assert_eq!(
-                    info(&traces.only())["runtime"]["dialect"],
-                    dialect,
-                    "{what}"
-                );
+                assert_eq!(info(&traces.only())["runtime"]["dialect"], dialect, "{what}");
                 is_sound(&traces, &what);
             }
         }
@@ -422,11 +327,6 @@ fn hidden_helpers_have_names_of_their_own() {
     // They are not among the threads, so that viewers can fold them.
     let helpers = "select count(*) from track t join track around on t.parent_id = around.id \
                    where around.name = 'hidden helpers' and t.name glob 'hidden helper *'";
-    let queries = [
-        count("main"),
-        count("OpenMP worker *"),
-        count("hidden helper *"),
-        helpers.to_owned(),
-    ];
+    let queries = [count("main"), count("OpenMP worker *"), count("hidden helper *"), helpers.to_owned()];
     assert_eq!(numbers(&export, &queries), [1, 1, 0, 8]);
 }

@@ -30,9 +30,7 @@ impl Running {
             .expect("the program can be run");
         let mut said = String::new();
         let stdout = child.stdout.as_mut().expect("piped");
-        BufReader::new(stdout)
-            .read_line(&mut said)
-            .expect("it says something");
+        BufReader::new(stdout).read_line(&mut said).expect("it says something");
         assert!(said.starts_with("ready"), "{said:?}");
         Running { child, folder }
     }
@@ -172,15 +170,7 @@ fn a_program_that_was_killed_shows_its_end() {
     program.child.wait().expect("it ends");
     let trace = program.trace();
     let trace = trace.to_str().expect("a name");
-    let all = json(&[
-        "top",
-        "--once",
-        "--json",
-        "--all",
-        "--interval",
-        "10ms",
-        trace,
-    ]);
+    let all = json(&["top", "--once", "--json", "--all", "--interval", "10ms", trace]);
     let process = &all["processes"][0];
     assert_eq!(process["state"], "ended", "{process}");
     // The same part of it by `stats`.
@@ -199,21 +189,9 @@ struct Terminal {
 
 impl Terminal {
     fn start(folder: &Path, command: &str) -> Terminal {
-        let terminal = Terminal {
-            socket: folder.join("tmux"),
-        };
+        let terminal = Terminal { socket: folder.join("tmux") };
         let folder = folder.to_str().expect("a name");
-        terminal.tmux(&[
-            "new-session",
-            "-d",
-            "-x",
-            "110",
-            "-y",
-            "36",
-            "-c",
-            folder,
-            command,
-        ]);
+        terminal.tmux(&["new-session", "-d", "-x", "110", "-y", "36", "-c", folder, command]);
         terminal
     }
 
@@ -306,9 +284,6 @@ fn the_screen_shows_the_program_and_obeys_keys() {
     let saved = saved.to_str().expect("a name");
     let stats = json(&["stats", "--json", "--all", saved]);
     let mut regions = stats["regions"].as_array().expect("a list").iter();
-    assert!(
-        regions.any(|row| row["visits"].as_u64() > Some(0)),
-        "{stats}"
-    );
+    assert!(regions.any(|row| row["visits"].as_u64() > Some(0)), "{stats}");
     assert!(printed(&["info", saved]).contains("saved while it ran"));
 }

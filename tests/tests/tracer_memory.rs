@@ -27,49 +27,19 @@ struct Run {
     regions: i64,
 }
 
-const THOUSAND_AT_ONCE: Run = Run {
-    way: "at_once",
-    threads: 1000,
-    each: 1000,
-    at_once: 1000,
-    working: 1000,
-    regions: 1,
-};
+const THOUSAND_AT_ONCE: Run =
+    Run { way: "at_once", threads: 1000, each: 1000, at_once: 1000, working: 1000, regions: 1 };
 /// Each of the program's own threads, while the first one waits for it.
-const TEN_THOUSAND_IN_TURN: Run = Run {
-    way: "in_turn",
-    threads: 10_000,
-    each: 100,
-    at_once: 2,
-    working: 10_000,
-    regions: 10_000,
-};
-const NESTED_TEAMS: Run = Run {
-    way: "nested",
-    threads: 64,
-    each: 1000,
-    at_once: 4 * 64,
-    working: 4 * 64,
-    regions: 65,
-};
-const TEAMS_WITHIN_TEAMS: Run = Run {
-    way: "deep",
-    threads: 64,
-    each: 1000,
-    at_once: 65,
-    working: 2,
-    regions: 64,
-};
+const TEN_THOUSAND_IN_TURN: Run =
+    Run { way: "in_turn", threads: 10_000, each: 100, at_once: 2, working: 10_000, regions: 10_000 };
+const NESTED_TEAMS: Run =
+    Run { way: "nested", threads: 64, each: 1000, at_once: 4 * 64, working: 4 * 64, regions: 65 };
+const TEAMS_WITHIN_TEAMS: Run =
+    Run { way: "deep", threads: 64, each: 1000, at_once: 65, working: 2, regions: 64 };
 
 /// Threads that have events for more than a chunk: without a limit, each would have a second one.
-const FILLING: Run = Run {
-    way: "at_once",
-    threads: 250,
-    each: 13_000,
-    at_once: 250,
-    working: 250,
-    regions: 1,
-};
+const FILLING: Run =
+    Run { way: "at_once", threads: 250, each: 13_000, at_once: 250, working: 250, regions: 1 };
 
 /// The program's own peak of memory.
 #[track_caller]
@@ -107,9 +77,7 @@ impl Run {
     fn check_memory(&self, runtime: &str, buffer_kib: i64, (name, value): (&str, &str)) -> Value {
         let traces = Traces::folder();
         let mut command = self.command(runtime);
-        command
-            .env("OMPTRACE_BUFFER", format!("{buffer_kib}K"))
-            .env(name, value);
+        command.env("OMPTRACE_BUFFER", format!("{buffer_kib}K")).env(name, value);
         let with = peak_kib(&traces.record(&mut command));
         let without = self.kib_without_tracer(runtime);
         let most = PROCESS_KIB + self.at_once * (buffer_kib + RECORDER_KIB);
@@ -135,11 +103,7 @@ impl Run {
             ("parallel_begin", self.regions),
             ("parallel_end", self.regions),
         ] {
-            assert_eq!(
-                counts[name], expected,
-                "{name}, {} on {runtime}, {compress}",
-                self.way
-            );
+            assert_eq!(counts[name], expected, "{name}, {} on {runtime}, {compress}", self.way);
         }
         assert_eq!(counts["thread_begin"], counts["thread_end"]);
         assert_eq!(info["lost"], 0);
@@ -163,10 +127,7 @@ fn address_space_is_for_the_threads_that_there_are() {
     let without = program().env("OMP_TOOL_LIBRARIES", empty_tool()).output();
     let without = without.expect("the program can be run").stdout;
     let without = kib(&String::from_utf8_lossy(&without), "address space ");
-    assert!(
-        with < without + 256 * 1024,
-        "{with} KiB, without the tracer {without}"
-    );
+    assert!(with < without + 256 * 1024, "{with} KiB, without the tracer {without}");
 }
 
 #[test]
@@ -183,12 +144,8 @@ fn of_threads_that_fill_their_chunks() {
 fn of_threads_that_drop_what_does_not_fit() {
     let events = |info: &Value| {
         let counts = info["events_by_name"].as_object().expect("counts");
-        let of_runtime = counts
-            .iter()
-            .filter(|(name, _)| !name.starts_with("omptrace_"));
-        of_runtime
-            .filter_map(|(_, count)| count.as_i64())
-            .sum::<i64>()
+        let of_runtime = counts.iter().filter(|(name, _)| !name.starts_with("omptrace_"));
+        of_runtime.filter_map(|(_, count)| count.as_i64()).sum::<i64>()
     };
     let drop = ("OMPTRACE_ON_FULL", "drop");
     let few = Run { each: 1, ..FILLING };
@@ -204,10 +161,7 @@ fn of_threads_that_drop_what_does_not_fit() {
 #[test]
 fn of_flight_recorders() {
     let flight = ("OMPTRACE_MODE", "flight");
-    let filling = Run {
-        each: 2 * FILLING.each,
-        ..FILLING
-    };
+    let filling = Run { each: 2 * FILLING.each, ..FILLING };
     for run in [filling, TEN_THOUSAND_IN_TURN] {
         // One chunk for old events, while the other gets new ones.
         let info = run.check_memory("llvm-19", 2 * CHUNK_KIB, flight);
@@ -222,12 +176,7 @@ fn of_ten_thousand_threads_one_after_the_other() {
     TEN_THOUSAND_IN_TURN.check_all();
     // When a thread ends, and what it leaves behind, is each runtime's own.
     for runtime in RUNTIMES {
-        let fewer = Run {
-            threads: 2000,
-            working: 2000,
-            regions: 2000,
-            ..TEN_THOUSAND_IN_TURN
-        };
+        let fewer = Run { threads: 2000, working: 2000, regions: 2000, ..TEN_THOUSAND_IN_TURN };
         fewer.check(runtime, "auto");
     }
 }

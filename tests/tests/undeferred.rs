@@ -108,10 +108,7 @@ fn record_and_check_report_what_was_withheld() {
     let checked = omptrace(["check".as_ref(), traces.only().as_os_str()]);
     assert!(checked.status.success());
     let words = String::from_utf8_lossy(&checked.stdout).into_owned();
-    assert!(
-        words.contains(&format!("note: dependences: {WHY}")),
-        "{words}"
-    );
+    assert!(words.contains(&format!("note: dependences: {WHY}")), "{words}");
 
     // Nothing is missing, and nothing is said.
     let traces = Traces::folder();
@@ -136,10 +133,7 @@ fn record_says_how_to_find_out_who_killed_a_program() {
             .output()
             .expect("omptrace can be run");
         let words = String::from_utf8_lossy(&output.stderr);
-        assert!(
-            words.contains(&format!("was killed by signal {signal}")),
-            "{how}: {words}"
-        );
+        assert!(words.contains(&format!("was killed by signal {signal}")), "{how}: {words}");
         for hint in ["run it without omptrace", "--events default,-dependences"] {
             assert!(words.contains(hint), "{how}: {words}");
         }
@@ -148,13 +142,7 @@ fn record_says_how_to_find_out_who_killed_a_program() {
 
 #[test]
 fn other_selections_of_events_are_as_harmless() {
-    for events in [
-        "task",
-        "parallel,task",
-        "default,-sync",
-        "all,state",
-        "implicit_task",
-    ] {
+    for events in ["task", "parallel,task", "default,-sync", "all,state", "implicit_task"] {
         for (how, prints, _) in WAYS {
             let traces = Traces::folder();
             let mut command = program_on("llvm-19", "undeferred_tasks.c", &[how]);

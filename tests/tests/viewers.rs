@@ -8,9 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use omptrace_tests::env::{node, root, tools};
-use omptrace_tests::viewers::{
-    Answer, ask_trace_processor, open_in_catapult, open_in_ui, screenshot,
-};
+use omptrace_tests::viewers::{Answer, ask_trace_processor, open_in_catapult, open_in_ui, screenshot};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -24,8 +22,7 @@ const SOUND: &str = r#"{"traceEvents":[
 const SLICES: &str = "select name, ts, dur, depth from slice order by ts";
 
 /// Numbers that JSON cannot hold as such come as text.
-const VALUES: &str =
-    "select 281474976710657 as id, 123456789012345678 as big, 1.5 as real, null as absent";
+const VALUES: &str = "select 281474976710657 as id, 123456789012345678 as big, 1.5 as real, null as absent";
 
 fn file(folder: &TempDir, content: &str) -> PathBuf {
     let path = folder.path().join("trace.json");
@@ -51,10 +48,7 @@ fn check_sound(open: impl Fn(&std::path::Path, &[&str]) -> Answer) {
 fn check_broken(open: impl Fn(&std::path::Path) -> Answer) {
     let folder = TempDir::new().expect("a temporary folder can be made");
     let answer = open(&file(&folder, &SOUND[..SOUND.len() - 20]));
-    assert!(
-        answer.status != "ok" || !answer.errors.is_empty(),
-        "{answer:?}"
-    );
+    assert!(answer.status != "ok" || !answer.errors.is_empty(), "{answer:?}");
 }
 
 #[test]

@@ -21,9 +21,7 @@ fn recorded_traces() -> Vec<PathBuf> {
 fn windows_of_recorded_traces() {
     let mut windows = 0;
     for trace in recorded_traces() {
-        windows += agree(&trace, 1, 6)
-            .unwrap_or_else(|fault| panic!("{fault}"))
-            .windows;
+        windows += agree(&trace, 1, 6).unwrap_or_else(|fault| panic!("{fault}")).windows;
     }
     assert!(windows > 0, "no window began at a checkpoint");
 }

@@ -29,10 +29,7 @@ struct Arrival {
 impl Causes {
     /// The causes of a process whose runtime reports this.
     pub(crate) fn new(reports: Reports) -> Causes {
-        Causes {
-            reports,
-            ..Causes::default()
-        }
+        Causes { reports, ..Causes::default() }
     }
 
     /// A thread begins to wait.

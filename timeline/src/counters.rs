@@ -56,9 +56,9 @@ impl Count {
     fn of_wait(wait: Construct) -> Count {
         match wait {
             Construct::MutexWait(_) => Count::WaitingForLocks,
-            Construct::SyncRegionWait(
-                ompt::ompt_sync_region_taskwait | ompt::ompt_sync_region_taskgroup,
-            ) => Count::WaitingForTasks,
+            Construct::SyncRegionWait(ompt::ompt_sync_region_taskwait | ompt::ompt_sync_region_taskgroup) => {
+                Count::WaitingForTasks
+            }
             _ => Count::WaitingAtBarriers,
         }
     }
@@ -98,10 +98,7 @@ struct Counter {
 
 impl Counters {
     pub(crate) fn new(threads: &[Thread]) -> Counters {
-        let counted = |thread: &Thread| Counted {
-            is_helper: thread.is_helper,
-            ..Counted::default()
-        };
+        let counted = |thread: &Thread| Counted { is_helper: thread.is_helper, ..Counted::default() };
         Counters {
             counters: [Counter::default(); Count::ALL.len()],
             threads: threads.iter().map(counted).collect(),
@@ -110,13 +107,7 @@ impl Counters {
 
     /// The thread now is in this wait, or in none. Asked at each event, and mostly nothing has changed.
     #[inline(always)]
-    pub(crate) fn wait(
-        &mut self,
-        stage: &mut Stage<'_>,
-        thread: usize,
-        time: Ns,
-        wait: Option<Construct>,
-    ) {
+    pub(crate) fn wait(&mut self, stage: &mut Stage<'_>, thread: usize, time: Ns, wait: Option<Construct>) {
         let wait = wait.map(Count::of_wait);
         let before = std::mem::replace(&mut self.threads[thread].wait, wait);
         if before != wait && !self.threads[thread].is_helper {
@@ -124,13 +115,7 @@ impl Counters {
         }
     }
 
-    fn change_wait(
-        &mut self,
-        stage: &mut Stage<'_>,
-        time: Ns,
-        before: Option<Count>,
-        wait: Option<Count>,
-    ) {
+    fn change_wait(&mut self, stage: &mut Stage<'_>, time: Ns, before: Option<Count>, wait: Option<Count>) {
         if let Some(before) = before {
             self.add(stage, before, time, -1);
         }
@@ -140,13 +125,7 @@ impl Counters {
     }
 
     /// The thread now is in a parallel region, or in none.
-    pub(crate) fn active(
-        &mut self,
-        stage: &mut Stage<'_>,
-        thread: usize,
-        time: Ns,
-        is_active: bool,
-    ) {
+    pub(crate) fn active(&mut self, stage: &mut Stage<'_>, thread: usize, time: Ns, is_active: bool) {
         let was_active = std::mem::replace(&mut self.threads[thread].is_active, is_active);
         let change = i64::from(is_active) - i64::from(was_active);
         if change != 0 && !self.threads[thread].is_helper {
@@ -165,10 +144,7 @@ impl Counters {
 
     fn add(&mut self, stage: &mut Stage<'_>, count: Count, time: Ns, change: i64) {
         let counter = &mut self.counters[count as usize];
-        if counter
-            .changed
-            .is_some_and(|since| time.saturating_sub(since) >= RESOLUTION_NS)
-        {
+        if counter.changed.is_some_and(|since| time.saturating_sub(since) >= RESOLUTION_NS) {
             counter.show(stage, count);
         }
         counter.value += change;
@@ -177,10 +153,7 @@ impl Counters {
 
     /// The numbers, and what each thread adds to.
     pub(crate) fn state(&self) -> CountersState {
-        CountersState {
-            values: self.counters.map(|counter| counter.value),
-            threads: self.threads.clone(),
-        }
+        CountersState { values: self.counters.map(|counter| counter.value), threads: self.threads.clone() }
     }
 
     /// Reports what has changed.

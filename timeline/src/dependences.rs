@@ -81,12 +81,7 @@ impl IndexMut<NodeId> for Nodes {
 impl Nodes {
     /// A node of `task`, which its caller holds.
     fn add(&mut self, task: u64) -> NodeId {
-        let node = Node {
-            task,
-            end: None,
-            successor: task,
-            holders: 1,
-        };
+        let node = Node { task, end: None, successor: task, holders: 1 };
         match self.free.pop() {
             Some(id) => {
                 self[id] = node;
@@ -171,9 +166,7 @@ impl Dependences {
         for dependence in dependences {
             let found = match kind(dependence.dependence_type) {
                 Some(Kind::AllMemory) => siblings.all(nodes, task, stays),
-                Some(Kind::Variable(kind)) => {
-                    siblings.one(nodes, task, dependence.variable, kind, stays)
-                }
+                Some(Kind::Variable(kind)) => siblings.one(nodes, task, dependence.variable, kind, stays),
                 None => continue,
             };
             for id in found {
@@ -218,13 +211,9 @@ impl Siblings {
         });
         let predecessors = variable.add(nodes, task, kind, stays);
         if known < self.variables.len() && is_many(self.variables.len()) {
-            let ended = self
-                .variables
-                .extract_if(|_, variable| !variable.is_alive(nodes));
+            let ended = self.variables.extract_if(|_, variable| !variable.is_alive(nodes));
             let ended: Vec<Variable> = ended.map(|(_, variable)| variable).collect();
-            ended
-                .into_iter()
-                .for_each(|variable| variable.forget(nodes));
+            ended.into_iter().for_each(|variable| variable.forget(nodes));
         }
         predecessors
     }
@@ -240,13 +229,7 @@ impl Siblings {
         }
         if stays {
             let all_memory = Some(nodes.hold(task));
-            let before = std::mem::replace(
-                self,
-                Siblings {
-                    variables: FastMap::default(),
-                    all_memory,
-                },
-            );
+            let before = std::mem::replace(self, Siblings { variables: FastMap::default(), all_memory });
             before.forget(nodes);
         }
         predecessors
@@ -271,11 +254,7 @@ impl Variable {
     ) -> Vec<NodeId> {
         let joins = kind == self.kind && kind != ompt::ompt_dependence_type_inout;
         let before = if !stays {
-            if joins {
-                &self.previous
-            } else {
-                &self.generation
-            }
+            if joins { &self.previous } else { &self.generation }
         } else {
             if !joins {
                 let ended = std::mem::take(&mut self.generation);
@@ -356,10 +335,7 @@ mod tests {
         let mut add = |(clauses, task): (&&[(ompt::ompt_dependence_type_t, u64)], u64)| {
             let list: Vec<Dependence> = clauses
                 .iter()
-                .map(|&(dependence_type, variable)| Dependence {
-                    variable,
-                    dependence_type,
-                })
+                .map(|&(dependence_type, variable)| Dependence { variable, dependence_type })
                 .collect();
             let node = dependences.new_node(task);
             let predecessors = dependences.add(0, node, &list, true);
@@ -370,13 +346,7 @@ mod tests {
 
     #[test]
     fn readers_wait_for_the_writer_and_the_next_writer_for_them() {
-        let found = edges(&[
-            &[(OUT, 8)],
-            &[(IN, 8)],
-            &[(IN, 8)],
-            &[(INOUT, 8)],
-            &[(IN, 8)],
-        ]);
+        let found = edges(&[&[(OUT, 8)], &[(IN, 8)], &[(IN, 8)], &[(INOUT, 8)], &[(IN, 8)]]);
         assert_eq!(found, [vec![], vec![1], vec![1], vec![2, 3], vec![4]]);
     }
 
@@ -401,17 +371,11 @@ mod tests {
     #[test]
     fn very_many_readers_are_forgotten_once_they_have_ended() {
         let mut dependences = Dependences::default();
-        let reads = [Dependence {
-            variable: 8,
-            dependence_type: IN,
-        }];
+        let reads = [Dependence { variable: 8, dependence_type: IN }];
         for task in 1..100_000 {
             let node = dependences.new_node(task);
             dependences.add(0, node, &reads, true);
-            let end = Point {
-                location: crate::sink::LocationId(0),
-                time: task as Ns,
-            };
+            let end = Point { location: crate::sink::LocationId(0), time: task as Ns };
             dependences.release(node, Some((end, Anchor::Moment)));
         }
         let kept = dependences.parents[&0].variables[&8].generation.len();
@@ -424,10 +388,7 @@ mod tests {
     fn nodes_that_nobody_holds_make_place_for_others() {
         let mut dependences = Dependences::default();
         let clauses = [(OUT, 8), (OUT, 8), (ALL, 0), (IN, 16), (MUTEX, 16)];
-        let list = clauses.map(|(dependence_type, variable)| Dependence {
-            variable,
-            dependence_type,
-        });
+        let list = clauses.map(|(dependence_type, variable)| Dependence { variable, dependence_type });
         for parent in 1..100 {
             for task in 0..10 {
                 let node = dependences.new_node(100 * parent + task);

@@ -145,32 +145,25 @@ fn is_tr2(metadata: &Metadata) -> bool {
 /// delivers; TR6's runtimes deliver theirs, or have no such number.
 fn is_tr7(metadata: &Metadata) -> bool {
     let never = tr6::ompt_set_never.0;
-    let is_taken_for_tr6 = generation(metadata) == "TR6"
-        && result(metadata, "idle").is_some_and(|result| result == never);
+    let is_taken_for_tr6 =
+        generation(metadata) == "TR6" && result(metadata, "idle").is_some_and(|result| result == never);
     is_taken_for_tr6 || generation(metadata) == "TR7"
 }
 
 /// Runtimes of TR4 whose `idle` has not the draft's number: they refuse that.
 fn has_types_of_early_tr4(metadata: &Metadata) -> bool {
     let is_early = |idle: &Registration| {
-        idle.result == tr6::ompt_set_error.0
-            || idle.number == tr4::ompt_callback_idle_of_early_2017.0
+        idle.result == tr6::ompt_set_error.0 || idle.number == tr4::ompt_callback_idle_of_early_2017.0
     };
     generation(metadata) == "TR4" && metadata.callbacks.get("idle").is_some_and(is_early)
 }
 
 fn generation(metadata: &Metadata) -> &str {
-    metadata
-        .runtime
-        .as_ref()
-        .map_or("", |runtime| &runtime.dialect)
+    metadata.runtime.as_ref().map_or("", |runtime| &runtime.dialect)
 }
 
 fn version(metadata: &Metadata) -> &str {
-    metadata
-        .runtime
-        .as_ref()
-        .map_or("", |runtime| &runtime.version)
+    metadata.runtime.as_ref().map_or("", |runtime| &runtime.version)
 }
 
 fn vendor(metadata: &Metadata) -> Option<Vendor> {
@@ -439,11 +432,7 @@ mod tests {
         let mut metadata = Metadata::default();
         metadata.runtime.get_or_insert_default().dialect = dialect.into();
         let registration = |(name, result): &(&str, u32)| {
-            let registration = Registration {
-                number: 0,
-                result: *result,
-                meaning: String::new(),
-            };
+            let registration = Registration { number: 0, result: *result, meaning: String::new() };
             ((*name).to_owned(), registration)
         };
         metadata.callbacks = answers.iter().map(registration).collect();
@@ -466,11 +455,8 @@ mod tests {
     fn dependence(metadata: &Metadata, number: u32) -> ompt::ompt_dependence_type_t {
         let mut event = Event::from(Dependences {
             task_data: Id(1),
-            deps: vec![Dependence {
-                variable: 0,
-                dependence_type: ompt::ompt_dependence_type_t(number),
-            }]
-            .into(),
+            deps: vec![Dependence { variable: 0, dependence_type: ompt::ompt_dependence_type_t(number) }]
+                .into(),
             ndeps: 1,
         });
         Dialect::of(metadata).translate(&mut event);
@@ -533,11 +519,7 @@ mod tests {
             assert_eq!(types, expected, "{draft}");
         }
         for today in ["TR7", "5.x"] {
-            assert_eq!(
-                dependence(&of(today), 1),
-                ompt::ompt_dependence_type_in,
-                "{today}"
-            );
+            assert_eq!(dependence(&of(today), 1), ompt::ompt_dependence_type_in, "{today}");
         }
     }
 

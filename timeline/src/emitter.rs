@@ -9,9 +9,9 @@ use crate::manner::Manner;
 use crate::names::{Construct, Names};
 use crate::repair::Repairs;
 use crate::sink::{
-    Anchor, Argument, Awaited, Count, Counter, CounterId, Enter, FunctionId, FunctionKind, Instant,
-    Interval, Item, Leave, Link, LinkKind, Location, LocationId, LocationKind, Ns, Part, Point,
-    ProcessId, RegionId, Reports, Sample, Sink, StackFrame, TaskId, TeamId, ThreadEvent, Wants,
+    Anchor, Argument, Awaited, Count, Counter, CounterId, Enter, FunctionId, FunctionKind, Instant, Interval,
+    Item, Leave, Link, LinkKind, Location, LocationId, LocationKind, Ns, Part, Point, ProcessId, RegionId,
+    Reports, Sample, Sink, StackFrame, TaskId, TeamId, ThreadEvent, Wants,
 };
 use omptrace_symbols::Table;
 
@@ -90,24 +90,14 @@ impl<'s> Stage<'s> {
     pub(crate) fn location(&mut self, kind: LocationKind, name: String) -> LocationId {
         let id = LocationId(self.next_location);
         self.next_location += 1;
-        self.item(&Item::Location(&Location {
-            id,
-            process: self.process,
-            kind,
-            name,
-        }));
+        self.item(&Item::Location(&Location { id, process: self.process, kind, name }));
         id
     }
 
     pub(crate) fn counter(&mut self, name: String, unit: &'static str) -> CounterId {
         let id = CounterId(self.next_counter);
         self.next_counter += 1;
-        self.item(&Item::Counter(&Counter {
-            id,
-            process: self.process,
-            name,
-            unit,
-        }));
+        self.item(&Item::Counter(&Counter { id, process: self.process, name, unit }));
         id
     }
 
@@ -125,15 +115,8 @@ impl<'s> Stage<'s> {
     /// Lends the names of a task's flags, and the bits that have none. They are to be given back.
     #[inline]
     pub(crate) fn lend_task_flags(&mut self, flags: ompt::ompt_task_flag_t) -> FlagWords {
-        match self
-            .task_flags
-            .iter()
-            .position(|(known, _)| *known == flags)
-        {
-            Some(place) => FlagWords {
-                place,
-                words: std::mem::take(&mut self.task_flags[place].1),
-            },
+        match self.task_flags.iter().position(|(known, _)| *known == flags) {
+            Some(place) => FlagWords { place, words: std::mem::take(&mut self.task_flags[place].1) },
             None => self.new_task_flags(flags),
         }
     }
@@ -149,10 +132,7 @@ impl<'s> Stage<'s> {
         if place < MAX_TASK_FLAGS {
             self.task_flags.push((flags, Box::default()));
         }
-        FlagWords {
-            place,
-            words: words.join(" ").into(),
-        }
+        FlagWords { place, words: words.join(" ").into() }
     }
 
     /// Takes back what [`Stage::lend_task_flags`] lent.
@@ -177,13 +157,7 @@ impl<'s> Stage<'s> {
         (part, awaited): (Part, Option<Awaited>),
         arguments: &[Argument<'_>],
     ) {
-        self.sink.item(&Item::Enter(Enter {
-            at,
-            region,
-            part,
-            awaited,
-            arguments,
-        }));
+        self.sink.item(&Item::Enter(Enter { at, region, part, awaited, arguments }));
     }
 
     /// The innermost region ends.
@@ -194,11 +168,7 @@ impl<'s> Stage<'s> {
 
     /// Something without duration happens on a thread.
     pub(crate) fn instant(&mut self, at: Point, region: RegionId, arguments: &[Argument<'_>]) {
-        self.sink.item(&Item::Instant(Instant {
-            at,
-            region,
-            arguments,
-        }));
+        self.sink.item(&Item::Instant(Instant { at, region, arguments }));
     }
 
     /// Whether counters of threads are wanted.
@@ -226,10 +196,7 @@ impl<'s> Stage<'s> {
     /// A frame of something that has no code of its own.
     pub(crate) fn marker(&mut self, name: &str, kind: FunctionKind) -> StackFrame {
         let function = self.function(name.to_owned(), String::new(), None, kind);
-        StackFrame {
-            function,
-            line: None,
-        }
+        StackFrame { function, line: None }
     }
 
     /// The part of `function` that the runtime calls, which `caller` has called.
@@ -250,11 +217,7 @@ impl<'s> Stage<'s> {
     /// From `time` on, the counter has this value.
     pub(crate) fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
         if self.wants_counts {
-            self.sink.item(&Item::Count(Count {
-                counter,
-                time,
-                value,
-            }));
+            self.sink.item(&Item::Count(Count { counter, time, value }));
         }
     }
 
@@ -275,20 +238,8 @@ impl<'s> Stage<'s> {
     }
 
     #[inline(always)]
-    fn wanted_link(
-        &mut self,
-        kind: LinkKind,
-        (from, cause): (Point, Anchor),
-        (to, effect): (Point, Anchor),
-    ) {
-        self.sink.item(&Item::Link(Link {
-            id: self.next_link,
-            kind,
-            from,
-            cause,
-            to,
-            effect,
-        }));
+    fn wanted_link(&mut self, kind: LinkKind, (from, cause): (Point, Anchor), (to, effect): (Point, Anchor)) {
+        self.sink.item(&Item::Link(Link { id: self.next_link, kind, from, cause, to, effect }));
         self.next_link += 1;
     }
 

@@ -34,12 +34,9 @@ fn is_chosen(metadata: &Metadata, callback: &str) -> bool {
 pub fn halves(metadata: &Metadata) -> Vec<String> {
     let half = |&(callbacks, what): &(&[&str], &str)| {
         let is_chosen = |callback: &&str| is_chosen(metadata, callback);
-        let (chosen, left_out): (Vec<&str>, Vec<&str>) =
-            callbacks.iter().copied().partition(is_chosen);
+        let (chosen, left_out): (Vec<&str>, Vec<&str>) = callbacks.iter().copied().partition(is_chosen);
         let (chosen, left_out) = (chosen.first()?, left_out.first()?);
-        Some(format!(
-            "{chosen} was recorded without {left_out}, so {what} are not shown"
-        ))
+        Some(format!("{chosen} was recorded without {left_out}, so {what} are not shown"))
     };
     ROWS.iter().filter_map(half).collect()
 }

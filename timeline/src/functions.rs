@@ -26,13 +26,7 @@ impl Functions {
         }
         let id = FunctionId(self.all.len() as u32);
         let (name, module, file, kind) = key.clone();
-        let function = Function {
-            id,
-            name,
-            module,
-            file,
-            kind,
-        };
+        let function = Function { id, name, module, file, kind };
         sink.item(&Item::Function(&function));
         self.all.push(function);
         self.by_name.insert(key, id);
@@ -57,10 +51,7 @@ impl Functions {
         let id = match whole.kind {
             FunctionKind::Code => {
                 let name = whole.name + " [OpenMP]";
-                self.intern(
-                    sink,
-                    (name, whole.module, whole.file, FunctionKind::Outlined),
-                )
+                self.intern(sink, (name, whole.module, whole.file, FunctionKind::Outlined))
             }
             _ => function,
         };

@@ -63,10 +63,7 @@ impl GivenIds {
     #[inline]
     pub(crate) fn insert(&mut self, id: u64) {
         let stream = id >> NUMBER_BITS;
-        let newest = self
-            .direct
-            .get_mut(stream as usize)
-            .and_then(|ranges| ranges.last_mut());
+        let newest = self.direct.get_mut(stream as usize).and_then(|ranges| ranges.last_mut());
         match newest {
             Some((_, last)) if *last + 1 == id => *last = id,
             _ => self.insert_any(stream, id),

@@ -22,8 +22,7 @@ pub(super) fn mark(reader: &Reader, threads: &mut [ThreadIntroduction], main: Op
     };
     let runtimes = runtimes(reader, last);
     for region in regions {
-        let holds =
-            |module: &Module<'_>| (module.start.0..module.end.0).contains(&region.codeptr_ra.0);
+        let holds = |module: &Module<'_>| (module.start.0..module.end.0).contains(&region.codeptr_ra.0);
         if !runtimes.iter().any(holds) {
             continue;
         }
@@ -37,19 +36,10 @@ pub(super) fn mark(reader: &Reader, threads: &mut [ThreadIntroduction], main: Op
 
 /// The OpenMP runtimes that were met until `last`, in raw ticks.
 fn runtimes(reader: &Reader, last: u64) -> Vec<Module<'static>> {
-    let until_then = |stream| {
-        reader
-            .events(stream)
-            .take_while(move |record| record.ticks <= last)
-    };
+    let until_then = |stream| reader.events(stream).take_while(move |record| record.ticks <= last);
     let runtime = |event| match event {
         Event::Module(module) if is_openmp_runtime(&module.path.lossy()) => Some(*module),
         _ => None,
     };
-    reader
-        .streams()
-        .iter()
-        .flat_map(until_then)
-        .filter_map(|record| runtime(record.event))
-        .collect()
+    reader.streams().iter().flat_map(until_then).filter_map(|record| runtime(record.event)).collect()
 }

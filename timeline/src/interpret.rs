@@ -42,8 +42,8 @@ use crate::repair::{Cause, Repairs};
 use crate::sampling::SampleSums;
 use crate::session_clock::SessionClock;
 use crate::sink::{
-    Anchor, Argument, Awaited, Category, Interval, Item, LinkKind, LocationKind, LockId, Ns,
-    RegionId, TaskId, TeamId, ThreadEvent, Value, argument,
+    Anchor, Argument, Awaited, Category, Interval, Item, LinkKind, LocationKind, LockId, Ns, RegionId,
+    TaskId, TeamId, ThreadEvent, Value, argument,
 };
 use crate::tasks::{Task, TaskState, Tasks};
 use crate::thread::{Frame, Meaning, Thread};
@@ -162,13 +162,7 @@ impl Scope {
     /// Without a key and a place.
     #[inline(always)]
     fn new(endpoint: ompt::ompt_scope_endpoint_t, construct: Construct) -> Scope {
-        Scope {
-            endpoint,
-            construct,
-            key: 0,
-            codeptr_ra: Address(0),
-            meaning: Meaning::Alone,
-        }
+        Scope { endpoint, construct, key: 0, codeptr_ra: Address(0), meaning: Meaning::Alone }
     }
 
     #[inline(always)]
@@ -249,11 +243,7 @@ impl<'t, 's> Interpreter<'t, 's> {
 
     fn of_parts(
         stage: &'t mut Stage<'s>,
-        Parts {
-            dialect,
-            selection,
-            schema,
-        }: Parts<'t>,
+        Parts { dialect, selection, schema }: Parts<'t>,
         clock: SessionClock<'t>,
         threads: Vec<Thread>,
         thread_names: Vec<String>,
@@ -339,8 +329,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             Event::ThreadState(e) if self.states.are_on() => {
                 let name = &self.thread_names[thread];
                 let answer = (e.state, e.wait_id.0);
-                self.states
-                    .answered(self.stage, (thread, name), time, answer);
+                self.states.answered(self.stage, (thread, name), time, answer);
             }
             Event::ThreadState(e) => {
                 let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
@@ -381,22 +370,10 @@ impl<'t, 's> Interpreter<'t, 's> {
 
             Event::TaskCreate(e) => self.task_create(thread, time, e),
             Event::TaskSchedule(e) => {
-                self.task_schedule(
-                    thread,
-                    time,
-                    e.prior_task_data,
-                    e.prior_task_status,
-                    e.next_task_data,
-                );
+                self.task_schedule(thread, time, e.prior_task_data, e.prior_task_status, e.next_task_data);
             }
             Event::TaskComplete(e) => {
-                self.task_schedule(
-                    thread,
-                    time,
-                    e.prior_task_data,
-                    e.prior_task_status,
-                    e.next_task_data,
-                );
+                self.task_schedule(thread, time, e.prior_task_data, e.prior_task_status, e.next_task_data);
             }
             Event::TaskDependence(e) => self.task_dependence(thread, e),
             Event::Dependences(e) => self.dependences(thread, time, e),
@@ -406,13 +383,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             Event::MutexReleased(e) => self.mutex_released(thread, time, e),
             Event::NestLock(e) => {
                 let construct = Construct::NestLockAgain(e.endpoint);
-                self.instant(
-                    thread,
-                    time,
-                    construct,
-                    e.codeptr_ra,
-                    arguments!["wait_id": hex(e.wait_id.0)],
-                );
+                self.instant(thread, time, construct, e.codeptr_ra, arguments!["wait_id": hex(e.wait_id.0)]);
             }
             Event::LockInit(e) => {
                 let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
@@ -424,21 +395,14 @@ impl<'t, 's> Interpreter<'t, 's> {
             }
             Event::LockDestroy(e) => {
                 let wait_id = arguments!["wait_id": hex(e.wait_id.0)];
-                self.instant(
-                    thread,
-                    time,
-                    Construct::MutexDestroy(e.kind),
-                    e.codeptr_ra,
-                    wait_id,
-                );
+                self.instant(thread, time, Construct::MutexDestroy(e.kind), e.codeptr_ra, wait_id);
             }
 
             Event::Flush(e) => self.instant(thread, time, Construct::Flush, e.codeptr_ra, &[]),
             Event::Cancel(e) => {
                 let names: Vec<&str> = e.flags.names().collect();
                 let names = names.join(" ");
-                let arguments =
-                    arguments!["flags": Value::Text(&names), "task_data": id(e.task_data)];
+                let arguments = arguments!["flags": Value::Text(&names), "task_data": id(e.task_data)];
                 self.instant(thread, time, Construct::Cancel, e.codeptr_ra, arguments);
                 if e.flags.0 & ompt::ompt_cancel_discarded_task.0 != 0 {
                     self.task_discarded(thread, time, e.task_data);
@@ -454,8 +418,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             Event::ControlTool(e) => self.control_tool(thread, time, e),
 
             Event::TargetEmi(e) => {
-                let arguments =
-                    arguments!["device_num": int(e.device_num), "target_data": id(e.target_data)];
+                let arguments = arguments!["device_num": int(e.device_num), "target_data": id(e.target_data)];
                 let scope = Scope::new(e.endpoint, Construct::Target(e.kind))
                     .with_key(e.target_data.0)
                     .at(e.codeptr_ra);
@@ -464,8 +427,7 @@ impl<'t, 's> Interpreter<'t, 's> {
                 self.devices.target(thread, at, e);
             }
             Event::Target(e) => {
-                let arguments =
-                    arguments!["device_num": int(e.device_num), "target_id": hex(e.target_id.0)];
+                let arguments = arguments!["device_num": int(e.device_num), "target_id": hex(e.target_id.0)];
                 let scope = Scope::new(e.endpoint, Construct::Target(e.kind))
                     .with_key(e.target_id.0)
                     .at(e.codeptr_ra);
@@ -491,8 +453,7 @@ impl<'t, 's> Interpreter<'t, 's> {
                     "requested_num_teams": uint(e.requested_num_teams),
                     "host_op_id": id(e.host_op_id),
                 ];
-                let scope =
-                    Scope::new(e.endpoint, Construct::TargetSubmit).with_key(e.host_op_id.0);
+                let scope = Scope::new(e.endpoint, Construct::TargetSubmit).with_key(e.host_op_id.0);
                 self.scope(thread, time, scope, arguments);
                 let at = self.threads[thread].point(time);
                 self.devices.submit(self.stage, thread, at, e);
@@ -515,17 +476,11 @@ impl<'t, 's> Interpreter<'t, 's> {
 
             Event::DeviceInitialize(e) => {
                 let kind = e.r#type.lossy();
-                let arguments =
-                    arguments!["device_num": int(e.device_num), "type": Value::Text(&kind)];
+                let arguments = arguments!["device_num": int(e.device_num), "type": Value::Text(&kind)];
                 self.device(thread, time, DeviceEvent::Initialize, arguments);
             }
             Event::DeviceFinalize(e) => {
-                self.device(
-                    thread,
-                    time,
-                    DeviceEvent::Finalize,
-                    arguments!["device_num": int(e.device_num)],
-                );
+                self.device(thread, time, DeviceEvent::Finalize, arguments!["device_num": int(e.device_num)]);
             }
             Event::DeviceLoad(e) => {
                 let arguments = arguments!["device_num": int(e.device_num), "bytes": uint(e.bytes)];
@@ -533,12 +488,7 @@ impl<'t, 's> Interpreter<'t, 's> {
                 self.devices.load(e);
             }
             Event::DeviceUnload(e) => {
-                self.device(
-                    thread,
-                    time,
-                    DeviceEvent::Unload,
-                    arguments!["device_num": int(e.device_num)],
-                );
+                self.device(thread, time, DeviceEvent::Unload, arguments!["device_num": int(e.device_num)]);
             }
 
             // The survey of devices has seen them.
@@ -572,13 +522,7 @@ impl<'t, 's> Interpreter<'t, 's> {
                 self.counting.lost(thread);
                 self.lost = self.lost.saturating_add(e.events);
                 let begin = self.clock.time(e.begin.0);
-                self.span(
-                    thread,
-                    begin,
-                    time,
-                    Construct::Lost,
-                    arguments!["events": uint(e.events)],
-                );
+                self.span(thread, begin, time, Construct::Lost, arguments!["events": uint(e.events)]);
             }
             Event::Sample(e) => {
                 let sums = &mut self.sample_sums;
@@ -659,20 +603,8 @@ impl<'t, 's> Interpreter<'t, 's> {
 
     /// Like [`Interpreter::scope`], for events that programs are full of.
     #[inline(always)]
-    fn frequent_scope(
-        &mut self,
-        thread: usize,
-        time: Ns,
-        scope: Scope,
-        arguments: &[Argument<'_>],
-    ) {
-        let Scope {
-            endpoint,
-            construct,
-            key,
-            codeptr_ra,
-            meaning,
-        } = scope;
+    fn frequent_scope(&mut self, thread: usize, time: Ns, scope: Scope, arguments: &[Argument<'_>]) {
+        let Scope { endpoint, construct, key, codeptr_ra, meaning } = scope;
         let begins = matches!(endpoint, ompt::ompt_scope_begin | ompt::ompt_scope_beginend);
         let ends = matches!(endpoint, ompt::ompt_scope_end | ompt::ompt_scope_beginend);
         if begins {
@@ -728,24 +660,11 @@ impl<'t, 's> Interpreter<'t, 's> {
     }
 
     fn device(&mut self, thread: usize, time: Ns, event: DeviceEvent, arguments: &[Argument<'_>]) {
-        self.instant(
-            thread,
-            time,
-            Construct::Device(event),
-            Address(0),
-            arguments,
-        );
+        self.instant(thread, time, Construct::Device(event), Address(0), arguments);
     }
 
     /// Something of ours that took from `begin` to `end`.
-    fn span(
-        &mut self,
-        thread: usize,
-        begin: Ns,
-        end: Ns,
-        construct: Construct,
-        arguments: &[Argument<'_>],
-    ) {
+    fn span(&mut self, thread: usize, begin: Ns, end: Ns, construct: Construct, arguments: &[Argument<'_>]) {
         let frame = Frame::new(construct, 0, self.region(thread, construct, Address(0)));
         let thread = &mut self.threads[thread];
         thread.make_way(self.stage, begin.min(end));
@@ -779,16 +698,13 @@ impl<'t, 's> Interpreter<'t, 's> {
         let inside = self.threads[thread].innermost_member_of(region);
         let from = inside.unwrap_or_default();
         let stack = self.threads[thread].stack();
-        let Some(distance) = stack[from..]
-            .iter()
-            .rposition(|frame| frame.is_task() && frame.key == task.0)
+        let Some(distance) = stack[from..].iter().rposition(|frame| frame.is_task() && frame.key == task.0)
         else {
             return;
         };
         let index = from + distance;
         let own = index + 1..self.threads[thread].task_end(index);
-        let is_parallel =
-            |frame: &Frame| matches!(frame.construct, Construct::Parallel | Construct::Teams);
+        let is_parallel = |frame: &Frame| matches!(frame.construct, Construct::Parallel | Construct::Teams);
         let of_parallel = stack[own.clone()].iter().position(is_parallel);
         if of_parallel.is_none() && tasks_go_on {
             return;

@@ -55,8 +55,7 @@ pub use manner::Manner;
 pub use merge::records_in_order;
 pub use repair::{Cause, Place, Repair, Repairs};
 pub use replay::{
-    Start, Timeline, alignment_note, lifetime, origin, process_name, replay, replay_with,
-    uncertainty,
+    Start, Timeline, alignment_note, lifetime, origin, process_name, replay, replay_with, uncertainty,
 };
 pub use report::{EventCounts, ProcessReport, Report};
 pub use reports::Reports;

@@ -43,14 +43,8 @@ fn keep_known_sample_streams(threads: &mut [ThreadIntroduction]) {
     }
 }
 
-fn introduction(
-    reader: &Reader,
-    stream: &omptrace_trace_format::reader::Stream,
-) -> ThreadIntroduction {
-    let mut thread = ThreadIntroduction {
-        stream: stream.number,
-        ..Default::default()
-    };
+fn introduction(reader: &Reader, stream: &omptrace_trace_format::reader::Stream) -> ThreadIntroduction {
+    let mut thread = ThreadIntroduction { stream: stream.number, ..Default::default() };
     for record in reader.events(stream).take(INTRODUCTION) {
         match record.event {
             Event::ThreadInfo(info) => {
@@ -68,10 +62,7 @@ fn introduction(
                 });
             }
             Event::ImplicitTaskBegin(begin) if begin.parallel_data.known().is_some() => {
-                thread.team.get_or_insert(Membership {
-                    region: begin.parallel_data,
-                    index: begin.index,
-                });
+                thread.team.get_or_insert(Membership { region: begin.parallel_data, index: begin.index });
             }
             _ => {}
         }
@@ -91,9 +82,7 @@ fn name(threads: &mut [ThreadIntroduction], main: Option<usize>) {
             _ if Some(index) == main => continue,
             (Some(device_num), _) => format!("device {device_num}"),
             (None, ThreadRole::Worker) => numbered("OpenMP worker", &mut workers),
-            (None, ThreadRole::Initial | ThreadRole::Main) => {
-                numbered("initial thread", &mut initial)
-            }
+            (None, ThreadRole::Initial | ThreadRole::Main) => numbered("initial thread", &mut initial),
             (None, ThreadRole::Helper) => numbered("hidden helper", &mut helpers),
             (None, ThreadRole::Other) => numbered("thread", &mut others),
         };
@@ -120,8 +109,7 @@ fn numbered(what: &str, count: &mut u32) -> String {
 
 /// The thread whose id is the process's; where no thread has it, the first that is initial.
 fn main_thread(threads: &[ThreadIntroduction], pid: u32) -> Option<usize> {
-    let is_initial =
-        |thread: &ThreadIntroduction| thread.thread_type == Some(ompt::ompt_thread_initial);
+    let is_initial = |thread: &ThreadIntroduction| thread.thread_type == Some(ompt::ompt_thread_initial);
     threads
         .iter()
         .position(|thread| thread.os_tid == pid && pid != 0)
@@ -132,12 +120,7 @@ fn main_thread(threads: &[ThreadIntroduction], pid: u32) -> Option<usize> {
 /// threads, hidden helpers, the rest. Streams of samples are no threads.
 pub fn display_order(threads: &[ThreadIntroduction]) -> Vec<usize> {
     let rank = |thread: &ThreadIntroduction| {
-        (
-            thread.device_num.is_some(),
-            thread.role(),
-            thread.team.map(|team| team.index),
-            thread.stream,
-        )
+        (thread.device_num.is_some(), thread.role(), thread.team.map(|team| team.index), thread.stream)
     };
     let is_thread = |index: &usize| threads[*index].samples_of.is_none();
     let mut order: Vec<usize> = (0..threads.len()).filter(is_thread).collect();
@@ -157,10 +140,7 @@ mod tests {
             stream,
             os_tid,
             thread_type,
-            team: Some(Membership {
-                region: Id(1),
-                index,
-            }),
+            team: Some(Membership { region: Id(1), index }),
             ..Default::default()
         };
         let mut threads = vec![
@@ -173,19 +153,11 @@ mod tests {
         threads[3].is_helper = true;
         let main = main_thread(&threads, 10);
         name(&mut threads, main);
-        let names: Vec<&str> = display_order(&threads)
-            .into_iter()
-            .map(|index| &threads[index].name[..])
-            .collect();
+        let names: Vec<&str> =
+            display_order(&threads).into_iter().map(|index| &threads[index].name[..]).collect();
         assert_eq!(
             names,
-            [
-                "main",
-                "OpenMP worker 1",
-                "OpenMP worker 2",
-                "initial thread 2",
-                "hidden helper 1"
-            ]
+            ["main", "OpenMP worker 1", "OpenMP worker 2", "initial thread 2", "hidden helper 1"]
         );
         assert_eq!(threads[4].name, "OpenMP worker 1");
     }

@@ -149,10 +149,7 @@ impl Locks {
     fn new_lock(&mut self, wait_id: u64) -> usize {
         let place = self.locks.len();
         self.places.insert(wait_id, place as u32);
-        self.locks.push(Lock {
-            wait_id,
-            ..Lock::default()
-        });
+        self.locks.push(Lock { wait_id, ..Lock::default() });
         place
     }
 
@@ -178,11 +175,7 @@ impl Locks {
         }
         lock.acquisitions = lock.acquisitions.saturating_add(1);
         let order = lock.acquisitions;
-        let acquire = ThreadEvent::AcquireLock {
-            lock: LockId(new.wait_id),
-            kind: new.kind,
-            order,
-        };
+        let acquire = ThreadEvent::AcquireLock { lock: LockId(new.wait_id), kind: new.kind, order };
         stage.thread_event(new.at, acquire);
         lock.hold = Some(Hold {
             holder: new.holder,
@@ -265,15 +258,8 @@ impl Lock {
         let (by, location) = by.unwrap_or((hold.holder, hold.since.location));
         self.released = Some(Release {
             by,
-            at: Point {
-                location,
-                time: end,
-            },
-            anchor: if hold.has_track {
-                Anchor::Moment
-            } else {
-                anchor
-            },
+            at: Point { location, time: end },
+            anchor: if hold.has_track { Anchor::Moment } else { anchor },
         });
         if hold.has_track {
             let new_track = || {

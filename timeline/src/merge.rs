@@ -20,10 +20,7 @@ pub fn records_in_order(
     reader: &Reader,
     visit: &mut dyn FnMut(u32, &Record) -> ControlFlow<()>,
 ) -> Vec<Diagnostic> {
-    let clock = SessionClock {
-        map: reader.clock(),
-        start: 0,
-    };
+    let clock = SessionClock { map: reader.clock(), start: 0 };
     let mut merge = Merge::new(reader, clock, Extent::WHOLE, Decoding::Here);
     'all: while let Some(run) = merge.next_run() {
         let stream = reader.streams()[run.thread].number;
@@ -102,12 +99,8 @@ impl<'a, 'r> Merge<'a, 'r> {
         decoding: Decoding<'a, 'r>,
     ) -> Merge<'a, 'r> {
         let streams = reader.streams();
-        let begins = streams
-            .iter()
-            .map(|stream| reader.events_from(stream, extent.from).begin());
-        let waiting = begins
-            .enumerate()
-            .map(|(index, begin)| Reverse((begin, index)));
+        let begins = streams.iter().map(|stream| reader.events_from(stream, extent.from).begin());
+        let waiting = begins.enumerate().map(|(index, begin)| Reverse((begin, index)));
         Merge {
             reader,
             clock,
@@ -135,10 +128,7 @@ impl<'a, 'r> Merge<'a, 'r> {
             None => u64::MAX,
         };
         let source = self.sources[thread].as_mut()?;
-        Some(Run {
-            thread,
-            events: source.take(until),
-        })
+        Some(Run { thread, events: source.take(until) })
     }
 
     /// The source that is due after events of `index`, often that again.
@@ -177,14 +167,7 @@ impl<'a, 'r> Merge<'a, 'r> {
     fn open(&mut self, index: usize) {
         let stream = &self.reader.streams()[index];
         let mut source = Source {
-            batches: Batches::new(
-                self.reader,
-                stream,
-                self.extent,
-                self.clock,
-                self.portion,
-                self.decoding,
-            ),
+            batches: Batches::new(self.reader, stream, self.extent, self.clock, self.portion, self.decoding),
             batch: Vec::new(),
             head: 0,
         };

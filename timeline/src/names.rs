@@ -161,9 +161,9 @@ impl Construct {
             Construct::TaskwaitTask => fixed("!$omp taskwait depend", C::Task),
             Construct::TaskFulfill => fixed("task fulfilled", C::Task),
             // Who tests a lock does not wait for it.
-            Construct::MutexWait(
-                kind @ (ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock),
-            ) => (mutex_wait_name(kind), C::Mutex),
+            Construct::MutexWait(kind @ (ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock)) => {
+                (mutex_wait_name(kind), C::Mutex)
+            }
             Construct::TaskCreated => fixed("task created", C::Task),
             Construct::TaskCompleted => fixed("task completed", C::Task),
             Construct::MutexWait(kind) => (mutex_wait_name(kind), C::Wait),
@@ -171,9 +171,7 @@ impl Construct {
             Construct::MutexReleased(kind) => (mutex_released_name(kind), C::Mutex),
             Construct::MutexInit(kind) => (lock_routine("omp_init", kind), C::Mutex),
             Construct::MutexDestroy(kind) => (lock_routine("omp_destroy", kind), C::Mutex),
-            Construct::NestLockAgain(ompt::ompt_scope_end) => {
-                fixed("omp_unset_nest_lock (inner)", C::Mutex)
-            }
+            Construct::NestLockAgain(ompt::ompt_scope_end) => fixed("omp_unset_nest_lock (inner)", C::Mutex),
             Construct::NestLockAgain(_) => fixed("omp_set_nest_lock (inner)", C::Mutex),
             Construct::Target(kind) => (target_name(kind), C::Target),
             Construct::TargetDataOp(kind) => (data_op_name(kind), C::Target),
@@ -183,10 +181,7 @@ impl Construct {
             Construct::Device(DeviceEvent::Finalize) => fixed("device finalize", C::Target),
             Construct::Device(DeviceEvent::Load) => fixed("device load", C::Target),
             Construct::Device(DeviceEvent::Unload) => fixed("device unload", C::Target),
-            Construct::Dispatch(kind) => (
-                format!("dispatch {}", spelled(kind.name(), kind.0)),
-                C::Work,
-            ),
+            Construct::Dispatch(kind) => (format!("dispatch {}", spelled(kind.name(), kind.0)), C::Work),
             Construct::Chunk => fixed("!$omp for chunk", C::Work),
             Construct::Doacross => fixed("!$omp ordered doacross", C::Sync),
             Construct::ThreadState(state) => (state_name(state), C::Omptrace),
@@ -315,10 +310,7 @@ impl Place {
     fn around(&self) -> Place {
         Place {
             text: self.text.clone(),
-            source: Source {
-                position: Position::Inside,
-                ..self.source.clone()
-            },
+            source: Source { position: Position::Inside, ..self.source.clone() },
         }
     }
 }
@@ -343,10 +335,7 @@ impl Key {
     fn new(construct: Construct, at: u64) -> Key {
         let mut parts = Parts(0);
         construct.hash(&mut parts);
-        Key {
-            construct: parts.0,
-            at,
-        }
+        Key { construct: parts.0, at }
     }
 }
 
@@ -416,8 +405,7 @@ impl Names {
     pub(crate) fn module(&mut self, module: &Module<'static>) {
         self.by_address.clear();
         self.generation += 1;
-        self.modules
-            .retain(|old| old.end.0 <= module.start.0 || module.end.0 <= old.start.0);
+        self.modules.retain(|old| old.end.0 <= module.start.0 || module.end.0 <= old.start.0);
         if module.change != ModuleChange::unloaded {
             self.modules.push(module.clone());
         }
@@ -445,16 +433,8 @@ impl Names {
     }
 
     #[cold]
-    fn new_address(
-        &mut self,
-        sink: &mut dyn Sink,
-        construct: Construct,
-        codeptr_ra: Address,
-    ) -> Known {
-        let is_sync = matches!(
-            construct,
-            Construct::SyncRegion(_) | Construct::SyncRegionWait(_)
-        );
+    fn new_address(&mut self, sink: &mut dyn Sink, construct: Construct, codeptr_ra: Address) -> Known {
+        let is_sync = matches!(construct, Construct::SyncRegion(_) | Construct::SyncRegionWait(_));
         let place = match codeptr_ra {
             Address(0) if is_sync => None,
             Address(0) => Some(None),
@@ -464,8 +444,7 @@ impl Names {
             Some(place) => Known::Region(self.region_at(sink, construct, place.map(Arc::new))),
             None => Known::Around,
         };
-        self.by_address
-            .insert(Key::new(construct, codeptr_ra.0), known);
+        self.by_address.insert(Key::new(construct, codeptr_ra.0), known);
         known
     }
 
@@ -483,18 +462,11 @@ impl Names {
             if codeptr_ra == Address(0) {
                 return self.region_at(sink, construct, None);
             }
-            let name = format!(
-                "{} @{}",
-                construct.describe().0,
-                self.symbol_text(codeptr_ra)
-            );
+            let name = format!("{} @{}", construct.describe().0, self.symbol_text(codeptr_ra));
             return self.named(sink, construct, name);
         };
         // Not at the same place, whether or not the runtime passes an address.
-        let key = Key::new(
-            construct,
-            u64::from(around.0) << 1 | u64::from(codeptr_ra.0 > 0),
-        );
+        let key = Key::new(construct, u64::from(around.0) << 1 | u64::from(codeptr_ra.0 > 0));
         if let Some(region) = self.by_surroundings.get(key) {
             return region;
         }
@@ -531,12 +503,7 @@ impl Names {
     }
 
     /// The region of that name, which belongs to no code address.
-    pub(crate) fn named(
-        &mut self,
-        sink: &mut dyn Sink,
-        construct: Construct,
-        name: String,
-    ) -> RegionId {
+    pub(crate) fn named(&mut self, sink: &mut dyn Sink, construct: Construct, name: String) -> RegionId {
         self.intern(sink, construct, name, None)
     }
 
@@ -569,10 +536,7 @@ impl Names {
     /// The place of a return address; `None` where it is in the runtime.
     fn place(&self, codeptr_ra: Address) -> Option<Place> {
         let Some(symbol) = self.symbol(codeptr_ra) else {
-            return Some(Place {
-                text: format!("{:#x}", codeptr_ra.0),
-                source: Source::default(),
-            });
+            return Some(Place { text: format!("{:#x}", codeptr_ra.0), source: Source::default() });
         };
         (!symbol.in_runtime).then(|| Place {
             text: symbol.to_string(),
@@ -590,17 +554,12 @@ impl Names {
     /// The place of a return address, as far as it is known: the text that follows `@` in names, and the place in the
     /// source.
     pub(crate) fn source(&self, codeptr_ra: Address) -> Option<(String, Source)> {
-        let place = self
-            .place(codeptr_ra)
-            .filter(|_| codeptr_ra != Address(0))?;
+        let place = self.place(codeptr_ra).filter(|_| codeptr_ra != Address(0))?;
         Some((place.text, place.source))
     }
 
     fn symbol_text(&self, codeptr_ra: Address) -> String {
-        self.symbol(codeptr_ra).map_or_else(
-            || format!("{:#x}", codeptr_ra.0),
-            |symbol| symbol.to_string(),
-        )
+        self.symbol(codeptr_ra).map_or_else(|| format!("{:#x}", codeptr_ra.0), |symbol| symbol.to_string())
     }
 
     /// A number that changes when addresses may mean something else.
@@ -627,9 +586,7 @@ impl Names {
 /// end a function by a call, and that function may be at any line inside.
 fn is_part_of(construct: Construct, around: Construct) -> bool {
     match construct {
-        Construct::Task | Construct::UntiedTask => {
-            around == Construct::Work(ompt::ompt_work_taskloop)
-        }
+        Construct::Task | Construct::UntiedTask => around == Construct::Work(ompt::ompt_work_taskloop),
         // LLVM begins the taskgroup that a taskloop has first, and passes its address.
         Construct::Work(ompt::ompt_work_taskloop) => {
             around == Construct::SyncRegion(ompt::ompt_sync_region_taskgroup)
@@ -704,28 +661,14 @@ mod tests {
     #[test]
     fn enumerators_without_a_name_show_their_number() {
         let name = |construct: Construct| construct.describe().0;
-        assert_eq!(
-            name(Construct::Work(ompt::ompt_work_loop_dynamic)),
-            "!$omp for"
-        );
+        assert_eq!(name(Construct::Work(ompt::ompt_work_loop_dynamic)), "!$omp for");
         assert_eq!(name(Construct::Work(ompt::ompt_work_scope)), "!$omp scope");
         assert_eq!(name(Construct::Work(ompt::ompt_work_t(77))), "!$omp 0x4d");
+        assert_eq!(name(Construct::SyncRegionWait(ompt::ompt_sync_region_taskwait)), "!$omp taskwait wait");
+        assert_eq!(name(Construct::MutexWait(ompt::ompt_mutex_critical)), "!$omp critical wait");
+        assert_eq!(name(Construct::Target(ompt::ompt_target_enter_data)), "!$omp target enter data");
         assert_eq!(
-            name(Construct::SyncRegionWait(ompt::ompt_sync_region_taskwait)),
-            "!$omp taskwait wait"
-        );
-        assert_eq!(
-            name(Construct::MutexWait(ompt::ompt_mutex_critical)),
-            "!$omp critical wait"
-        );
-        assert_eq!(
-            name(Construct::Target(ompt::ompt_target_enter_data)),
-            "!$omp target enter data"
-        );
-        assert_eq!(
-            name(Construct::TargetDataOp(
-                ompt::ompt_target_data_transfer_to_device
-            )),
+            name(Construct::TargetDataOp(ompt::ompt_target_data_transfer_to_device)),
             "!$omp target data transfer to device"
         );
     }

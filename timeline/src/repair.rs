@@ -142,11 +142,7 @@ pub struct Repairs {
 impl Repairs {
     pub(crate) fn add(&mut self, cause: Cause, stream: u32, time: Ns) {
         let first = Place { stream, time };
-        let repair = self.met[cause as usize].get_or_insert(Repair {
-            cause,
-            count: 0,
-            first,
-        });
+        let repair = self.met[cause as usize].get_or_insert(Repair { cause, count: 0, first });
         repair.count += 1;
     }
 

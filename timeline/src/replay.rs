@@ -79,11 +79,7 @@ impl<'a> Timeline<'a> {
     /// The processes of `inputs` on the timeline of all processes that begin at `starts`. Nothing is said of their clocks.
     pub fn among(inputs: &[&'a Reader], starts: &[Start]) -> Timeline<'a> {
         let own: Vec<Start> = inputs.iter().map(|reader| Start::of(reader)).collect();
-        Timeline {
-            inputs: in_order(inputs, &own),
-            origin: origin(starts),
-            uncertainty_ns: 0,
-        }
+        Timeline { inputs: in_order(inputs, &own), origin: origin(starts), uncertainty_ns: 0 }
     }
 
     /// The process of that number, and when its session began on the timeline.
@@ -138,9 +134,7 @@ impl<'a> Timeline<'a> {
     ) -> Report {
         let mut report = Report::default();
         if self.origin > 0 {
-            sink.item(&Item::Start {
-                realtime_ns: self.origin,
-            });
+            sink.item(&Item::Start { realtime_ns: self.origin });
         }
         let mut stage = Stage::new(sink, manner);
         let mut done = 0;
@@ -201,21 +195,8 @@ impl Start {
     ///
     /// [`ClockMap::start_realtime_ns`]: omptrace_trace_format::ClockMap::start_realtime_ns
     /// [`ClockMap::realtime_uncertainty_ns`]: omptrace_trace_format::ClockMap::realtime_uncertainty_ns
-    pub fn new(
-        rank: Option<u32>,
-        pid: u32,
-        path: &Path,
-        realtime_ns: u64,
-        uncertainty_ns: u64,
-    ) -> Start {
-        Start {
-            has_no_rank: rank.is_none(),
-            rank,
-            realtime_ns,
-            pid,
-            path: path.to_owned(),
-            uncertainty_ns,
-        }
+    pub fn new(rank: Option<u32>, pid: u32, path: &Path, realtime_ns: u64, uncertainty_ns: u64) -> Start {
+        Start { has_no_rank: rank.is_none(), rank, realtime_ns, pid, path: path.to_owned(), uncertainty_ns }
     }
 
     /// The path of the trace.
@@ -299,17 +280,9 @@ struct Read {
 }
 
 impl<'a> ProcessReplay<'a, '_> {
-    fn run(
-        &mut self,
-        symbols: Table,
-        end: &mut Ns,
-        progress: &mut dyn FnMut(u64),
-    ) -> ProcessReport {
+    fn run(&mut self, symbols: Table, end: &mut Ns, progress: &mut dyn FnMut(u64)) -> ProcessReport {
         let name = process_name(self.reader);
-        let unnamed = symbols
-            .problems()
-            .map(|(module, problem)| (module.path.clone(), problem))
-            .collect();
+        let unnamed = symbols.problems().map(|(module, problem)| (module.path.clone(), problem)).collect();
         let metadata = self.reader.metadata();
         let reports = Reports::of(metadata);
         self.stage.begin_process(self.id, symbols, reports);
@@ -322,18 +295,12 @@ impl<'a> ProcessReplay<'a, '_> {
             host: machine.map_or(String::new(), |machine| machine.host.clone()),
             rank: metadata.process.as_ref().and_then(|process| process.rank),
             command_line: command_line(self.reader),
-            exit_status: metadata
-                .record
-                .as_ref()
-                .and_then(|record| record.exit_status),
+            exit_status: metadata.record.as_ref().and_then(|record| record.exit_status),
             processors: processors(metadata),
             lifetime: lifetime(self.reader, self.start),
             reports,
             sampling_period_ns: metadata.sampling.as_ref().map_or(0, |it| it.period_ns),
-            counters: metadata
-                .counting
-                .as_ref()
-                .map_or(Vec::new(), |it| it.counters.clone()),
+            counters: metadata.counting.as_ref().map_or(Vec::new(), |it| it.counters.clone()),
             is_overwritten: is_overwritten(self.reader.diagnostics()),
         };
         self.stage.item(&Item::Process(&process));
@@ -401,9 +368,7 @@ impl<'a> ProcessReplay<'a, '_> {
             lost: report.lost,
             samples: report.samples,
             damages: report.diagnostics.iter().filter(is_damage).count() as u64,
-            repairs: repairs
-                .map(|repair| (repair.cause.name(), repair.count))
-                .collect(),
+            repairs: repairs.map(|repair| (repair.cause.name(), repair.count)).collect(),
         }
     }
 
@@ -414,18 +379,14 @@ impl<'a> ProcessReplay<'a, '_> {
     }
 
     fn clock(&self) -> SessionClock<'a> {
-        SessionClock {
-            map: self.reader.clock(),
-            start: self.start,
-        }
+        SessionClock { map: self.reader.clock(), start: self.start }
     }
 
     /// The time that is wanted, where events outside of it need not be read. Those of devices and of samples come later than what
     /// they are about.
     fn window(&self, introductions: &[ThreadIntroduction]) -> Option<(Ns, Ns)> {
-        let is_late = |thread: &ThreadIntroduction| {
-            thread.device_num.is_some() || thread.samples_of.is_some()
-        };
+        let is_late =
+            |thread: &ThreadIntroduction| thread.device_num.is_some() || thread.samples_of.is_some();
         let window = self.manner.window;
         window.filter(|_| !introductions.iter().any(is_late))
     }
@@ -439,10 +400,7 @@ impl<'a> ProcessReplay<'a, '_> {
         progress: &mut dyn FnMut(u64),
     ) -> Read {
         let is_before_last = self.is_before_last();
-        let wanted = self
-            .segments
-            .as_ref()
-            .map_or(0..1, |(_, wanted)| wanted.clone());
+        let wanted = self.segments.as_ref().map_or(0..1, |(_, wanted)| wanted.clone());
         let segments = self.segments.as_ref().map(|(segments, _)| *segments);
         let (reader, clock) = (self.reader, self.clock());
         let mut interpreter = Interpreter::new(
@@ -478,11 +436,7 @@ impl<'a> ProcessReplay<'a, '_> {
         let mut recorder = distance.map(|distance| Recorder::new(reader, distance));
         let mut merge = Merge::new(reader, clock, extent, decoding);
         let mut end = self.start;
-        let streams = if self.manner.counts {
-            reader.streams().len()
-        } else {
-            0
-        };
+        let streams = if self.manner.counts { reader.streams().len() } else { 0 };
         let mut counts = vec![EventCounts::default(); streams];
         // What is repaired behind the window may be repaired only since not all is read there.
         let mut repairs = None;
@@ -566,8 +520,7 @@ impl<'a> ProcessReplay<'a, '_> {
                     if !seen.insert(device_num) {
                         name = format!("{name}, stream {}", thread.stream);
                     }
-                    self.stage
-                        .location(LocationKind::Device { device_num }, name)
+                    self.stage.location(LocationKind::Device { device_num }, name)
                 }
                 None => {
                     let kind = LocationKind::Thread {
@@ -581,33 +534,21 @@ impl<'a> ProcessReplay<'a, '_> {
             locations.insert(index, location);
         }
         // Streams come in the order of their numbers.
-        let place_of = |stream| {
-            threads
-                .binary_search_by_key(&stream, |thread| thread.stream)
-                .ok()
-        };
+        let place_of = |stream| threads.binary_search_by_key(&stream, |thread| thread.stream).ok();
         let new_thread = |(index, thread): (usize, &ThreadIntroduction)| {
             let sampled = thread.samples_of.and_then(place_of);
             let location = locations[&sampled.unwrap_or(index)];
             Thread::new(location, thread.stream, thread.is_helper, self.start)
         };
         let states = threads.iter().enumerate().map(new_thread).collect();
-        (
-            states,
-            threads.iter().map(|thread| thread.name.clone()).collect(),
-        )
+        (states, threads.iter().map(|thread| thread.name.clone()).collect())
     }
 
     fn devices(&self, threads: &[ThreadIntroduction]) -> Devices {
-        let is_device: Vec<bool> = threads
-            .iter()
-            .map(|thread| thread.device_num.is_some())
-            .collect();
+        let is_device: Vec<bool> = threads.iter().map(|thread| thread.device_num.is_some()).collect();
         let survey = Survey::of(self.reader, &is_device);
         let known = &self.reader.metadata().devices;
-        let types = known
-            .iter()
-            .map(|(number, device)| (*number, device.r#type.clone()));
+        let types = known.iter().map(|(number, device)| (*number, device.r#type.clone()));
         let tracks = threads.iter().filter_map(|thread| thread.device_num);
         let streams = threads.iter().map(|thread| thread.stream);
         Devices::new(survey, types.collect(), tracks, streams)
@@ -644,16 +585,13 @@ pub fn lifetime(reader: &Reader, start: Ns) -> Lifetime {
     let reading = |raw_ns: Option<u64>| i64::try_from(raw_ns?).ok().map(on_timeline);
     // Older versions of `record` did not know where the process had another clock, as in a time namespace. By that, tracing
     // began before the process did.
-    let is_by_this_clock =
-        |record: &&Record| reading(record.started_raw_ns).is_none_or(|it| it <= start);
+    let is_by_this_clock = |record: &&Record| reading(record.started_raw_ns).is_none_or(|it| it <= start);
     let record = metadata.record.as_ref().filter(is_by_this_clock);
     let seen = record.and_then(|record| reading(record.started_raw_ns));
     let reported = metadata.process.as_ref();
     let reported = reported.and_then(|process| process.started_raw_ns.map(on_timeline));
     // Neither is after the true start, so the later is the better. And the tracer was there after it.
-    let started = seen
-        .max(reported)
-        .filter(|started| *started <= start && zero > 0);
+    let started = seen.max(reported).filter(|started| *started <= start && zero > 0);
     // A session without an end was killed, and what its threads did then is not known.
     let end = metadata.end.as_ref().filter(|_| metadata.failure.is_none());
     let ended = end.and_then(|end| {
@@ -661,11 +599,7 @@ pub fn lifetime(reader: &Reader, start: Ns) -> Lifetime {
         let process = record.and_then(|record| reading(record.ended_raw_ns));
         tracer.max(process).filter(|_| zero > 0)
     });
-    Lifetime {
-        traced_from: start,
-        started,
-        ended,
-    }
+    Lifetime { traced_from: start, started, ended }
 }
 
 fn command_line(reader: &Reader) -> Vec<String> {

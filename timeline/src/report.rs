@@ -35,21 +35,14 @@ impl Report {
     /// The processes that were interpreted as [`Timeline::replay`](crate::Timeline::replay) takes them, counted from each first process.
     pub fn of_shares(shares: Vec<Report>) -> Report {
         let end = shares.iter().map(|share| share.end).max().unwrap_or(0);
-        let mut shares: Vec<_> = shares
-            .into_iter()
-            .map(|share| share.processes.into_iter())
-            .collect();
+        let mut shares: Vec<_> = shares.into_iter().map(|share| share.processes.into_iter()).collect();
         let mut processes = Vec::new();
         // The first share has as many as any.
         while let Some(process) = shares.first_mut().and_then(Iterator::next) {
             processes.push(process);
             processes.extend(shares[1..].iter_mut().filter_map(Iterator::next));
         }
-        Report {
-            processes,
-            end,
-            ..Report::default()
-        }
+        Report { processes, end, ..Report::default() }
     }
 }
 
@@ -126,10 +119,8 @@ impl ProcessReport {
         // What a summary says has the losses, too.
         let losses = self.losses().filter(|_| self.summarised.is_empty());
         let lost = losses.map(|(severity, _, text)| (severity, text));
-        let diagnostics = self
-            .diagnostics
-            .iter()
-            .map(|diagnostic| (diagnostic.severity, diagnostic.to_string()));
+        let diagnostics =
+            self.diagnostics.iter().map(|diagnostic| (diagnostic.severity, diagnostic.to_string()));
         let repairs = self.repairs.iter().map(|repair| {
             let text = format!("{} ({})", repair.cause.text(), repair.count);
             (self.severity(repair), text)
@@ -169,15 +160,9 @@ impl ProcessReport {
         }
         let lines = |(problem, modules): (Problem, Vec<&str>)| match &modules[..] {
             [first, further @ ..] if further.len() >= FEW_MODULES => {
-                vec![format!(
-                    "{first} and {} further modules: {problem}",
-                    further.len()
-                )]
+                vec![format!("{first} and {} further modules: {problem}", further.len())]
             }
-            few => few
-                .iter()
-                .map(|module| format!("{module}: {problem}"))
-                .collect(),
+            few => few.iter().map(|module| format!("{module}: {problem}")).collect(),
         };
         by_problem.into_iter().flat_map(lines).collect()
     }
@@ -195,11 +180,7 @@ impl ProcessReport {
             }
             _ => false,
         };
-        if is_expected && self.lost_nothing() {
-            Severity::Note
-        } else {
-            repair.cause.severity()
-        }
+        if is_expected && self.lost_nothing() { Severity::Note } else { repair.cause.severity() }
     }
 
     fn lost_nothing(&self) -> bool {
@@ -227,36 +208,15 @@ mod tests {
         let with = |modules: &[(&str, Problem)]| {
             let modules = modules.iter();
             let report = ProcessReport {
-                unnamed: modules
-                    .map(|(name, problem)| ((*name).to_owned(), *problem))
-                    .collect(),
+                unnamed: modules.map(|(name, problem)| ((*name).to_owned(), *problem)).collect(),
                 ..ProcessReport::default()
             };
-            report
-                .notes()
-                .into_iter()
-                .map(|(_, note)| note)
-                .collect::<Vec<_>>()
+            report.notes().into_iter().map(|(_, note)| note).collect::<Vec<_>>()
         };
         let (none, gone) = (Problem::NoDebugInfo, Problem::Missing);
-        assert_eq!(
-            with(&[("a", none), ("b", gone), ("c", none), ("d", none)]).len(),
-            4
-        );
-        let notes = with(&[
-            ("a", none),
-            ("b", gone),
-            ("c", none),
-            ("d", none),
-            ("e", none),
-        ]);
-        assert_eq!(
-            notes,
-            [
-                format!("a and 3 further modules: {none}"),
-                format!("b: {gone}"),
-            ]
-        );
+        assert_eq!(with(&[("a", none), ("b", gone), ("c", none), ("d", none)]).len(), 4);
+        let notes = with(&[("a", none), ("b", gone), ("c", none), ("d", none), ("e", none)]);
+        assert_eq!(notes, [format!("a and 3 further modules: {none}"), format!("b: {gone}"),]);
     }
 
     #[test]
@@ -271,10 +231,7 @@ mod tests {
                 repairs: repairs.clone(),
                 ..ProcessReport::default()
             };
-            let severities: Vec<_> = repairs
-                .iter()
-                .map(|repair| report.severity(repair))
-                .collect();
+            let severities: Vec<_> = repairs.iter().map(|repair| report.severity(repair)).collect();
             severities
         };
         use Severity::{Note, Warning};
@@ -286,15 +243,8 @@ mod tests {
 
     #[test]
     fn what_a_summary_says_is_said_once() {
-        let said = (
-            Severity::Warning,
-            "events were lost while tracing (3)".to_owned(),
-        );
-        let report = ProcessReport {
-            lost: 3,
-            summarised: vec![said.clone()],
-            ..ProcessReport::default()
-        };
+        let said = (Severity::Warning, "events were lost while tracing (3)".to_owned());
+        let report = ProcessReport { lost: 3, summarised: vec![said.clone()], ..ProcessReport::default() };
         assert_eq!(report.notes(), [said]);
     }
 }

@@ -98,30 +98,19 @@ impl Reports {
 /// Whether the counters show when threads lose their processors.
 fn show_preemptions(counting: &Counting) -> bool {
     let has = |name: &&str| counting.counters.iter().any(|own| own == name);
-    ["task-clock", "context-switches", "preemptions"]
-        .iter()
-        .all(has)
+    ["task-clock", "context-switches", "preemptions"].iter().all(has)
 }
 
 /// The cost of a chunk in the runtime of this version; in LLVM's where that is not known.
 fn chunk_cost_ns(version: &str) -> u64 {
     let known = Runtime::of_version(version);
-    let llvm = || {
-        RUNTIMES
-            .iter()
-            .find(|runtime| runtime.vendor == Vendor::Llvm)
-    };
-    known
-        .or_else(llvm)
-        .map_or(0, |runtime| runtime.chunk_cost_ns)
+    let llvm = || RUNTIMES.iter().find(|runtime| runtime.vendor == Vendor::Llvm);
+    known.or_else(llvm).map_or(0, |runtime| runtime.chunk_cost_ns)
 }
 
 /// Whether a registration promises events, at least some: `ompt_set_result_t` and what the Collector API answers, in words.
 fn is_granted(registration: &Registration) -> bool {
-    matches!(
-        &registration.meaning[..],
-        "always" | "sometimes" | "sometimes_paired" | "OK"
-    )
+    matches!(&registration.meaning[..], "always" | "sometimes" | "sometimes_paired" | "OK")
 }
 
 #[cfg(test)]

@@ -56,27 +56,21 @@ impl Segments {
         if parts < 2 {
             return None;
         }
-        let is_known =
-            Reports::of(reader.metadata()).members && !is_overwritten(reader.diagnostics());
+        let is_known = Reports::of(reader.metadata()).members && !is_overwritten(reader.diagnostics());
         let introductions = introductions(reader);
         let roles: Vec<ThreadRole> = introductions.iter().map(ThreadIntroduction::role).collect();
-        let goes_alone =
-            |role: &&ThreadRole| !matches!(role, ThreadRole::Worker | ThreadRole::Helper);
+        let goes_alone = |role: &&ThreadRole| !matches!(role, ThreadRole::Worker | ThreadRole::Helper);
         if !is_known || roles.iter().filter(goes_alone).count() != 1 {
             return None;
         }
-        let possible = cuts(reader, min_events, |restart| {
-            restart.is_between_regions(&roles)
-        });
+        let possible = cuts(reader, min_events, |restart| restart.is_between_regions(&roles));
         // Behind the last there are about as many as between two.
         let last = possible.last().map_or(0, |cut| cut.events);
         let all = last + last / possible.len().max(1) as u64;
         let mut cuts: Vec<Cut> = Vec::new();
         for part in 1..parts as u64 {
             let wanted = (u128::from(all) * u128::from(part) / parts as u128) as u64;
-            let nearest = possible
-                .iter()
-                .min_by_key(|cut| cut.events.abs_diff(wanted));
+            let nearest = possible.iter().min_by_key(|cut| cut.events.abs_diff(wanted));
             let last = cuts.last().map_or(0, |cut| cut.ticks);
             cuts.extend(nearest.filter(|cut| cut.ticks > last).copied());
         }
@@ -84,11 +78,7 @@ impl Segments {
     }
 
     /// What lies between these cuts.
-    fn at(
-        reader: &Reader,
-        cuts: Vec<Cut>,
-        introductions: Vec<ThreadIntroduction>,
-    ) -> Option<Segments> {
+    fn at(reader: &Reader, cuts: Vec<Cut>, introductions: Vec<ThreadIntroduction>) -> Option<Segments> {
         let events = cuts.last()?.events;
         reader.is_sound().then(|| Segments {
             cuts: cuts.into_iter().map(|cut| cut.ticks).collect(),
@@ -159,10 +149,7 @@ pub struct FromSegment<'s> {
 impl<'s> FromSegment<'s> {
     /// For segments from that number on: all of the first comes from it.
     pub fn of(number: usize, sink: &'s mut dyn Sink) -> FromSegment<'s> {
-        FromSegment {
-            sink,
-            has_begun: number == 0,
-        }
+        FromSegment { sink, has_begun: number == 0 }
     }
 }
 

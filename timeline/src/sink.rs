@@ -40,13 +40,13 @@ use std::io;
 pub use crate::Reports;
 pub use crate::names::{Construct, DeviceEvent, plain_name, short_name, split_place};
 pub use definitions::{
-    Category, Counter, Lifetime, Location, LocationKind, Position, Process, Region, Source,
-    Summary, ThreadRole,
+    Category, Counter, Lifetime, Location, LocationKind, Position, Process, Region, Source, Summary,
+    ThreadRole,
 };
 pub use ids::{CounterId, FunctionId, LocationId, LockId, ProcessId, RegionId, TaskId, TeamId};
 pub use item::{
-    Anchor, Argument, Arguments, Awaited, Count, Counted, DeviceWork, Enter, Instant, Interval,
-    Item, KeptInterval, Leave, Link, LinkKind, Part, Point, Value, argument,
+    Anchor, Argument, Arguments, Awaited, Count, Counted, DeviceWork, Enter, Instant, Interval, Item,
+    KeptInterval, Leave, Link, LinkKind, Part, Point, Value, argument,
 };
 pub use sample::{Function, FunctionKind, RuntimeActivity, Sample, StackFrame};
 pub use thread_event::ThreadEvent;

@@ -74,10 +74,7 @@ pub(crate) struct Extent {
 }
 
 impl Extent {
-    pub(crate) const WHOLE: Extent = Extent {
-        from: 0,
-        until: Ns::MAX,
-    };
+    pub(crate) const WHOLE: Extent = Extent { from: 0, until: Ns::MAX };
 }
 
 /// How much of each stream is decoded at a time.
@@ -94,10 +91,7 @@ impl Portion {
     pub(crate) fn of(streams: usize) -> Portion {
         let events = ALL_EVENTS / 2 / streams.max(1);
         let ahead = (events / MIN_BATCH).clamp(1, BATCHES_AHEAD);
-        Portion {
-            batch: (events / ahead).clamp(MIN_BATCH, BATCH),
-            ahead,
-        }
+        Portion { batch: (events / ahead).clamp(MIN_BATCH, BATCH), ahead }
     }
 }
 
@@ -222,9 +216,7 @@ impl<'a, 'r> Batches<'a, 'r> {
     /// The flaws of the chunks so far.
     pub(crate) fn take_diagnostics(&mut self) -> Vec<Diagnostic> {
         while self.receive(Receiver::recv) {}
-        self.decoder
-            .as_mut()
-            .map_or_else(Vec::new, |decoder| decoder.events.take_diagnostics())
+        self.decoder.as_mut().map_or_else(Vec::new, |decoder| decoder.events.take_diagnostics())
     }
 }
 
@@ -334,22 +326,16 @@ mod tests {
     fn trace() -> Reader {
         let header = FileHeader::of_trace(SESSION, 1, &[]);
         let mut file = header.encode();
-        let metadata = serde_json::json!({"clock": {"kind": "tsc", "ticks_per_second": 2e9, "uncertainty_ticks": 10}});
+        let metadata =
+            serde_json::json!({"clock": {"kind": "tsc", "ticks_per_second": 2e9, "uncertainty_ticks": 10}});
         file.extend(metadata_block(SESSION, clock(0), &metadata));
         for sequence in 0..CHUNKS {
-            let chunk = Chunk {
-                stream: 1,
-                sequence,
-                clock: clock(sequence),
-                first_id: 1,
-            };
+            let chunk = Chunk { stream: 1, sequence, clock: clock(sequence), first_id: 1 };
             let mut state = State::new(chunk.first_id);
             let (mut words, mut payload) = (Vec::new(), Vec::new());
             for event in 0..EVENTS_PER_CHUNK {
-                let flush = Event::from(Flush {
-                    thread_data: Default::default(),
-                    codeptr_ra: Address(0x1000),
-                });
+                let flush =
+                    Event::from(Flush { thread_data: Default::default(), codeptr_ra: Address(0x1000) });
                 let ticks = TICKS_PER_CHUNK / u64::from(EVENTS_PER_CHUNK) * u64::from(event);
                 let mut out = [0; 16];
                 let len = flush.encode(&mut state, ticks, &mut out).unwrap();
@@ -357,14 +343,7 @@ mod tests {
             }
             push_words(&mut payload, &words);
             let len = words.len() as u32;
-            file.extend(chunk_header(
-                SESSION,
-                &chunk,
-                len,
-                EVENTS_PER_CHUNK,
-                Codec::RAW,
-                &payload,
-            ));
+            file.extend(chunk_header(SESSION, &chunk, len, EVENTS_PER_CHUNK, Codec::RAW, &payload));
             file.extend(payload);
         }
         let folder = tempfile::tempdir().unwrap();
@@ -387,19 +366,13 @@ mod tests {
     #[test]
     fn each_event_comes_once_with_its_time_whoever_decodes() {
         let trace = trace();
-        let clock = SessionClock {
-            map: trace.clock(),
-            start: 7,
-        };
+        let clock = SessionClock { map: trace.clock(), start: 7 };
         let bends = (0..CHUNKS).filter(|chunk| {
             let ticks = u64::from(*chunk) * TICKS_PER_CHUNK + TICKS_PER_CHUNK / 2;
             clock.map.stretch(ticks).end() != u64::MAX
         });
         assert!(bends.count() > 1, "the test needs a clock that bends");
-        check(
-            Merge::new(&trace, clock, Extent::WHOLE, Decoding::Here),
-            clock,
-        );
+        check(Merge::new(&trace, clock, Extent::WHOLE, Decoding::Here), clock);
         Decoding::ahead(|decoding| {
             assert!(matches!(decoding, Decoding::Ahead(_)));
             check(Merge::new(&trace, clock, Extent::WHOLE, decoding), clock);

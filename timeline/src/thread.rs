@@ -21,8 +21,8 @@ use crate::emitter::Stage;
 use crate::names::Construct;
 use crate::repair::Cause;
 use crate::sink::{
-    Anchor, Argument, Awaited, LocationId, Ns, Part, Point, RegionId, TaskId, TeamId, ThreadEvent,
-    Value, argument,
+    Anchor, Argument, Awaited, LocationId, Ns, Part, Point, RegionId, TaskId, TeamId, ThreadEvent, Value,
+    argument,
 };
 pub(crate) use progress::{FrameState, Progress};
 
@@ -140,12 +140,9 @@ impl Frame {
         match self.meaning {
             Meaning::Alone | Meaning::Wait(_) => None,
             Meaning::Team { team, requested } => Some(ThreadEvent::Fork { team, requested }),
-            Meaning::Member { team, index, size } => Some(ThreadEvent::TeamBegin {
-                team,
-                index,
-                size,
-                task: Id(self.key).known().map(TaskId),
-            }),
+            Meaning::Member { team, index, size } => {
+                Some(ThreadEvent::TeamBegin { team, index, size, task: Id(self.key).known().map(TaskId) })
+            }
             Meaning::Task { task, has_id } => Some(ThreadEvent::TaskSwitch { task, has_id }),
             Meaning::Loop { schedule } => Some(ThreadEvent::Loop { schedule }),
         }
@@ -167,10 +164,7 @@ impl Frame {
 
     /// The implicit task of a parallel region whose begin is known.
     pub(crate) fn member(construct: Construct, task: u64, region: RegionId) -> Frame {
-        Frame {
-            is_member: true,
-            ..Frame::new(construct, task, region)
-        }
+        Frame { is_member: true, ..Frame::new(construct, task, region) }
     }
 
     /// Why the region has no end, when something else shows that it has ended; `None` where it is the sign of it.
@@ -193,10 +187,7 @@ impl Frame {
 
     /// Whether the thread waits in this region, but for the tasks that it runs meanwhile.
     fn is_wait_for_tasks(&self) -> bool {
-        matches!(
-            self.construct,
-            Construct::SyncRegionWait(_) | Construct::Idle
-        )
+        matches!(self.construct, Construct::SyncRegionWait(_) | Construct::Idle)
     }
 
     /// Whether its end was reported already.
@@ -216,20 +207,14 @@ impl Frame {
 
     /// Whether the region is a member's task; the initial tasks of a league are its members' tasks.
     fn is_implicit_task(&self) -> bool {
-        matches!(
-            self.construct,
-            Construct::ImplicitTask | Construct::InitialTask
-        )
+        matches!(self.construct, Construct::ImplicitTask | Construct::InitialTask)
     }
 
     /// Whether the region is a task that can be suspended and go on elsewhere.
     pub(crate) fn is_explicit_task(&self) -> bool {
         matches!(
             self.construct,
-            Construct::Task
-                | Construct::UntiedTask
-                | Construct::TargetTask
-                | Construct::TaskwaitTask
+            Construct::Task | Construct::UntiedTask | Construct::TargetTask | Construct::TaskwaitTask
         )
     }
 }
@@ -289,10 +274,7 @@ impl Thread {
     /// The point of `time` on this thread, never before what was there already.
     pub(crate) fn point(&mut self, time: Ns) -> Point {
         self.last = self.last.max(time);
-        Point {
-            location: self.location,
-            time: self.last,
-        }
+        Point { location: self.location, time: self.last }
     }
 
     /// The point of something without duration.
@@ -309,14 +291,9 @@ impl Thread {
         time: Ns,
         is_it: impl Fn(&Frame) -> bool,
     ) -> Anchor {
-        let is_innermost =
-            self.stack.len() <= stage.max_depth && self.stack.last().is_some_and(is_it);
+        let is_innermost = self.stack.len() <= stage.max_depth && self.stack.last().is_some_and(is_it);
         let is_clear = time - self.last >= Anchor::CLEAR_NS && self.last_instant != Some(self.last);
-        if is_innermost && is_clear {
-            Anchor::End
-        } else {
-            Anchor::Moment
-        }
+        if is_innermost && is_clear { Anchor::End } else { Anchor::Moment }
     }
 
     /// The point of `time` on this thread, which has been.
@@ -327,10 +304,7 @@ impl Thread {
 
     /// Like [`Thread::point`], where earlier things may follow.
     pub(crate) fn point_ahead(&self, time: Ns) -> Point {
-        Point {
-            location: self.location,
-            time: self.last.max(time),
-        }
+        Point { location: self.location, time: self.last.max(time) }
     }
 
     /// The time of the newest thing on this thread.
@@ -400,9 +374,7 @@ impl Thread {
         let Some(top) = self.stack.last() else {
             return Meaning::Alone;
         };
-        if construct == Construct::SyncRegionWait(kind)
-            && top.construct == Construct::SyncRegion(kind)
-        {
+        if construct == Construct::SyncRegionWait(kind) && top.construct == Construct::SyncRegion(kind) {
             return top.meaning;
         }
         let Some(member) = top.implicit_task else {
@@ -485,11 +457,7 @@ impl Thread {
         frame.part += 1;
         let part = argument("part", Value::Uint(frame.part.into()));
         let key = argument("task_data", Value::Hex(frame.key));
-        let arguments = if frame.is_explicit_task() {
-            &[part, key][..]
-        } else {
-            &[part][..]
-        };
+        let arguments = if frame.is_explicit_task() { &[part, key][..] } else { &[part][..] };
         self.open(stage, time, frame, arguments);
     }
 
@@ -604,9 +572,8 @@ impl Thread {
     pub(crate) fn close_all(&mut self, stage: &mut Stage<'_>, time: Ns) {
         self.await_no_more(stage, time);
         self.close_overdue(stage, time);
-        let outliving = self.close_above(stage, time, 0, |frame| {
-            frame.cause_of_missing_end().map(|_| Cause::MissingEnd)
-        });
+        let outliving =
+            self.close_above(stage, time, 0, |frame| frame.cause_of_missing_end().map(|_| Cause::MissingEnd));
         let is_idle = |frame: &&Frame| frame.construct == Construct::Idle;
         for _ in outliving.iter().filter(is_idle) {
             stage.repairs.add(Cause::MissingEnd, self.stream, time);
@@ -758,12 +725,8 @@ impl Thread {
     pub(crate) fn wait(&self) -> Option<Construct> {
         let top = self.stack.last()?;
         match top.construct {
-            Construct::MutexWait(ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock) => {
-                None
-            }
-            Construct::SyncRegionWait(_) | Construct::MutexWait(_) if self.goes_on() => {
-                Some(top.construct)
-            }
+            Construct::MutexWait(ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock) => None,
+            Construct::SyncRegionWait(_) | Construct::MutexWait(_) if self.goes_on() => Some(top.construct),
             _ => None,
         }
     }
@@ -832,8 +795,7 @@ impl Thread {
         {
             let over = self.stack[index..].iter();
             let unended = over.filter(|frame| frame.cause_of_missing_end().is_some());
-            self.awaited
-                .extend(unended.map(|frame| (frame.construct, frame.key)));
+            self.awaited.extend(unended.map(|frame| (frame.construct, frame.key)));
             for phase in self.close_above(stage, limit, index, |_| None) {
                 self.reopen(stage, limit, phase);
             }
@@ -841,13 +803,7 @@ impl Thread {
     }
 
     /// The end of a region that made way comes. False where there is none.
-    fn end_awaited(
-        &mut self,
-        stage: &mut Stage<'_>,
-        time: Ns,
-        construct: Construct,
-        key: u64,
-    ) -> bool {
+    fn end_awaited(&mut self, stage: &mut Stage<'_>, time: Ns, construct: Construct, key: u64) -> bool {
         let is_it = |awaited: &(Construct, u64)| *awaited == (construct, key);
         let Some(index) = self.awaited.iter().rposition(is_it) else {
             return false;

@@ -69,14 +69,9 @@ fn packing(mut made: Made) -> (usize, Made) {
 #[bench::chunk(config = at_most(66))]
 fn unpacking(mut made: Made) -> Made {
     let words = made.words.len();
-    made.unpacker
-        .unpack(&made.payload, words, &mut made.room)
-        .expect("what was packed");
+    made.unpacker.unpack(&made.payload, words, &mut made.room).expect("what was packed");
     made
 }
 
-library_benchmark_group!(
-    name = parts,
-    benchmarks = [encoding, decoding, packing, unpacking]
-);
+library_benchmark_group!(name = parts, benchmarks = [encoding, decoding, packing, unpacking]);
 gungraun::main!(library_benchmark_groups = parts);

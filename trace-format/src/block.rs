@@ -204,11 +204,7 @@ impl SpoolChunk {
             chunk: Chunk {
                 stream: word(2) as u32,
                 sequence: (word(2) >> 32) as u32,
-                clock: ClockPair {
-                    ticks: word(3),
-                    monotonic_raw_ns: word(4),
-                    realtime_ns: word(5),
-                },
+                clock: ClockPair { ticks: word(3), monotonic_raw_ns: word(4), realtime_ns: word(5) },
                 first_id: word(6),
             },
             published: word(7),
@@ -253,15 +249,11 @@ pub enum HeaderError {
 }
 
 pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    bytes
-        .get(at..at + 4)
-        .map_or(0, |b| u32::from_le_bytes(b.try_into().expect("four bytes")))
+    bytes.get(at..at + 4).map_or(0, |b| u32::from_le_bytes(b.try_into().expect("four bytes")))
 }
 
 pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..at + 8).map_or(0, |b| {
-        u64::from_le_bytes(b.try_into().expect("eight bytes"))
-    })
+    bytes.get(at..at + 8).map_or(0, |b| u64::from_le_bytes(b.try_into().expect("eight bytes")))
 }
 
 impl fmt::Display for HeaderError {
@@ -272,10 +264,9 @@ impl fmt::Display for HeaderError {
             HeaderError::ByteOrder => {
                 f.write_str("the trace was written on a machine of the other byte order")
             }
-            HeaderError::Version(version) => write!(
-                f,
-                "the trace has version {version} of the format, this reader knows {FORMAT_VERSION}"
-            ),
+            HeaderError::Version(version) => {
+                write!(f, "the trace has version {version} of the format, this reader knows {FORMAT_VERSION}")
+            }
             HeaderError::Damaged => f.write_str("the header is damaged"),
         }
     }
@@ -299,20 +290,12 @@ impl FileHeader {
 
     /// The header of the spool of the trace at `trace`, whose chunks have `chunk_bytes`.
     pub fn of_spool(session: u64, pid: u32, chunk_bytes: u32, trace: &[u8]) -> FileHeader {
-        FileHeader {
-            magic: SPOOL_MAGIC,
-            chunk_bytes,
-            ..FileHeader::of_trace(session, pid, trace)
-        }
+        FileHeader { magic: SPOOL_MAGIC, chunk_bytes, ..FileHeader::of_trace(session, pid, trace) }
     }
 
     /// Returns the header of the sealed file: without a spool, and as short as can be.
     pub fn sealed(&self) -> FileHeader {
-        FileHeader {
-            bytes: SEALED_HEADER_BYTES,
-            path: Vec::new(),
-            ..*self
-        }
+        FileHeader { bytes: SEALED_HEADER_BYTES, path: Vec::new(), ..*self }
     }
 
     /// Whether it is [`FileHeader::sealed`]. That of a session has more bytes, also where it has no spool.
@@ -323,16 +306,8 @@ impl FileHeader {
     /// Its bytes. A path for which there is no room ([`MAX_SPOOL_PATH`]) is left out.
     pub fn encode(&self) -> Vec<u8> {
         let mut page = vec![0; self.bytes.max(SEALED_HEADER_BYTES)];
-        let path = if self.path.len() <= page.len() - PATH_OFFSET {
-            &self.path[..]
-        } else {
-            &[]
-        };
-        let number = if self.magic == SPOOL_MAGIC {
-            self.chunk_bytes
-        } else {
-            path.len() as u32
-        };
+        let path = if self.path.len() <= page.len() - PATH_OFFSET { &self.path[..] } else { &[] };
+        let number = if self.magic == SPOOL_MAGIC { self.chunk_bytes } else { path.len() as u32 };
         page[..8].copy_from_slice(&self.magic);
         page[8..12].copy_from_slice(&self.version.to_le_bytes());
         page[12..16].copy_from_slice(&BYTE_ORDER.to_le_bytes());
@@ -363,11 +338,7 @@ impl FileHeader {
     pub fn decode(page: &[u8], magic: [u8; 8]) -> Result<FileHeader, HeaderError> {
         if !page.starts_with(&magic) {
             let cut = page.len() < 8 && magic.starts_with(page);
-            return Err(if cut {
-                HeaderError::TooShort
-            } else {
-                HeaderError::NotATrace
-            });
+            return Err(if cut { HeaderError::TooShort } else { HeaderError::NotATrace });
         }
         if page.len() < SEALED_HEADER_BYTES {
             return Err(HeaderError::TooShort);
@@ -496,12 +467,7 @@ impl BlockHeader {
 
     /// The facts about the chunk in its header.
     pub fn chunk(&self) -> Chunk {
-        Chunk {
-            stream: self.stream,
-            sequence: self.sequence,
-            clock: self.clock,
-            first_id: self.first_id,
-        }
+        Chunk { stream: self.stream, sequence: self.sequence, clock: self.clock, first_id: self.first_id }
     }
 
     /// Bytes from this header to the next one.

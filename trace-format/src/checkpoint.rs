@@ -62,12 +62,8 @@ impl Checkpoint {
             text.extend(room[..len].iter().flat_map(|word| word.to_le_bytes()));
         }
         let is_short = text.len() as u64 <= MAX_TEXT_BYTES;
-        let payload =
-            pack_text(&text, LEVEL).filter(|payload| is_short && payload.len() <= MAX_BYTES)?;
-        Some(Packed {
-            ticks: self.ticks,
-            payload,
-        })
+        let payload = pack_text(&text, LEVEL).filter(|payload| is_short && payload.len() <= MAX_BYTES)?;
+        Some(Packed { ticks: self.ticks, payload })
     }
 
     /// The checkpoint of `text`; `None` where that makes no sense.
@@ -84,21 +80,14 @@ impl Checkpoint {
             rest = behind;
             of_event.clear();
             of_event.extend(bytes.as_chunks().0.iter().copied().map(u64::from_le_bytes));
-            let mut record = Record {
-                ticks: u64_at(front, 8),
-                ..Record::default()
-            };
+            let mut record = Record { ticks: u64_at(front, 8), ..Record::default() };
             let decoded = decode_into(&mut record.event, &of_event, &mut state);
             if !decoded.is_ok_and(|decoded| decoded == len) {
                 return None;
             }
             events.push((u32_at(front, 0), record));
         }
-        Some(Checkpoint {
-            ticks,
-            words: words.to_vec(),
-            events,
-        })
+        Some(Checkpoint { ticks, words: words.to_vec(), events })
     }
 }
 
@@ -111,16 +100,10 @@ impl Packed {
     /// The header of its block, and the payload.
     pub(crate) fn block(&self, session: u64) -> ([u8; BLOCK_HEADER_BYTES], &[u8]) {
         let header = BlockHeader {
-            clock: ClockPair {
-                ticks: self.ticks,
-                ..ClockPair::default()
-            },
+            clock: ClockPair { ticks: self.ticks, ..ClockPair::default() },
             ..header(BlockKind::CHECKPOINT, session, &self.payload)
         };
-        (
-            header.with_payload(Codec::ZSTD, &self.payload).encode(),
-            &self.payload,
-        )
+        (header.with_payload(Codec::ZSTD, &self.payload).encode(), &self.payload)
     }
 }
 
@@ -139,9 +122,7 @@ pub fn thinned(mut checkpoints: Vec<Packed>, bytes: u64) -> Vec<Packed> {
 impl Reader {
     /// The times of the checkpoints, in raw ticks, in their order.
     pub fn checkpoint_ticks(&self) -> impl DoubleEndedIterator<Item = u64> {
-        self.checkpoint_blocks()
-            .iter()
-            .map(|block| block.header.clock.ticks)
+        self.checkpoint_blocks().iter().map(|block| block.header.clock.ticks)
     }
 
     /// The newest checkpoint of that time; `None` where there is none, or a damaged one.
@@ -172,10 +153,7 @@ mod tests {
     fn checkpoint() -> Checkpoint {
         let flush = |number| Record {
             ticks: 1000 + number,
-            event: Event::from(Flush {
-                thread_data: Id(number),
-                codeptr_ra: Address(0x4000 + number % 3),
-            }),
+            event: Event::from(Flush { thread_data: Id(number), codeptr_ra: Address(0x4000 + number % 3) }),
         };
         let module = Record {
             ticks: 2000,
@@ -190,15 +168,10 @@ mod tests {
                 modified_ns: 5,
             }),
         };
-        let mut events: Vec<(u32, Record)> = (0..50)
-            .map(|number| (1 + number as u32 % 4, flush(number)))
-            .collect();
+        let mut events: Vec<(u32, Record)> =
+            (0..50).map(|number| (1 + number as u32 % 4, flush(number))).collect();
         events.push((7, module));
-        Checkpoint {
-            ticks: 5000,
-            words: b"{\"version\": 1}".to_vec(),
-            events,
-        }
+        Checkpoint { ticks: 5000, words: b"{\"version\": 1}".to_vec(), events }
     }
 
     fn text_of(checkpoint: &Checkpoint) -> Vec<u8> {
@@ -227,21 +200,11 @@ mod tests {
 
     #[test]
     fn what_takes_too_much_is_thinned_evenly() {
-        let packed: Vec<Packed> = (0..10)
-            .filter_map(|ticks| {
-                Checkpoint {
-                    ticks,
-                    ..checkpoint()
-                }
-                .pack()
-            })
-            .collect();
+        let packed: Vec<Packed> =
+            (0..10).filter_map(|ticks| Checkpoint { ticks, ..checkpoint() }.pack()).collect();
         let each = packed[0].bytes() as u64;
         let ticks = |bytes| -> Vec<u64> {
-            thinned(packed.clone(), bytes)
-                .iter()
-                .map(|packed| packed.ticks)
-                .collect()
+            thinned(packed.clone(), bytes).iter().map(|packed| packed.ticks).collect()
         };
         assert_eq!(ticks(10 * each).len(), 10);
         assert_eq!(ticks(9 * each), [1, 3, 5, 7, 9]);

@@ -117,8 +117,8 @@ impl<'r> Chunks<'r> {
         if block.header.payload_bytes as usize > limit {
             return Err(DiagnosticKind::LimitReached);
         }
-        let same_header = read_block(self.file, block, &mut self.bytes)
-            .map_err(|_| DiagnosticKind::ReadFailed)?;
+        let same_header =
+            read_block(self.file, block, &mut self.bytes).map_err(|_| DiagnosticKind::ReadFailed)?;
         if !same_header {
             self.report(DiagnosticKind::BlockHeaderDamaged, &Stored::File(*block));
         }
@@ -150,10 +150,7 @@ impl<'r> Chunks<'r> {
         if !cut || !small || read_block(self.file, block, &mut self.bytes).is_err() {
             return false;
         }
-        put_words(
-            self.bytes.get(BLOCK_HEADER_BYTES..).unwrap_or(&[]),
-            &mut self.words,
-        );
+        put_words(self.bytes.get(BLOCK_HEADER_BYTES..).unwrap_or(&[]), &mut self.words);
         true
     }
 }
@@ -161,12 +158,5 @@ impl<'r> Chunks<'r> {
 /// Replaces `words` by those of a raw payload.
 fn put_words(payload: &[u8], words: &mut Vec<u64>) {
     words.clear();
-    words.extend(
-        payload
-            .as_chunks()
-            .0
-            .iter()
-            .copied()
-            .map(u64::from_le_bytes),
-    );
+    words.extend(payload.as_chunks().0.iter().copied().map(u64::from_le_bytes));
 }

@@ -97,9 +97,7 @@ impl ClockMap {
         };
         let start = start.filter(|start| *start != ClockPair::default());
         let start = start.unwrap_or(first);
-        let nominal = clock
-            .map(|clock| 1e9 / clock.ticks_per_second)
-            .filter(|rate| is_rate(*rate));
+        let nominal = clock.map(|clock| 1e9 / clock.ticks_per_second).filter(|rate| is_rate(*rate));
         let rate = session_rate(&pairs, nominal);
         let (path, skipped) = path(&pairs, rate);
         if skipped > 0 {
@@ -107,10 +105,7 @@ impl ClockMap {
         }
         let mut map = ClockMap::straight(first.ticks, rate);
         if path.len() > 1 {
-            map.knots = path
-                .windows(2)
-                .map(|two| knot(first, two[0], two[1]))
-                .collect();
+            map.knots = path.windows(2).map(|two| knot(first, two[0], two[1])).collect();
         }
         // The map so far counts from the first pair; the session's start becomes its zero.
         let zero = map.ns(start.ticks);
@@ -126,11 +121,7 @@ impl ClockMap {
 
     fn straight(ticks: u64, ns_per_tick: f64) -> ClockMap {
         ClockMap {
-            knots: vec![Knot {
-                ticks,
-                ns: 0,
-                ns_per_tick,
-            }],
+            knots: vec![Knot { ticks, ns: 0, ns_per_tick }],
             start_raw_ns: 0,
             start_realtime_ns: 0,
             realtime_uncertainty_ns: 0,
@@ -226,11 +217,7 @@ fn session_rate(pairs: &[ClockPair], nominal: Option<f64>) -> f64 {
     match (whole, nominal) {
         (Some(whole), Some(nominal)) => {
             let distance = last.monotonic_raw_ns - first.monotonic_raw_ns;
-            if distance >= KNOT_DISTANCE_NS || agree(whole, nominal) {
-                whole
-            } else {
-                nominal
-            }
+            if distance >= KNOT_DISTANCE_NS || agree(whole, nominal) { whole } else { nominal }
         }
         (Some(rate), None) | (None, Some(rate)) => rate,
         (None, None) => 1.0,
@@ -245,9 +232,7 @@ fn path(pairs: &[ClockPair], rate: f64) -> (Vec<ClockPair>, u64) {
     let mut skipped = 0;
     for &pair in &pairs[1..] {
         let before = path[path.len() - 1];
-        let distance = pair
-            .monotonic_raw_ns
-            .saturating_sub(before.monotonic_raw_ns);
+        let distance = pair.monotonic_raw_ns.saturating_sub(before.monotonic_raw_ns);
         let near = ((pair.ticks - before.ticks) as f64 * rate) < least as f64;
         match rate_between(before, pair) {
             _ if near && distance < least => {}
@@ -269,12 +254,9 @@ fn knot(first: ClockPair, a: ClockPair, b: ClockPair) -> Knot {
 
 /// The range of the differences between `CLOCK_REALTIME` and `CLOCK_MONOTONIC_RAW`.
 fn realtime_drift(pairs: &[ClockPair]) -> u64 {
-    let offsets = pairs
-        .iter()
-        .map(|pair| pair.realtime_ns.wrapping_sub(pair.monotonic_raw_ns) as i64);
-    let (min, max) = offsets.fold((i64::MAX, i64::MIN), |(min, max), offset| {
-        (min.min(offset), max.max(offset))
-    });
+    let offsets = pairs.iter().map(|pair| pair.realtime_ns.wrapping_sub(pair.monotonic_raw_ns) as i64);
+    let (min, max) =
+        offsets.fold((i64::MAX, i64::MIN), |(min, max), offset| (min.min(offset), max.max(offset)));
     max.abs_diff(min)
 }
 
@@ -285,26 +267,14 @@ mod tests {
     const GHZ2: f64 = 2e9;
 
     fn pair(ticks: u64, ns: u64) -> ClockPair {
-        ClockPair {
-            ticks,
-            monotonic_raw_ns: ns,
-            realtime_ns: ns.wrapping_add(7),
-        }
+        ClockPair { ticks, monotonic_raw_ns: ns, realtime_ns: ns.wrapping_add(7) }
     }
 
     fn map(pairs: &[(u64, u64)], ticks_per_second: f64) -> (ClockMap, Vec<DiagnosticKind>) {
         let mut diagnostics = Diagnostics::new(10);
         let pairs: Vec<ClockPair> = pairs.iter().map(|(ticks, ns)| pair(*ticks, *ns)).collect();
-        let clock = Clock {
-            ticks_per_second,
-            ..Clock::default()
-        };
-        let map = ClockMap::new(
-            pairs.first().copied(),
-            pairs,
-            Some(&clock),
-            &mut diagnostics,
-        );
+        let clock = Clock { ticks_per_second, ..Clock::default() };
+        let map = ClockMap::new(pairs.first().copied(), pairs, Some(&clock), &mut diagnostics);
         let kinds = diagnostics.take().iter().map(|found| found.kind).collect();
         (map, kinds)
     }
@@ -314,11 +284,7 @@ mod tests {
         let (map, kinds) = map(pairs, ticks_per_second);
         assert_eq!(kinds, []);
         for (ticks, ns) in expected {
-            assert!(
-                map.ns(*ticks).abs_diff(*ns) <= 1,
-                "{ticks}: {}",
-                map.ns(*ticks)
-            );
+            assert!(map.ns(*ticks).abs_diff(*ns) <= 1, "{ticks}: {}", map.ns(*ticks));
         }
     }
 
@@ -327,11 +293,8 @@ mod tests {
     #[test]
     fn follows_pairs_far_apart() {
         // The clock runs at 2 GHz, then a hundred millionths faster.
-        let pairs = [
-            (1000, 5 * SECOND),
-            (1000 + 4 * SECOND, 7 * SECOND),
-            (1000 + 8 * SECOND, 9 * SECOND - 200_000),
-        ];
+        let pairs =
+            [(1000, 5 * SECOND), (1000 + 4 * SECOND, 7 * SECOND), (1000 + 8 * SECOND, 9 * SECOND - 200_000)];
         let second = SECOND as i64;
         let expected = [
             (1000, 0),
@@ -350,17 +313,8 @@ mod tests {
         // The second pair was read by an interrupted thread.
         let pairs = [(0, 0), (2000, 50_000), (4000, 2000)];
         check(&pairs[..2], GHZ2, &[(2 * SECOND, SECOND as i64)]);
-        let long = [
-            (0, 0),
-            (2 * SECOND, SECOND),
-            (2 * SECOND + 10, SECOND + 9999),
-            (4 * SECOND, 2 * SECOND),
-        ];
-        check(
-            &long,
-            GHZ2,
-            &[(3 * SECOND, 1_500_000_000), (4 * SECOND, 2 * SECOND as i64)],
-        );
+        let long = [(0, 0), (2 * SECOND, SECOND), (2 * SECOND + 10, SECOND + 9999), (4 * SECOND, 2 * SECOND)];
+        check(&long, GHZ2, &[(3 * SECOND, 1_500_000_000), (4 * SECOND, 2 * SECOND as i64)]);
     }
 
     #[test]
@@ -388,14 +342,8 @@ mod tests {
     #[test]
     fn never_goes_back() {
         let jitter = [3, 900, 0, 450, 77, 1000, 12];
-        let pairs: Vec<(u64, u64)> = (0..40)
-            .map(|i| {
-                (
-                    i * 3_333_333_333,
-                    i * 1_111_111_111 + jitter[i as usize % 7],
-                )
-            })
-            .collect();
+        let pairs: Vec<(u64, u64)> =
+            (0..40).map(|i| (i * 3_333_333_333, i * 1_111_111_111 + jitter[i as usize % 7])).collect();
         let (map, _) = map(&pairs, 3e9);
         let mut before = i64::MIN;
         for &(ticks, _) in &pairs {

@@ -88,16 +88,10 @@ impl Packer {
         let times = bytes_of(all_times);
         let header = [events, words.len() as u32, times as u32];
         self.payload.clear();
-        self.payload
-            .extend(header.iter().flat_map(|number| number.to_le_bytes()));
+        self.payload.extend(header.iter().flat_map(|number| number.to_le_bytes()));
         let sizes = (times + OTHER_COLUMNS) * SIZE_BYTES;
         self.payload.resize(HEADER_BYTES + sizes, 0);
-        let Packer {
-            compressor,
-            column,
-            payload,
-            ..
-        } = self;
+        let Packer { compressor, column, payload, .. } = self;
         append_column(compressor, &self.heads, 0, payload)?;
         for byte in 0..times {
             column.clear();
@@ -109,12 +103,8 @@ impl Packer {
             push_plane(&self.further, byte, column);
         }
         append_column(compressor, column, 1 + times, payload)?;
-        self.payload
-            .resize(self.payload.len().next_multiple_of(8), 0);
-        Some(Packed {
-            payload: &self.payload,
-            events,
-        })
+        self.payload.resize(self.payload.len().next_multiple_of(8), 0);
+        Some(Packed { payload: &self.payload, events })
     }
 
     /// Fills the columns and returns the number of events.
@@ -127,8 +117,7 @@ impl Packer {
         while let Some((&head, rest)) = words.split_first() {
             let (further, rest) = rest.split_at_checked(extra_words(head))?;
             let ticks = head >> TICK_SHIFT;
-            self.heads
-                .extend_from_slice(&(head as u32 & HEAD_MASK as u32).to_le_bytes());
+            self.heads.extend_from_slice(&(head as u32 & HEAD_MASK as u32).to_le_bytes());
             self.times.push(zigzag(ticks as i64 - before));
             self.further.extend_from_slice(further);
             before = ticks as i64;
@@ -154,9 +143,7 @@ fn append_column(
 ) -> Option<()> {
     let start = payload.len();
     payload.resize(start + zstd::zstd_safe::compress_bound(column.len()), 0);
-    let stored = compressor
-        .compress_to_buffer(column, &mut payload[start..])
-        .ok()?;
+    let stored = compressor.compress_to_buffer(column, &mut payload[start..]).ok()?;
     payload.truncate(start + stored);
     let size = u32::try_from(stored).ok()?;
     let at = HEADER_BYTES + SIZE_BYTES * index;
@@ -179,11 +166,7 @@ pub fn pack_text(text: &[u8], level: i32) -> Option<Vec<u8>> {
 pub fn unpack_text(payload: &[u8], max_bytes: u64) -> Result<Vec<u8>, UnpackError> {
     let frame = Decoder::with_buffer(payload).map_err(|_| UnpackError)?;
     let mut text = Vec::new();
-    frame
-        .single_frame()
-        .take(max_bytes)
-        .read_to_end(&mut text)
-        .map_err(|_| UnpackError)?;
+    frame.single_frame().take(max_bytes).read_to_end(&mut text).map_err(|_| UnpackError)?;
     Ok(text)
 }
 
@@ -237,11 +220,7 @@ impl Unpacker {
         let sizes = (times + OTHER_COLUMNS) * SIZE_BYTES;
         let (sizes, columns) = rest.split_at_checked(sizes).ok_or(UnpackError)?;
         let mut stored = Stored { sizes, columns };
-        let Unpacker {
-            decompressor,
-            column,
-            ..
-        } = self;
+        let Unpacker { decompressor, column, .. } = self;
         decompress(decompressor, stored.next(), events * 4, &mut self.heads)?;
         self.times.clear();
         self.times.resize(events, 0);
@@ -256,9 +235,7 @@ impl Unpacker {
             add_plane(plane, byte, &mut self.further);
         }
         words.reserve(count);
-        self.join(words)
-            .filter(|()| words.len() == count)
-            .ok_or(UnpackError)?;
+        self.join(words).filter(|()| words.len() == count).ok_or(UnpackError)?;
         Ok(events as u32)
     }
 
@@ -356,10 +333,7 @@ mod tests {
         assert_eq!((packed.events, packed.payload.len() % 8), (events, 0));
         let mut back = vec![1, 2, 3];
         let mut unpacker = Unpacker::new().unwrap();
-        assert_eq!(
-            unpacker.unpack(packed.payload, words.len(), &mut back),
-            Ok(events)
-        );
+        assert_eq!(unpacker.unpack(packed.payload, words.len(), &mut back), Ok(events));
         assert_eq!(back, words);
         if let Some(less) = words.len().checked_sub(1) {
             let refused = unpacker.unpack(packed.payload, less, &mut back);

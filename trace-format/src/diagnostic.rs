@@ -212,19 +212,12 @@ impl Diagnostic {
 
     /// Returns it at `offset` of the file.
     pub fn at(self, offset: u64) -> Diagnostic {
-        Diagnostic {
-            offset: Some(offset),
-            ..self
-        }
+        Diagnostic { offset: Some(offset), ..self }
     }
 
     /// Returns it about chunk `sequence` of `stream`.
     pub fn chunk(self, stream: u32, sequence: u32) -> Diagnostic {
-        Diagnostic {
-            stream: Some(stream),
-            sequence: Some(sequence),
-            ..self
-        }
+        Diagnostic { stream: Some(stream), sequence: Some(sequence), ..self }
     }
 
     /// Returns it counting `count`.
@@ -268,10 +261,7 @@ pub(crate) struct Diagnostics {
 
 impl Diagnostics {
     pub(crate) fn new(limit: usize) -> Diagnostics {
-        Diagnostics {
-            limit,
-            ..Diagnostics::default()
-        }
+        Diagnostics { limit, ..Diagnostics::default() }
     }
 
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
@@ -287,20 +277,14 @@ impl Diagnostics {
 
     /// Nothing is missing by those that `is_harmless` names.
     pub(crate) fn soften(&mut self, is_harmless: impl Fn(&Diagnostic) -> bool) {
-        let harmless = self
-            .list
-            .iter_mut()
-            .filter(|diagnostic| is_harmless(diagnostic));
+        let harmless = self.list.iter_mut().filter(|diagnostic| is_harmless(diagnostic));
         harmless.for_each(|diagnostic| diagnostic.severity = Severity::Note);
     }
 
     /// Adds what was found when the trace was sealed, but for what was found again: a gap stays where it is.
     pub(crate) fn add_of_sealing(&mut self, found: &[Found]) {
         // Another version may have worded it otherwise.
-        let without_text = |found: Found| Found {
-            text: String::new(),
-            ..found
-        };
+        let without_text = |found: Found| Found { text: String::new(), ..found };
         let seen = self.list.iter().map(Diagnostic::found).map(without_text);
         let seen: BTreeSet<Found> = seen.collect();
         let is_new = |found: &&Found| !seen.contains(&without_text((*found).clone()));
@@ -329,10 +313,7 @@ mod tests {
         let flaw = Diagnostic::new(DiagnosticKind::Hole).at(8).count(3);
         let mut diagnostics = Diagnostics::new(10);
         diagnostics.push(flaw.clone());
-        let other_words = Found {
-            text: "3 bytes are a hole".to_owned(),
-            ..flaw.found()
-        };
+        let other_words = Found { text: "3 bytes are a hole".to_owned(), ..flaw.found() };
         diagnostics.add_of_sealing(&[other_words]);
         assert_eq!(diagnostics.take(), [flaw]);
     }

@@ -239,9 +239,7 @@ pub fn decode(words: &[u64], state: &mut State) -> Result<Decoded, DecodeError> 
 /// A placeholder where an event is going to be decoded: the end of no known thread.
 impl Default for Event<'_> {
     fn default() -> Self {
-        Event::ThreadEnd(ThreadEnd {
-            thread_data: Id::UNSET,
-        })
+        Event::ThreadEnd(ThreadEnd { thread_data: Id::UNSET })
     }
 }
 

@@ -46,9 +46,7 @@ impl<'r> Events<'r> {
 
     /// No event that is still to come is earlier than this, in raw ticks; 0 at the stream's end.
     pub fn begin(&self) -> u64 {
-        self.copies
-            .first()
-            .map_or(0, |stored| stored.chunk().clock.ticks)
+        self.copies.first().map_or(0, |stored| stored.chunk().clock.ticks)
     }
 
     /// Puts the next event in place of `record`, which saves moving it; false at the stream's end.
@@ -117,20 +115,14 @@ impl<'r> Events<'r> {
     }
 
     fn report(&mut self, kind: DiagnosticKind, count: u64) {
-        let diagnostic = Diagnostic::new(kind)
-            .chunk(self.chunk.stream, self.chunk.sequence)
-            .count(count);
+        let diagnostic = Diagnostic::new(kind).chunk(self.chunk.stream, self.chunk.sequence).count(count);
         self.chunks.diagnostics.push(diagnostic);
     }
 
     /// Goes on to the next chunk that can be read; false at the stream's end.
     fn next_chunk(&mut self) -> bool {
         while let Some(first) = self.copies.first() {
-            let same = self
-                .copies
-                .iter()
-                .take_while(|stored| is_same_chunk(first, stored))
-                .count();
+            let same = self.copies.iter().take_while(|stored| is_same_chunk(first, stored)).count();
             let (copies, rest) = self.copies.split_at(same);
             self.copies = rest;
             if let Some(stored) = self.chunks.read(copies) {

@@ -81,9 +81,7 @@ impl<'a> Text<'a> {
 
     /// The text for people: invalid UTF-8 replaced; empty for a null pointer.
     pub fn lossy(&self) -> Cow<'_, str> {
-        self.0
-            .as_deref()
-            .map_or(Cow::Borrowed(""), String::from_utf8_lossy)
+        self.0.as_deref().map_or(Cow::Borrowed(""), String::from_utf8_lossy)
     }
 }
 
@@ -536,9 +534,6 @@ impl<'a> WideField<'a> for Stack<'a> {
         Value::Numbers(&self.frames)
     }
     fn generate(random: &mut dyn FnMut() -> u64) -> Self {
-        Stack {
-            shared: 0,
-            frames: Numbers::generate(random),
-        }
+        Stack { shared: 0, frames: Numbers::generate(random) }
     }
 }

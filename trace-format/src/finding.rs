@@ -18,10 +18,7 @@ pub struct Finding {
     pub text: String,
 }
 
-fn severity_name<S: serde::Serializer>(
-    severity: &Severity,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
+fn severity_name<S: serde::Serializer>(severity: &Severity, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(severity.name())
 }
 

@@ -39,10 +39,7 @@ pub fn kind_of(path: &Path) -> io::Result<Option<FileKind>> {
     let file = open_regular(path)?;
     let mut begin = Vec::new();
     read_up_to(&file, &mut begin, 0, BEGIN_BYTES)?;
-    for (magic, kind) in [
-        (FILE_MAGIC, FileKind::Trace),
-        (SPOOL_MAGIC, FileKind::Spool),
-    ] {
+    for (magic, kind) in [(FILE_MAGIC, FileKind::Trace), (SPOOL_MAGIC, FileKind::Spool)] {
         if begin.starts_with(&magic) {
             return Ok(Some(kind));
         }

@@ -132,23 +132,14 @@ impl Evidence {
 }
 
 /// Whether the process `pid` still writes the trace `file`, which was opened at `path`.
-pub(crate) fn of(
-    file: &File,
-    path: &Path,
-    pid: u32,
-    metadata: &Metadata,
-    spool: Option<&Path>,
-) -> Liveness {
+pub(crate) fn of(file: &File, path: &Path, pid: u32, metadata: &Metadata, spool: Option<&Path>) -> Liveness {
     let evidence = Evidence::of(file, path, pid, metadata);
     let is_mapped = |spool: &Path| match evidence.place {
         // Where the metadata is missing, the header's process id is all there is.
         Place::Unrecorded => started(pid).is_some() && has_mapped(pid, spool),
         _ => is_mapped(spool),
     };
-    evidence.decide(
-        || spool.is_some_and(is_mapped),
-        || Reach::of(path) == Reach::Kernel,
-    )
+    evidence.decide(|| spool.is_some_and(is_mapped), || Reach::of(path) == Reach::Kernel)
 }
 
 /// True where the session's end may be written already, and its tracer has not finished: it removes the spool at last.
@@ -204,16 +195,10 @@ fn see_lock(file: &File, path: &Path, place: Place, metadata: &Metadata) -> Lock
             };
             let would_be_seen = match place {
                 Place::Here | Place::Container => is_the_file(),
-                Place::Elsewhere => {
-                    taken.reach != Reach::Unknown && Reach::of(path) != Reach::Unknown
-                }
+                Place::Elsewhere => taken.reach != Reach::Unknown && Reach::of(path) != Reach::Unknown,
                 Place::Unrecorded => false,
             };
-            if would_be_seen {
-                Lock::Free
-            } else {
-                Lock::Silent
-            }
+            if would_be_seen { Lock::Free } else { Lock::Silent }
         }
         (State::Free, None) | (State::Unsupported, _) => Lock::Silent,
     }
@@ -266,11 +251,7 @@ pub(crate) fn clock_ahead(pid: u32, metadata: &Metadata) -> Option<i64> {
         let ns: i64 = of_clock.next()?.parse().ok()?;
         seconds.checked_mul(1_000_000_000)?.checked_add(ns)
     };
-    if has_other_clock(pid) {
-        offset(&pid.to_string())?.checked_sub(offset("self")?)
-    } else {
-        Some(0)
-    }
+    if has_other_clock(pid) { offset(&pid.to_string())?.checked_sub(offset("self")?) } else { Some(0) }
 }
 
 /// When process `pid` started (field 22 of `/proc/PID/stat`); `None` for one that has ended and is not waited for.
@@ -279,9 +260,7 @@ pub(crate) fn started(pid: u32) -> Option<u64> {
     let (state, started) = state_and_start(&process)?;
     // The first thread may be gone, and others not.
     let has_others = || {
-        let threads = fs::read_dir(format!("{process}/task"))
-            .into_iter()
-            .flatten();
+        let threads = fs::read_dir(format!("{process}/task")).into_iter().flatten();
         threads
             .flatten()
             .filter_map(|thread| state_and_start(thread.path().to_str()?))
@@ -317,13 +296,9 @@ fn has_mapped(pid: u32, spool: &Path) -> bool {
     let (Ok(found), Some(name)) = (fs::metadata(spool), spool.file_name()) else {
         return false;
     };
-    let (inode, name) = (
-        found.ino().to_string(),
-        format!("/{}", name.to_string_lossy()),
-    );
+    let (inode, name) = (found.ino().to_string(), format!("/{}", name.to_string_lossy()));
     // Addresses, access, offset, device, inode, path.
-    let is_spool =
-        |line: &str| line.ends_with(&name) && line.split_ascii_whitespace().nth(4) == Some(&inode);
+    let is_spool = |line: &str| line.ends_with(&name) && line.split_ascii_whitespace().nth(4) == Some(&inode);
     fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| maps.lines().any(is_spool))
 }
 
@@ -341,21 +316,11 @@ mod tests {
     ) -> Liveness {
         let file = tempfile::NamedTempFile::new().unwrap();
         let metadata = Metadata {
-            process: Some(Process {
-                started,
-                pid_namespace,
-                ..Process::default()
-            }),
+            process: Some(Process { started, pid_namespace, ..Process::default() }),
             lock,
             ..Metadata::default()
         };
-        of(
-            file.as_file(),
-            file.path(),
-            std::process::id(),
-            &metadata,
-            spool,
-        )
+        of(file.as_file(), file.path(), std::process::id(), &metadata, spool)
     }
 
     #[test]
@@ -371,10 +336,7 @@ mod tests {
         let program = std::env::current_exe().unwrap();
         let unknown = Liveness::Unknown(Doubt::OtherContainer);
         assert_eq!(liveness(now, 1, None, None), unknown);
-        assert_eq!(
-            liveness(now + 1, 1, None, Some(&program)),
-            Liveness::Running
-        );
+        assert_eq!(liveness(now + 1, 1, None, Some(&program)), Liveness::Running);
         let folder = tempfile::tempdir().unwrap();
         let namesake = folder.path().join(program.file_name().unwrap());
         fs::write(&namesake, "").unwrap();
@@ -385,22 +347,14 @@ mod tests {
     fn without_metadata_a_mapped_spool_shows_it() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let check = |spool: &Path, liveness| {
-            let found = of(
-                file.as_file(),
-                file.path(),
-                std::process::id(),
-                &Metadata::default(),
-                Some(spool),
-            );
+            let found =
+                of(file.as_file(), file.path(), std::process::id(), &Metadata::default(), Some(spool));
             assert_eq!(found, liveness);
         };
         check(&std::env::current_exe().unwrap(), Liveness::Running);
         let local = Reach::of(file.path()) == Reach::Kernel;
         let unrecorded = Liveness::Unknown(Doubt::Unrecorded);
-        check(
-            Path::new("/no/such/spool"),
-            if local { Liveness::Ended } else { unrecorded },
-        );
+        check(Path::new("/no/such/spool"), if local { Liveness::Ended } else { unrecorded });
     }
 
     #[test]
@@ -409,19 +363,9 @@ mod tests {
         let found = file.as_file().metadata().unwrap();
         let check = |reach, liveness| {
             let metadata = Metadata {
-                process: Some(Process {
-                    started: now,
-                    ..Process::default()
-                }),
-                machine: Some(Machine {
-                    boot: "another".to_owned(),
-                    ..Machine::default()
-                }),
-                lock: Some(metadata::Lock {
-                    device: found.dev(),
-                    inode: found.ino(),
-                    reach,
-                }),
+                process: Some(Process { started: now, ..Process::default() }),
+                machine: Some(Machine { boot: "another".to_owned(), ..Machine::default() }),
+                lock: Some(metadata::Lock { device: found.dev(), inode: found.ino(), reach }),
                 ..Metadata::default()
             };
             let reader = File::open(file.path()).unwrap();
@@ -442,16 +386,8 @@ mod tests {
         use Liveness::{Ended, Running, Unknown};
 
         let check = |place, process, lock, is_mapped: bool, is_local: bool, liveness| {
-            let evidence = Evidence {
-                place,
-                process,
-                lock,
-            };
-            assert_eq!(
-                evidence.decide(|| is_mapped, || is_local),
-                liveness,
-                "{evidence:?}"
-            );
+            let evidence = Evidence { place, process, lock };
+            assert_eq!(evidence.decide(|| is_mapped, || is_local), liveness, "{evidence:?}");
         };
         for lock in [Lock::Held, Lock::Free, Lock::Silent] {
             check(Place::Here, Seen::Gone, lock, true, true, Ended);
@@ -461,37 +397,18 @@ mod tests {
             check(place, Seen::Hidden, Lock::Free, true, true, Ended);
         }
         check(Place::Here, Seen::Present, Lock::Free, true, true, Ended);
-        check(
-            Place::Here,
-            Seen::Present,
-            Lock::Silent,
-            false,
-            true,
-            Running,
-        );
+        check(Place::Here, Seen::Present, Lock::Silent, false, true, Running);
         for (place, is_mapped, is_local, liveness) in [
             (Place::Here, true, true, Running),
             (Place::Here, false, true, Unknown(Doubt::Hidden)),
             (Place::Container, true, true, Running),
-            (
-                Place::Container,
-                false,
-                true,
-                Unknown(Doubt::OtherContainer),
-            ),
+            (Place::Container, false, true, Unknown(Doubt::OtherContainer)),
             (Place::Elsewhere, true, true, Unknown(Doubt::OtherHost)),
             (Place::Unrecorded, true, false, Running),
             (Place::Unrecorded, false, true, Ended),
             (Place::Unrecorded, false, false, Unknown(Doubt::Unrecorded)),
         ] {
-            check(
-                place,
-                Seen::Hidden,
-                Lock::Silent,
-                is_mapped,
-                is_local,
-                liveness,
-            );
+            check(place, Seen::Hidden, Lock::Silent, is_mapped, is_local, liveness);
         }
     }
 
@@ -501,10 +418,7 @@ mod tests {
         let program = "import ctypes, threading, time\n\
             threading.Thread(target=time.sleep, args=(100,)).start()\n\
             ctypes.CDLL(None).syscall(60, 0)";
-        let mut child = std::process::Command::new("python3")
-            .args(["-c", program])
-            .spawn()
-            .unwrap();
+        let mut child = std::process::Command::new("python3").args(["-c", program]).spawn().unwrap();
         let folder = format!("/proc/{}", child.id());
         while state_and_start(&folder).is_some_and(|(state, _)| !has_ended(state)) {
             std::thread::sleep(std::time::Duration::from_millis(5));

@@ -94,12 +94,7 @@ pub enum Reach {
 
 /// A kind of file system whose locks are known. Its name in mountinfo (proc_pid_mountinfo(5)), who sees its locks, the
 /// option that must be there, and the option that must not.
-type Known = (
-    &'static str,
-    Reach,
-    Option<&'static str>,
-    Option<&'static str>,
-);
+type Known = (&'static str, Reach, Option<&'static str>, Option<&'static str>);
 
 /// All others, FUSE and those of virtual machines among them, may show a lock to one mount alone.
 #[rustfmt::skip]
@@ -186,9 +181,7 @@ impl<'t> Mount<'t> {
         };
         let known = KNOWN.iter().find(|known| known.0.as_bytes() == self.kind);
         match known {
-            Some((_, reach, needed, forbidden))
-                if needed.is_none_or(has) && !forbidden.is_some_and(has) =>
-            {
+            Some((_, reach, needed, forbidden)) if needed.is_none_or(has) && !forbidden.is_some_and(has) => {
                 *reach
             }
             _ => Reach::Unknown,
@@ -216,9 +209,7 @@ pub(crate) fn is_same_entry(one: &Path, other: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
 
     let folder = |path: &Path| {
-        let folder = path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let found = fs::metadata(folder.unwrap_or(Path::new("."))).ok()?;
         Some((found.dev(), found.ino()))
     };

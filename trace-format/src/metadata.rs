@@ -89,9 +89,7 @@ impl Metadata {
     /// Words about what turned tracing off, if anything did.
     pub fn failure_message(&self) -> Option<String> {
         let failure = self.failure.as_ref()?;
-        Some(format!(
-            "tracing was turned off while the program ran, and later events are missing: {failure}"
-        ))
+        Some(format!("tracing was turned off while the program ran, and later events are missing: {failure}"))
     }
 
     /// The callbacks that were registered and taken back while the program ran, so that events are missing; and why. Others that
@@ -451,11 +449,7 @@ mod tests {
     fn power_is_energy_by_time() {
         let energy = Energy {
             zone: "package-0".to_owned(),
-            readings: vec![
-                (1_000, 0),
-                (1_000_001_000, 45_000_000),
-                (3_000_001_000, 65_000_000),
-            ],
+            readings: vec![(1_000, 0), (1_000_001_000, 45_000_000), (3_000_001_000, 65_000_000)],
         };
         assert_eq!(energy.joules(), Some(65.0));
         let powers: Vec<_> = energy.powers_mw().collect();
@@ -464,18 +458,12 @@ mod tests {
 
     #[test]
     fn readings_that_make_no_sense_have_no_power() {
-        let with = |readings: &[(u64, u64)]| Energy {
-            zone: String::new(),
-            readings: readings.to_vec(),
-        };
+        let with = |readings: &[(u64, u64)]| Energy { zone: String::new(), readings: readings.to_vec() };
         assert_eq!(with(&[]).joules(), None);
         assert_eq!(with(&[(1, 1)]).joules(), None);
         for readings in [&[(5, 1), (4, 2)][..], &[(5, 1), (5, 2)], &[(5, 2), (6, 1)]] {
             assert_eq!(with(readings).powers_mw().count(), 0);
         }
-        assert_eq!(
-            with(&[(0, 0), (1, u64::MAX)]).powers_mw().next(),
-            Some((0, i64::MAX))
-        );
+        assert_eq!(with(&[(0, 0), (1, u64::MAX)]).powers_mw().next(), Some((0, i64::MAX)));
     }
 }

@@ -11,9 +11,7 @@ use std::{fmt, io};
 
 use serde_json::{Map, Value};
 
-use crate::block::{
-    BlockKind, ClockPair, Codec, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader, HeaderError,
-};
+use crate::block::{BlockKind, ClockPair, Codec, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader, HeaderError};
 use crate::chunks::{Chunks, Stored, is_same_chunk};
 use crate::clock::ClockMap;
 use crate::codec::unpack_text;
@@ -138,14 +136,7 @@ impl Reader {
             Some(_) => DiagnosticKind::HoleOfSpool,
             None => DiagnosticKind::Hole,
         };
-        let blocks = find_blocks(
-            &file,
-            len,
-            header.as_ref().ok(),
-            hole,
-            &limits,
-            &mut diagnostics,
-        )?;
+        let blocks = find_blocks(&file, len, header.as_ref().ok(), hole, &limits, &mut diagnostics)?;
         let header = match (header, blocks.session) {
             (Ok(header), _) => {
                 if header.is_of_sealed_file() && blocks.without_index {
@@ -190,8 +181,7 @@ impl Reader {
         let clock = clock_map(&overlay, &copies, &metadata, &mut diagnostics);
         let streams = streams_of(&copies, gaps, &limits, &mut diagnostics);
         let of_checkpoints = of_kind(&blocks, BlockKind::CHECKPOINT);
-        let mut checkpoints: Vec<Block> =
-            of_checkpoints.filter(|_| blocks.indexed).copied().collect();
+        let mut checkpoints: Vec<Block> = of_checkpoints.filter(|_| blocks.indexed).copied().collect();
         checkpoints.sort_by_key(|block| block.header.clock.ticks);
         let is_read = |block: &&Block| {
             let kinds = [BlockKind::CHUNK, BlockKind::METADATA, BlockKind::CHECKPOINT];
@@ -222,12 +212,7 @@ impl Reader {
             metadata,
             metadata_text: serde_json::to_vec(&overlay.object).unwrap_or_default(),
             metadata_clocks: overlay.clocks,
-            others: blocks
-                .list
-                .iter()
-                .filter(|it| !is_read(it))
-                .copied()
-                .collect(),
+            others: blocks.list.iter().filter(|it| !is_read(it)).copied().collect(),
             between,
             copies,
             checkpoints,
@@ -286,9 +271,7 @@ impl Reader {
         let begun = copies.partition_point(|stored| stored.chunk().clock.ticks <= ticks);
         let chunk = copies[..begun].last();
         let is_before = |stored: &Stored| chunk.is_some_and(|chunk| !is_same_chunk(stored, chunk));
-        let before = copies[..begun]
-            .iter()
-            .take_while(|stored| is_before(stored));
+        let before = copies[..begun].iter().take_while(|stored| is_before(stored));
         Events::new(self.chunks(), &copies[before.count()..])
     }
 
@@ -320,11 +303,7 @@ impl Reader {
                 {
                     let damaged = Diagnostic::new(DiagnosticKind::ChunkCopyDamaged);
                     let header = &block.header;
-                    flaws.push(
-                        damaged
-                            .at(block.offset)
-                            .chunk(header.stream, header.sequence),
-                    );
+                    flaws.push(damaged.at(block.offset).chunk(header.stream, header.sequence));
                 }
             }
         }
@@ -381,9 +360,7 @@ impl Reader {
     /// The events of the first chunk of `stream`; none where that is not there any more.
     pub(crate) fn first_events<'r>(&'r self, stream: &Stream) -> Events<'r> {
         let copies = self.copies_of(stream);
-        let of_first = copies
-            .iter()
-            .take_while(|stored| stored.chunk().sequence == 0);
+        let of_first = copies.iter().take_while(|stored| stored.chunk().sequence == 0);
         Events::new(self.chunks(), &copies[..of_first.count()])
     }
 
@@ -428,9 +405,7 @@ impl Reader {
     /// The clocks of the sound metadata blocks, in the file's order, but of those that were added without one.
     pub(crate) fn metadata_clocks(&self) -> Vec<ClockPair> {
         let clocks = self.metadata_clocks.iter().copied();
-        clocks
-            .filter(|clock| *clock != ClockPair::default())
-            .collect()
+        clocks.filter(|clock| *clock != ClockPair::default()).collect()
     }
 
     /// All metadata as it is in the file, keys unknown to this version included.
@@ -460,13 +435,8 @@ impl Reader {
         let is_there = spool.is_none_or(Path::exists);
         self.ending == Ending::Running
             && is_there
-            && liveness::of(
-                &self.file,
-                &self.path,
-                self.header.pid,
-                &self.metadata,
-                spool,
-            ) == Liveness::Running
+            && liveness::of(&self.file, &self.path, self.header.pid, &self.metadata, spool)
+                == Liveness::Running
     }
 
     /// The limits that the trace was opened with.
@@ -506,8 +476,7 @@ impl Overlay {
             if !read_block(file, block, &mut bytes)? {
                 report(DiagnosticKind::BlockHeaderDamaged);
             }
-            let json =
-                checked_payload(block, &bytes).and_then(|payload| text(block, payload, left));
+            let json = checked_payload(block, &bytes).and_then(|payload| text(block, payload, left));
             let len = json.as_ref().map_or(0, |json| json.len() as u64);
             let Some(rest) = left.checked_sub(len) else {
                 report(DiagnosticKind::LimitReached);
@@ -532,9 +501,7 @@ impl Overlay {
 /// A metadata block's text. Of a packed one that has more than `max_bytes`, one byte more than that.
 fn text<'p>(block: &Block, payload: &'p [u8], max_bytes: u64) -> Option<Cow<'p, [u8]>> {
     match block.header.codec {
-        Codec::ZSTD => unpack_text(payload, max_bytes.saturating_add(1))
-            .ok()
-            .map(Cow::Owned),
+        Codec::ZSTD => unpack_text(payload, max_bytes.saturating_add(1)).ok().map(Cow::Owned),
         _ => Some(Cow::Borrowed(payload)),
     }
 }
@@ -544,9 +511,7 @@ fn read_header(file: &File) -> Result<Result<FileHeader, HeaderError>, OpenError
     let mut page = Vec::new();
     read_up_to(file, &mut page, 0, FILE_HEADER_BYTES)?;
     match FileHeader::decode(&page, FILE_MAGIC) {
-        Err(error @ (HeaderError::ByteOrder | HeaderError::Version(_))) => {
-            Err(OpenError::Header(error))
-        }
+        Err(error @ (HeaderError::ByteOrder | HeaderError::Version(_))) => Err(OpenError::Header(error)),
         header => Ok(header),
     }
 }
@@ -561,19 +526,14 @@ fn bytes_of(block: &Block) -> u64 {
 }
 
 fn of_kind(blocks: &Blocks, kind: BlockKind) -> impl Iterator<Item = &Block> {
-    blocks
-        .list
-        .iter()
-        .filter(move |block| block.header.kind == kind)
+    blocks.list.iter().filter(move |block| block.header.kind == kind)
 }
 
 /// All chunks of file and spool, in [`Stored::order`].
 fn all_copies(blocks: &Blocks, spool: Option<&Spool>) -> Vec<Stored> {
     let in_file = of_kind(blocks, BlockKind::CHUNK).map(|block| Stored::File(*block));
     let in_spool = spool.into_iter().flat_map(|spool| &spool.chunks);
-    let mut copies: Vec<Stored> = in_file
-        .chain(in_spool.map(|entry| Stored::Spool(*entry)))
-        .collect();
+    let mut copies: Vec<Stored> = in_file.chain(in_spool.map(|entry| Stored::Spool(*entry))).collect();
     copies.sort_unstable_by_key(Stored::order);
     copies
 }

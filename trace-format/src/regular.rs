@@ -15,10 +15,8 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     // Asked first, for the open alone may have an effect.
     check(&fs::metadata(path)?)?;
     // Somebody may have put a pipe there meanwhile: nobody waits for its writer.
-    let file = File::options()
-        .read(true)
-        .custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY)
-        .open(path)?;
+    let file =
+        File::options().read(true).custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY).open(path)?;
     check(&file.metadata()?)?;
     Ok(file)
 }
@@ -54,11 +52,7 @@ mod tests {
         nix::unistd::mkfifo(&pipe, Mode::S_IRWXU).unwrap();
         std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
         assert!(open_regular(&file).is_ok());
-        for (path, what) in [
-            (&*pipe, "a pipe"),
-            (&*link, "a device"),
-            (folder.path(), "a directory"),
-        ] {
+        for (path, what) in [(&*pipe, "a pipe"), (&*link, "a device"), (folder.path(), "a directory")] {
             let error = open_regular(path).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NotSeekable);
             assert_eq!(error.to_string(), format!("it is {what}, not a file"));

@@ -8,8 +8,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use crate::block::{
-    BLOCK_HEADER_BYTES, BLOCK_MAGIC, BlockHeader, BlockKind, FileHeader, INDEX_MAGIC,
-    SEALED_HEADER_BYTES, u64_at,
+    BLOCK_HEADER_BYTES, BLOCK_MAGIC, BlockHeader, BlockKind, FileHeader, INDEX_MAGIC, SEALED_HEADER_BYTES,
+    u64_at,
 };
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
 use crate::limits::Limits;
@@ -69,12 +69,7 @@ pub(crate) fn find_blocks(
         len,
         hole,
         limits,
-        blocks: Blocks {
-            session,
-            end: len,
-            without_index,
-            ..Blocks::default()
-        },
+        blocks: Blocks { session, end: len, without_index, ..Blocks::default() },
         foreign: 0,
         unknown: 0,
         left_out: 0,
@@ -145,12 +140,7 @@ fn indexed_blocks(bytes: &[u8], size: u64, session: Option<u64>, offset: u64) ->
 
 /// The blocks that an index lists; `None` where they overlap, or lie outside the file.
 fn entries_of(entries: &[u8], session: u64, end: u64) -> Option<Blocks> {
-    let mut blocks = Blocks {
-        session: Some(session),
-        end,
-        indexed: true,
-        ..Blocks::default()
-    };
+    let mut blocks = Blocks { session: Some(session), end, indexed: true, ..Blocks::default() };
     let mut free = SEALED_HEADER_BYTES as u64;
     for entry in entries.chunks(INDEX_ENTRY_BYTES) {
         let offset = u64_at(entry, 0);
@@ -160,11 +150,7 @@ fn entries_of(entries: &[u8], session: u64, end: u64) -> Option<Blocks> {
             return None;
         }
         free = next;
-        blocks.list.push(Block {
-            offset,
-            header,
-            stored: header.payload_bytes,
-        });
+        blocks.list.push(Block { offset, header, stored: header.payload_bytes });
     }
     Some(blocks)
 }
@@ -182,11 +168,7 @@ struct Scan<'f> {
 }
 
 impl Scan<'_> {
-    fn run(
-        &mut self,
-        header: Option<&FileHeader>,
-        diagnostics: &mut Diagnostics,
-    ) -> io::Result<()> {
+    fn run(&mut self, header: Option<&FileHeader>, diagnostics: &mut Diagnostics) -> io::Result<()> {
         let mut offset = match header {
             Some(header) => header.bytes as u64,
             None => self.search(SEALED_HEADER_BYTES as u64)?.0,
@@ -238,11 +220,9 @@ impl Scan<'_> {
                 diagnostics.push(cut.count(missing));
             }
             match header.kind {
-                BlockKind::CHUNK | BlockKind::METADATA => self.blocks.list.push(Block {
-                    offset,
-                    header,
-                    stored,
-                }),
+                BlockKind::CHUNK | BlockKind::METADATA => {
+                    self.blocks.list.push(Block { offset, header, stored })
+                }
                 // An index that is not the file's last block: something was appended to a sealed file. A summary is read by
                 // who asks for it. Checkpoints are of all that was before them, and are not used where the index is lost.
                 BlockKind::INDEX | BlockKind::UNUSED => {}
@@ -260,11 +240,7 @@ impl Scan<'_> {
         if next == offset {
             return Ok(next);
         }
-        let kind = if is_hole {
-            self.hole
-        } else {
-            DiagnosticKind::BytesSkipped
-        };
+        let kind = if is_hole { self.hole } else { DiagnosticKind::BytesSkipped };
         diagnostics.push(Diagnostic::new(kind).at(offset).count(next - offset));
         Ok(next)
     }
@@ -313,12 +289,7 @@ pub(crate) fn between(blocks: &Blocks, header_bytes: u64) -> Vec<(u64, u64)> {
 }
 
 /// Replaces `bytes` by up to `len` bytes of `file` from `offset`: fewer where the file ends.
-pub(crate) fn read_up_to(
-    file: &File,
-    bytes: &mut Vec<u8>,
-    offset: u64,
-    len: usize,
-) -> io::Result<()> {
+pub(crate) fn read_up_to(file: &File, bytes: &mut Vec<u8>, offset: u64, len: usize) -> io::Result<()> {
     bytes.resize(len, 0);
     let mut read = 0;
     while read < len {

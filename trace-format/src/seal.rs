@@ -176,10 +176,7 @@ fn replace(
         Some(spool) => remove_spool(spool, path),
         None => remove_leftover_spool(reader, path),
     };
-    Ok(Sealed {
-        spool_left,
-        ..sealed
-    })
+    Ok(Sealed { spool_left, ..sealed })
 }
 
 /// Takes the lock of those who seal the trace; `None` where such locks cannot be had.
@@ -333,10 +330,8 @@ fn remove_interrupted(path: &Path) {
 
 /// True where the program that wrote `file` is gone: it had this process id, and the lock on the file.
 fn is_interrupted(file: &Path, pid: u32) -> bool {
-    let Ok(opened) = OpenOptions::new()
-        .read(true)
-        .custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK)
-        .open(file)
+    let Ok(opened) =
+        OpenOptions::new().read(true).custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK).open(file)
     else {
         return false;
     };
@@ -369,10 +364,7 @@ fn write(
     file.set_permissions(trace.permissions())?;
     let mut output = Output::new(BufWriter::with_capacity(1 << 20, file));
     let sealed = copy(reader, news, &mut output, progress)?;
-    let file = output
-        .out
-        .into_inner()
-        .map_err(io::IntoInnerError::into_error)?;
+    let file = output.out.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.sync_all()?;
     Ok((sealed, file))
 }
@@ -476,27 +468,19 @@ fn count(words: &[u64], sealed: &mut Sealed) -> bool {
 fn all_diagnostics(reader: &Reader, mut of_chunks: Diagnostics) -> Vec<Diagnostic> {
     let mut all = Diagnostics::new(reader.limits().max_diagnostics);
     let opening = reader.diagnostics().iter().cloned();
-    opening
-        .chain(of_chunks.take())
-        .for_each(|diagnostic| all.push(diagnostic));
+    opening.chain(of_chunks.take()).for_each(|diagnostic| all.push(diagnostic));
     all.take()
 }
 
 /// The findings of earlier sealing, and those of `diagnostics` that are new. What sealing leaves out can be seen nowhere
 /// else afterwards.
-fn all_found<'d>(
-    before: &[Found],
-    diagnostics: impl Iterator<Item = &'d Diagnostic>,
-) -> Vec<Found> {
+fn all_found<'d>(before: &[Found], diagnostics: impl Iterator<Item = &'d Diagnostic>) -> Vec<Found> {
     let mut all = before.to_vec();
     let known: BTreeSet<&Found> = before.iter().collect();
     let is_grave = |diagnostic: &&Diagnostic| diagnostic.severity > Severity::Note;
     let grave = diagnostics.filter(is_grave);
     let now = grave.filter(|diagnostic| !diagnostic.while_sealing);
-    all.extend(
-        now.map(Diagnostic::found)
-            .filter(|found| !known.contains(found)),
-    );
+    all.extend(now.map(Diagnostic::found).filter(|found| !known.contains(found)));
     all
 }
 
@@ -509,11 +493,7 @@ struct Output<W> {
 
 impl<W: Write> Output<W> {
     fn new(out: W) -> Output<W> {
-        Output {
-            out,
-            offset: 0,
-            index: Index::default(),
-        }
+        Output { out, offset: 0, index: Index::default() }
     }
 
     fn header(&mut self, reader: &Reader) -> io::Result<()> {
@@ -527,12 +507,7 @@ impl<W: Write> Output<W> {
 
     /// Writes the whole metadata in one block, and an empty one for each further clock that the reader needs. Each block
     /// takes 200 bytes, its entry of the index included.
-    fn all_metadata(
-        &mut self,
-        session: u64,
-        clocks: &[ClockPair],
-        object: &Value,
-    ) -> io::Result<()> {
+    fn all_metadata(&mut self, session: u64, clocks: &[ClockPair], object: &Value) -> io::Result<()> {
         let start = clocks.first().copied().unwrap_or_default();
         self.metadata(session, start, object)?;
         for clock in &relevant_pairs(start, clocks.to_vec())[1..] {
@@ -555,9 +530,7 @@ impl<W: Write> Output<W> {
     fn metadata(&mut self, session: u64, clock: ClockPair, object: &Value) -> io::Result<()> {
         let (header, json) = metadata_header(session, clock, object);
         match pack_text(&json, METADATA_LEVEL) {
-            Some(packed) => {
-                self.block(&header.with_payload(Codec::ZSTD, &packed).encode(), &packed)
-            }
+            Some(packed) => self.block(&header.with_payload(Codec::ZSTD, &packed).encode(), &packed),
             None => self.block(&header.encode(), &json),
         }
     }
@@ -575,10 +548,9 @@ impl fmt::Display for SealError {
         match self {
             SealError::Open(error) => error.fmt(f),
             SealError::Running => f.write_str("the process that writes the trace still runs"),
-            SealError::Unknown(doubt) => write!(
-                f,
-                "whether the process that writes the trace still runs cannot be seen here: {doubt}"
-            ),
+            SealError::Unknown(doubt) => {
+                write!(f, "whether the process that writes the trace still runs cannot be seen here: {doubt}")
+            }
             SealError::Busy => f.write_str("another program is completing the trace"),
             SealError::Changed => f.write_str("another program changed the trace meanwhile"),
             SealError::Unreadable(flaw) => write!(

@@ -8,9 +8,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::block::{
-    CHUNK_HEADER_WORDS, ChunkState, FILE_HEADER_BYTES, FileHeader, SPOOL_MAGIC, SpoolChunk,
-};
+use crate::block::{CHUNK_HEADER_WORDS, ChunkState, FILE_HEADER_BYTES, FileHeader, SPOOL_MAGIC, SpoolChunk};
 use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
 use crate::limits::Limits;
 use crate::lock::is_same_entry;
@@ -170,10 +168,8 @@ impl Spool {
             }
             unreported = unreported.saturating_add(header.map_or(0, |header| header.unreported));
             let header = header.filter(|header| {
-                matches!(
-                    header.state,
-                    ChunkState::FREE | ChunkState::ACTIVE | ChunkState::FULL
-                ) && header.published <= self.capacity
+                matches!(header.state, ChunkState::FREE | ChunkState::ACTIVE | ChunkState::FULL)
+                    && header.published <= self.capacity
             });
             match header {
                 Some(header) if header.state == ChunkState::FREE => {}

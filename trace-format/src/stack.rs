@@ -31,9 +31,7 @@ pub struct Stacks {
 impl Stacks {
     /// Stacks that allocate nothing as long as none has more than `frames` frames.
     pub fn with_capacity(frames: usize) -> Stacks {
-        Stacks {
-            last: Vec::with_capacity(frames),
-        }
+        Stacks { last: Vec::with_capacity(frames) }
     }
 
     /// A chunk begins: the next stack shares nothing.
@@ -49,18 +47,14 @@ impl Stacks {
         let frames = &frames[..frames.len() - shared];
         self.last.truncate(shared);
         self.last.extend(frames.iter().rev());
-        Stack {
-            shared: shared as u64,
-            frames: Cow::Borrowed(frames),
-        }
+        Stack { shared: shared as u64, frames: Cow::Borrowed(frames) }
     }
 
     /// The mirror of [`Stacks::shorten`]: gives the chunk's next stack all its frames. False where it shares more than the
     /// stack before has, or is too long: it is no stack then, and the next shares nothing.
     pub fn restore(&mut self, stack: &mut Stack<'static>) -> bool {
         let shared = usize::try_from(stack.shared).unwrap_or(usize::MAX);
-        let is_sound =
-            shared <= self.last.len() && shared.saturating_add(stack.frames.len()) <= MAX_FRAMES;
+        let is_sound = shared <= self.last.len() && shared.saturating_add(stack.frames.len()) <= MAX_FRAMES;
         if !is_sound {
             self.clear();
             return false;
@@ -101,10 +95,7 @@ mod tests {
     use super::*;
 
     fn owned(stack: &Stack<'_>) -> Stack<'static> {
-        Stack {
-            shared: stack.shared,
-            frames: stack.frames.to_vec().into(),
-        }
+        Stack { shared: stack.shared, frames: stack.frames.to_vec().into() }
     }
 
     fn check(stacks: &[&[u64]], shared: &[u64]) {
@@ -121,10 +112,7 @@ mod tests {
 
     #[test]
     fn a_stack_is_stored_without_the_outer_frames_of_the_one_before() {
-        check(
-            &[&[4, 2, 1], &[5, 2, 1], &[2, 1], &[6, 2, 1], &[], &[1], &[1]],
-            &[0, 2, 2, 2, 0, 0, 1],
-        );
+        check(&[&[4, 2, 1], &[5, 2, 1], &[2, 1], &[6, 2, 1], &[], &[1], &[1]], &[0, 2, 2, 2, 0, 0, 1]);
     }
 
     #[test]
@@ -140,14 +128,8 @@ mod tests {
         for (shared, frames) in [(3, 0), (u64::MAX, 0), (2, MAX_FRAMES)] {
             let mut stacks = Stacks::default();
             stacks.shorten(&[2, 1]);
-            let stack = |shared, frames: Vec<u64>| Stack {
-                shared,
-                frames: frames.into(),
-            };
-            assert!(
-                !stacks.restore(&mut stack(shared, vec![9; frames])),
-                "{shared} {frames}"
-            );
+            let stack = |shared, frames: Vec<u64>| Stack { shared, frames: frames.into() };
+            assert!(!stacks.restore(&mut stack(shared, vec![9; frames])), "{shared} {frames}");
             assert!(!stacks.restore(&mut stack(1, vec![3])));
             assert!(stacks.restore(&mut stack(0, vec![3])));
         }

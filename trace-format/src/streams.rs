@@ -60,12 +60,7 @@ fn stream_of(
     diagnostics: &mut Diagnostics,
 ) -> Stream {
     let number = all[0].chunk().stream;
-    let mut stream = Stream {
-        number,
-        copies: range,
-        chunks: 0,
-        missing: 0,
-    };
+    let mut stream = Stream { number, copies: range, chunks: 0, missing: 0 };
     let (mut next, mut twice) = (0, 0);
     for copies in all.chunk_by(is_same_chunk) {
         let sequence = copies[0].chunk().sequence;
@@ -82,10 +77,7 @@ fn stream_of(
     }
     if twice > 0 {
         let twice = Diagnostic::new(DiagnosticKind::ChunkTwice).count(twice as u64);
-        diagnostics.push(Diagnostic {
-            stream: Some(number),
-            ..twice
-        });
+        diagnostics.push(Diagnostic { stream: Some(number), ..twice });
     }
     stream
 }

@@ -9,16 +9,14 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::block::{
-    BLOCK_HEADER_BYTES, BlockHeader, BlockKind, Codec, FILE_MAGIC, FileHeader, SEALED_HEADER_BYTES,
-    u64_at,
+    BLOCK_HEADER_BYTES, BlockHeader, BlockKind, Codec, FILE_MAGIC, FileHeader, SEALED_HEADER_BYTES, u64_at,
 };
 use crate::checkpoint;
 use crate::codec::{pack_text, unpack_text};
 use crate::reader::{OpenError, Reader};
 use crate::regular::open_regular;
 use crate::scan::{
-    Block, INDEX_ENTRY_BYTES, INDEX_TAIL_BYTES, checked_payload, last_indexed, read_block,
-    read_up_to,
+    Block, INDEX_ENTRY_BYTES, INDEX_TAIL_BYTES, checked_payload, last_indexed, read_block, read_up_to,
 };
 use crate::seal::{SealError, is_unchanged, lock_trace};
 use crate::writer::{Index, summary_header};
@@ -63,10 +61,7 @@ pub fn read(path: &Path) -> io::Result<Option<Packed>> {
     if !is_summary || !read_block(&file, &block, &mut bytes)? {
         return Ok(None);
     }
-    Ok(checked_payload(&block, &bytes).map(|payload| Packed {
-        pid: header.pid,
-        payload: payload.to_vec(),
-    }))
+    Ok(checked_payload(&block, &bytes).map(|payload| Packed { pid: header.pid, payload: payload.to_vec() }))
 }
 
 fn is_summary(block: &Block) -> bool {
@@ -108,11 +103,7 @@ pub fn is_too_large(text: &[u8]) -> bool {
 ///
 /// # Errors
 /// See [`WriteError`]. Where the summary is too large, the checkpoints are written.
-pub fn write(
-    reader: &Reader,
-    text: &[u8],
-    checkpoints: &[checkpoint::Packed],
-) -> Result<(), WriteError> {
+pub fn write(reader: &Reader, text: &[u8], checkpoints: &[checkpoint::Packed]) -> Result<(), WriteError> {
     let payload = pack(text);
     if payload.is_some() || !checkpoints.is_empty() {
         write_blocks(reader, payload.as_deref(), checkpoints)?;

@@ -4,9 +4,7 @@
 
 use serde::Serialize;
 
-use crate::block::{
-    BLOCK_HEADER_BYTES, BlockHeader, BlockKind, Chunk, ClockPair, Codec, INDEX_MAGIC,
-};
+use crate::block::{BLOCK_HEADER_BYTES, BlockHeader, BlockKind, Chunk, ClockPair, Codec, INDEX_MAGIC};
 
 /// The header of a chunk's block. `payload` is what follows it: for [`Codec::RAW`] the bytes of its `words` words.
 /// `events` is 0 where nobody counted.
@@ -47,10 +45,7 @@ pub(crate) fn metadata_header(
     // Texts, numbers and maps with text keys: it cannot fail; if it did, an empty object is as good.
     let mut json = serde_json::to_vec(object).unwrap_or_else(|_| b"{}".to_vec());
     json.resize(json.len().next_multiple_of(8), b' ');
-    let header = BlockHeader {
-        clock,
-        ..header(BlockKind::METADATA, session, &json)
-    };
+    let header = BlockHeader { clock, ..header(BlockKind::METADATA, session, &json) };
     (header, json)
 }
 
@@ -78,9 +73,7 @@ pub struct Index {
 impl Index {
     /// The index that has these entries.
     pub(crate) fn of(entries: &[u8]) -> Index {
-        Index {
-            payload: entries.to_vec(),
-        }
+        Index { payload: entries.to_vec() }
     }
 
     /// Adds the block at `offset`; `header` is its header's bytes.

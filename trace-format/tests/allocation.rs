@@ -44,9 +44,7 @@ fn trace() -> Vec<u8> {
     let mut words = Vec::new();
     let mut state = State::new(0);
     for number in 0..EVENTS {
-        let event = Event::from(ThreadEnd {
-            thread_data: Id(number),
-        });
+        let event = Event::from(ThreadEnd { thread_data: Id(number) });
         let mut out = [0; 8];
         let len = event.encode(&mut state, number, &mut out).unwrap();
         words.extend_from_slice(&out[..len]);
@@ -57,23 +55,12 @@ fn trace() -> Vec<u8> {
     let header = FileHeader::of_trace(1, 1, &[]);
     let mut file = header.encode();
     for sequence in 0..CHUNKS {
-        let chunk = Chunk {
-            stream: 1,
-            sequence,
-            ..Chunk::default()
-        };
+        let chunk = Chunk { stream: 1, sequence, ..Chunk::default() };
         let (codec, payload) = match sequence % 2 {
             0 => (Codec::COLUMNS, &packed),
             _ => (Codec::RAW, &raw),
         };
-        file.extend(chunk_header(
-            1,
-            &chunk,
-            words.len() as u32,
-            0,
-            codec,
-            payload,
-        ));
+        file.extend(chunk_header(1, &chunk, words.len() as u32, 0, codec, payload));
         file.extend(payload);
     }
     file
@@ -87,10 +74,7 @@ fn compact_events_allocate_nothing() {
     let reader = Reader::open_with(&path, Limits::default()).unwrap();
     let mut events = reader.events(&reader.streams()[0]);
     // Both kinds of chunks, and the third chunk's first event.
-    assert_eq!(
-        events.by_ref().take(2 * EVENTS as usize + 1).count(),
-        2 * EVENTS as usize + 1
-    );
+    assert_eq!(events.by_ref().take(2 * EVENTS as usize + 1).count(), 2 * EVENTS as usize + 1);
     let before = ALLOCATIONS.get();
     let rest = events.by_ref().count();
     assert_eq!(ALLOCATIONS.get(), before);

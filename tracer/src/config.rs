@@ -55,11 +55,7 @@ impl Config {
             refuse(setting, list.as_ref());
             parse_events(setting.default).expect("a default is allowed")
         });
-        Config {
-            settings,
-            events,
-            insisted,
-        }
+        Config { settings, events, insisted }
     }
 
     /// Whether the program is to be traced.
@@ -69,10 +65,8 @@ impl Config {
 
     /// The settings for the trace's metadata.
     pub(crate) fn describe(&self) -> BTreeMap<String, String> {
-        let events: Vec<&str> = recordable()
-            .map(|(name, _)| name)
-            .filter(|name| self.events.contains(name))
-            .collect();
+        let events: Vec<&str> =
+            recordable().map(|(name, _)| name).filter(|name| self.events.contains(name)).collect();
         let mut described = self.settings.describe();
         described.insert(EVENTS.to_owned(), events.join(","));
         described
@@ -90,15 +84,8 @@ fn recordable() -> impl Iterator<Item = (&'static str, &'static str)> {
 fn parse_events(list: &str) -> Option<(Vec<&'static str>, Vec<&'static str>)> {
     let mut chosen: Vec<&'static str> = Vec::new();
     let mut insisted: Vec<&'static str> = Vec::new();
-    for (index, item) in list
-        .split(',')
-        .map(str::trim)
-        .filter(|item| !item.is_empty())
-        .enumerate()
-    {
-        let (adds, name) = item
-            .strip_prefix('-')
-            .map_or((true, item), |name| (false, name));
+    for (index, item) in list.split(',').map(str::trim).filter(|item| !item.is_empty()).enumerate() {
+        let (adds, name) = item.strip_prefix('-').map_or((true, item), |name| (false, name));
         if index == 0 && !adds {
             (chosen, _) = parse_events("default")?;
         }
@@ -146,10 +133,7 @@ mod tests {
 
     #[test]
     fn lists_add_and_take_away() {
-        assert_eq!(
-            names("lock_init,lock_destroy,-lock_init").unwrap(),
-            ["lock_destroy"]
-        );
+        assert_eq!(names("lock_init,lock_destroy,-lock_init").unwrap(), ["lock_destroy"]);
         assert_eq!(
             names("-mutex").unwrap().len(),
             names("default").unwrap().len() - names("mutex").unwrap().len()

@@ -48,14 +48,8 @@
 //! Invariants: on the hot path nothing allocates, locks, formats, makes a system call or loops without bound. No panic
 //! and no failure leaves the tracer: tracing turns itself off, says so in one line, and the program runs on.
 
-#![allow(
-    rustdoc::private_intra_doc_links,
-    reason = "the table above is for those who read the code"
-)]
-#![cfg_attr(
-    not(target_arch = "x86_64"),
-    expect(dead_code, reason = "rings and mappings of samples")
-)]
+#![allow(rustdoc::private_intra_doc_links, reason = "the table above is for those who read the code")]
+#![cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "rings and mappings of samples"))]
 
 mod chain;
 mod config;

@@ -11,10 +11,7 @@ use omptrace_trace_format::Reader;
 use omptrace_viewer_export::{ConvertOptions, FORMATS, convert, dump_json};
 
 fn main() {
-    let millions: f64 = std::env::args()
-        .skip(1)
-        .find_map(|word| word.parse().ok())
-        .unwrap_or(4.0);
+    let millions: f64 = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(4.0);
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("bench.omptrace");
     let events = write_trace(&path, (millions * 1e6) as u64);
@@ -27,14 +24,7 @@ fn main() {
     for format in FORMATS.iter().filter(|format| !format.is_folder()) {
         report(format.name, events, || {
             let out = Box::new(Counted(0));
-            convert(
-                &[&reader],
-                format,
-                &ConvertOptions::default(),
-                out,
-                &mut |_| {},
-            )
-            .expect("written");
+            convert(&[&reader], format, &ConvertOptions::default(), out, &mut |_| {}).expect("written");
         });
     }
     report("dump --json", events, || {

@@ -62,10 +62,7 @@ fn decoding(made: Made) -> Made {
 #[bench::otf2(args = ("otf2"), config = at_most(1563))]
 #[bench::text(args = ("text"), config = at_most(1830))]
 fn converting((made, format): (Made, &'static Format)) -> Made {
-    let options = ConvertOptions {
-        threads: NonZero::new(1),
-        ..ConvertOptions::default()
-    };
+    let options = ConvertOptions { threads: NonZero::new(1), ..ConvertOptions::default() };
     let inputs = [&made.trace];
     let report = if format.is_folder() {
         let archive = made.folder.path().join("archive");

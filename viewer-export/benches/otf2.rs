@@ -14,10 +14,7 @@ const REGIONS: u32 = 200;
 const ROUNDS: usize = 7;
 
 fn main() {
-    let millions: f64 = std::env::args()
-        .skip(1)
-        .find_map(|word| word.parse().ok())
-        .unwrap_or(5.0);
+    let millions: f64 = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(5.0);
     let pairs = (millions * 1e6) as u64;
     let folder = tempfile::tempdir().expect("a folder");
     let reference = compile(folder.path());
@@ -48,9 +45,7 @@ fn main() {
         seconds.sort_by(f64::total_cmp);
         let ns = |seconds: f64| seconds * 1e9 / (2 * pairs) as f64;
         let (least, median) = (ns(seconds[0]), ns(seconds[ROUNDS / 2]));
-        println!(
-            "{who:<10} {least:>6.1} ns of processor time per event at least, median {median:.1}"
-        );
+        println!("{who:<10} {least:>6.1} ns of processor time per event at least, median {median:.1}");
     }
 }
 
@@ -71,9 +66,7 @@ fn compile(folder: &Path) -> std::path::PathBuf {
 fn write(folder: &Path, pairs: u64) -> f64 {
     let start = processor_time();
     let format = Format::by_name("otf2").expect("a format");
-    let mut sink = format
-        .folder_sink(folder, &FormatOptions::default(), 1)
-        .expect("a folder");
+    let mut sink = format.folder_sink(folder, &FormatOptions::default(), 1).expect("a folder");
     let (process, location) = (ProcessId(0), LocationId(0));
     sink.item(&Item::Process(&Process {
         id: process,
@@ -84,11 +77,7 @@ fn write(folder: &Path, pairs: u64) -> f64 {
     sink.item(&Item::Location(&Location {
         id: location,
         process,
-        kind: LocationKind::Thread {
-            os_tid: 1,
-            stream: 1,
-            role: ThreadRole::Main,
-        },
+        kind: LocationKind::Thread { os_tid: 1, stream: 1, role: ThreadRole::Main },
         name: "main".to_owned(),
     }));
     for id in 0..REGIONS {
@@ -113,10 +102,7 @@ fn write(folder: &Path, pairs: u64) -> f64 {
             awaited: None,
             arguments: &[],
         }));
-        sink.item(&Item::Leave(Leave {
-            at: at(),
-            arguments: &[],
-        }));
+        sink.item(&Item::Leave(Leave { at: at(), arguments: &[] }));
     }
     sink.finish().expect("written");
     processor_time() - start

@@ -31,9 +31,9 @@ use crate::share::Share;
 use crate::system_ids::SystemIds;
 use crate::text_cache::{ByWord, RecentTexts};
 use omptrace_timeline::sink::{
-    Anchor, Argument, Arguments, Category, Count, Counter, DeviceWork, Enter, Instant, Interval,
-    Item, Leave, Link, LinkKind, Location, LocationKind, Ns, Point, Process, ProcessId, Region,
-    Sink, Source, ThreadEvent, ThreadRole, Value, Wants, short_name, split_place,
+    Anchor, Argument, Arguments, Category, Count, Counter, DeviceWork, Enter, Instant, Interval, Item, Leave,
+    Link, LinkKind, Location, LocationKind, Ns, Point, Process, ProcessId, Region, Sink, Source, ThreadEvent,
+    ThreadRole, Value, Wants, short_name, split_place,
 };
 
 /// The places of hidden helpers among a process's threads: behind what its devices did, and behind its locks.
@@ -166,13 +166,7 @@ struct Lane {
 impl Lane {
     /// The thread goes on at `time`: its newest slice's begin, arrows to it, and the interval's end come before.
     #[inline(always)]
-    fn settle(
-        &mut self,
-        events: &mut Events,
-        regions: &[Called],
-        flows: &mut ByWord<FlowTexts>,
-        time: Ns,
-    ) {
+    fn settle(&mut self, events: &mut Events, regions: &[Called], flows: &mut ByWord<FlowTexts>, time: Ns) {
         self.write_begin(events, regions);
         if !self.arrows.is_empty() {
             self.write_arrows(events, flows, time);
@@ -226,13 +220,7 @@ impl Lane {
     }
 
     /// A slice without duration, with an arrow's end inside that `write` writes.
-    fn mark(
-        &self,
-        events: &mut Events,
-        time: Ns,
-        called: &Called,
-        write: impl FnOnce(&mut Vec<u8>),
-    ) {
+    fn mark(&self, events: &mut Events, time: Ns, called: &Called, write: impl FnOnce(&mut Vec<u8>)) {
         slice_begin(events.next(), &self.before_time, time, called, &[]);
         write(events.next());
         slice_end(events.next(), &self.before_time, time, called, &[]);
@@ -254,8 +242,7 @@ impl Chrome {
         // The first share begins with an event: its process.
         let empty = share.is_first();
         if empty {
-            out.buffer()
-                .extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
+            out.buffer().extend_from_slice(b"{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
         }
         Chrome {
             share,
@@ -282,11 +269,7 @@ impl Chrome {
         out.extend_from_slice(b",\"name\":\"");
         out.extend_from_slice(name.as_bytes());
         out.extend_from_slice(b"\",\"args\":{\"");
-        out.extend_from_slice(if name.ends_with("name") {
-            b"name"
-        } else {
-            b"sort_index"
-        });
+        out.extend_from_slice(if name.ends_with("name") { b"name" } else { b"sort_index" });
         out.extend_from_slice(b"\":");
         value(out);
         out.extend_from_slice(b"}}");
@@ -295,12 +278,7 @@ impl Chrome {
 
 /// `{"ph":"B","pid":1,"tid":2,"ts":0.001`: up to 73 bytes, and room for 4 more.
 #[inline(always)]
-fn begin<const N: usize>(
-    pieces: &mut Pieces<'_, N>,
-    phase: u8,
-    before_time: &BeforeTime,
-    time: Ns,
-) {
+fn begin<const N: usize>(pieces: &mut Pieces<'_, N>, phase: u8, before_time: &BeforeTime, time: Ns) {
     pieces.text(&[b'{', b'"', b'p', b'h', b'"', b':', b'"', phase]);
     pieces.short(before_time);
     pieces.micros(time.unsigned_abs());
@@ -346,38 +324,25 @@ impl Called {
             let place = split_place(name).1;
             json::string(&mut begin, place.strip_prefix(" @").unwrap_or(place));
         }
-        Called {
-            begin: Constant::new(begin),
-            end: Constant::new(name_text(name)),
-        }
+        Called { begin: Constant::new(begin), end: Constant::new(name_text(name)) }
     }
 }
 
 /// Appends the arguments, each with a comma behind it, and the text before the first.
 #[inline(always)]
-fn write_arguments(
-    out: &mut Vec<u8>,
-    names: &mut ByWord<ArgumentName>,
-    arguments: &[Argument<'_>],
-) {
+fn write_arguments(out: &mut Vec<u8>, names: &mut ByWord<ArgumentName>, arguments: &[Argument<'_>]) {
     if !arguments.is_empty() {
         write_some_arguments(out, names, arguments);
     }
 }
 
 /// Like [`write_arguments`], of one at least: there are none at the ends of most slices, which take no call.
-fn write_some_arguments(
-    out: &mut Vec<u8>,
-    names: &mut ByWord<ArgumentName>,
-    arguments: &[Argument<'_>],
-) {
+fn write_some_arguments(out: &mut Vec<u8>, names: &mut ByWord<ArgumentName>, arguments: &[Argument<'_>]) {
     if out.is_empty() {
         out.extend_from_slice(b",\"args\":{");
     }
     for argument in arguments {
-        let name = names.get(argument.name, || {
-            ArgumentName::new(format!("\"{}\":", argument.name).into())
-        });
+        let name = names.get(argument.name, || ArgumentName::new(format!("\"{}\":", argument.name).into()));
         match (argument.value, &name.short) {
             (Value::Hex(number), Some(short)) => {
                 put::<56>(out, |pieces| {
@@ -448,13 +413,7 @@ fn end(out: &mut Vec<u8>, arguments: &[u8]) {
 
 /// The begin of a slice.
 #[inline]
-fn slice_begin(
-    out: &mut Vec<u8>,
-    before_time: &BeforeTime,
-    time: Ns,
-    called: &Called,
-    arguments: &[u8],
-) {
+fn slice_begin(out: &mut Vec<u8>, before_time: &BeforeTime, time: Ns, called: &Called, arguments: &[u8]) {
     if let Some(called) = &called.begin.short {
         put::<176>(out, |pieces| {
             begin(pieces, b'B', before_time, time);
@@ -468,13 +427,7 @@ fn slice_begin(
 }
 
 /// Something without duration.
-fn instant_event(
-    out: &mut Vec<u8>,
-    before_time: &BeforeTime,
-    time: Ns,
-    called: &Called,
-    arguments: &[u8],
-) {
+fn instant_event(out: &mut Vec<u8>, before_time: &BeforeTime, time: Ns, called: &Called, arguments: &[u8]) {
     put::<80>(out, |pieces| begin(pieces, b'i', before_time, time));
     out.extend_from_slice(b",\"s\":\"t\"");
     out.extend_from_slice(&called.begin.text);
@@ -483,13 +436,7 @@ fn instant_event(
 
 /// The end of a slice.
 #[inline]
-fn slice_end(
-    out: &mut Vec<u8>,
-    before_time: &BeforeTime,
-    time: Ns,
-    called: &Called,
-    arguments: &[u8],
-) {
+fn slice_end(out: &mut Vec<u8>, before_time: &BeforeTime, time: Ns, called: &Called, arguments: &[u8]) {
     if let Some(called) = &called.end.short {
         put::<128>(out, |pieces| {
             begin(pieces, b'E', before_time, time);
@@ -541,14 +488,9 @@ impl Chrome {
             LocationKind::Thread { os_tid, .. } => ids.tid(os_tid),
             _ => ids.own_tid(),
         };
-        self.metadata(pid, tid, "thread_name", |out| {
-            json::string(out, &location.name)
-        });
+        self.metadata(pid, tid, "thread_name", |out| json::string(out, &location.name));
         let helpers_last = match location.kind {
-            LocationKind::Thread {
-                role: ThreadRole::Helper,
-                ..
-            } => HELPERS_FROM,
+            LocationKind::Thread { role: ThreadRole::Helper, .. } => HELPERS_FROM,
             _ => 0,
         };
         self.metadata(pid, tid, "thread_sort_index", |out| {
@@ -591,19 +533,12 @@ impl Chrome {
         let mut before_value = b",\"args\":{".to_vec();
         json::string(&mut before_value, &key);
         before_value.push(b':');
-        self.counters.push(CounterTexts {
-            before_time,
-            before_value,
-        });
+        self.counters.push(CounterTexts { before_time, before_value });
     }
 
     #[inline(never)]
     fn count(&mut self, count: &Count) {
-        let Count {
-            counter,
-            time,
-            value,
-        } = *count;
+        let Count { counter, time, value } = *count;
         let texts = &self.counters[counter.0 as usize];
         let out = self.events.next();
         out.extend_from_slice(&texts.before_time);
@@ -615,12 +550,7 @@ impl Chrome {
 
     #[inline(never)]
     fn enter(&mut self, enter: &Enter<Arguments<'_>>) {
-        let Enter {
-            at,
-            region,
-            arguments,
-            ..
-        } = *enter;
+        let Enter { at, region, arguments, .. } = *enter;
         let lane = &mut self.locations[at.location.0 as usize];
         lane.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
         lane.open.push(region.0);
@@ -655,11 +585,7 @@ impl Chrome {
 
     #[inline(never)]
     fn instant(&mut self, instant: &Instant<Arguments<'_>>) {
-        let Instant {
-            at,
-            region,
-            arguments,
-        } = *instant;
+        let Instant { at, region, arguments } = *instant;
         let lane = &mut self.locations[at.location.0 as usize];
         lane.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
         (lane.newest, lane.instant) = (None, Some(at.time));
@@ -716,9 +642,7 @@ impl Chrome {
     #[inline(never)]
     fn flow(&mut self, flow: &Link) {
         let id = self.share.number(flow.id);
-        let texts = self
-            .flows
-            .get(flow.kind.name(), || FlowTexts::of(flow.kind));
+        let texts = self.flows.get(flow.kind.name(), || FlowTexts::of(flow.kind));
         let events = &mut self.events;
         let from = &mut self.locations[flow.from.location.0 as usize];
         // What it has begun since is not over, and may end with it.

@@ -30,19 +30,13 @@ impl<const N: usize> ShortText<N> {
     pub(crate) fn of(text: &[u8]) -> Option<ShortText<N>> {
         let mut bytes = [0; N];
         bytes.get_mut(..text.len())?.copy_from_slice(text);
-        Some(ShortText {
-            bytes,
-            len: text.len(),
-        })
+        Some(ShortText { bytes, len: text.len() })
     }
 }
 
 impl<const N: usize> Default for ShortText<N> {
     fn default() -> ShortText<N> {
-        ShortText {
-            bytes: [0; N],
-            len: 0,
-        }
+        ShortText { bytes: [0; N], len: 0 }
     }
 }
 
@@ -57,10 +51,7 @@ pub(crate) struct Pieces<'o, const N: usize> {
 #[inline(always)]
 pub(crate) fn put<const N: usize>(out: &mut Vec<u8>, put: impl FnOnce(&mut Pieces<'_, N>)) {
     let start = out.len();
-    let mut pieces = Pieces {
-        room: room(out),
-        len: 0,
-    };
+    let mut pieces = Pieces { room: room(out), len: 0 };
     put(&mut pieces);
     let len = pieces.len;
     out.truncate(start + len);
@@ -129,10 +120,7 @@ impl<const N: usize> Pieces<'_, N> {
 #[inline(never)]
 fn long_decimal(value: u64) -> ([u8; 24], usize) {
     let mut text = [0; 24];
-    let mut pieces = Pieces {
-        room: &mut text,
-        len: 0,
-    };
+    let mut pieces = Pieces { room: &mut text, len: 0 };
     pieces.decimal(value / TEN_TO_8);
     let digits = decimal((value % TEN_TO_8) as u32);
     pieces.text(&(digits | ZEROS).to_le_bytes());
@@ -235,13 +223,7 @@ mod tests {
         let powers = (0..64).map(|bit| 1u64 << bit);
         let tens = (0..20).map(|exponent| 10u64.pow(exponent));
         for near in powers.chain(tens) {
-            for value in [
-                near - 1,
-                near,
-                near + 1,
-                near.wrapping_mul(3),
-                u64::MAX - near,
-            ] {
+            for value in [near - 1, near, near + 1, near.wrapping_mul(3), u64::MAX - near] {
                 let mut out = b"x".to_vec();
                 push(&mut out, value);
                 assert_eq!(out[1..], expected(value), "{value}");
@@ -251,10 +233,7 @@ mod tests {
 
     #[test]
     fn decimals_are_those_of_the_standard_library() {
-        check(
-            |out, value| put::<24>(out, |pieces| pieces.decimal(value)),
-            |value| value.to_string().into(),
-        );
+        check(|out, value| put::<24>(out, |pieces| pieces.decimal(value)), |value| value.to_string().into());
         check(
             |out, value| put::<28>(out, |pieces| pieces.micros(value)),
             |value| format!("{}.{:03}", value / 1000, value % 1000).into(),
@@ -263,10 +242,7 @@ mod tests {
 
     #[test]
     fn hexadecimals_are_those_of_the_standard_library() {
-        check(
-            |out, value| put::<16>(out, |pieces| pieces.hex(value)),
-            |value| format!("{value:x}").into(),
-        );
+        check(|out, value| put::<16>(out, |pieces| pieces.hex(value)), |value| format!("{value:x}").into());
     }
 
     #[test]

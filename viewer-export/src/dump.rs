@@ -43,11 +43,7 @@ const MAX_EXACT: u64 = 1 << 53;
 /// Writes one event.
 type WriteLine = fn(&mut Vec<u8>, &Reader, u32, &Record);
 
-fn dump(
-    reader: &Reader,
-    out: Box<dyn Write + Send>,
-    write: WriteLine,
-) -> io::Result<Vec<Diagnostic>> {
+fn dump(reader: &Reader, out: Box<dyn Write + Send>, write: WriteLine) -> io::Result<Vec<Diagnostic>> {
     let mut out = Output::new(out);
     let diagnostics = records_in_order(reader, &mut |stream, record| {
         write(out.buffer(), reader, stream, record);
@@ -171,9 +167,7 @@ fn text_value(out: &mut Vec<u8>, reader: &Reader, value: &Value<'_>) {
 /// The number, and the flags whose bits are set.
 fn text_flags(out: &mut Vec<u8>, number: u32, names: &[(&str, u32)]) {
     json::hex(out, number.into());
-    let set = names
-        .iter()
-        .filter(|(_, bits)| *bits != 0 && number & bits == *bits);
+    let set = names.iter().filter(|(_, bits)| *bits != 0 && number & bits == *bits);
     for (index, (name, _)) in set.enumerate() {
         out.push(if index == 0 { b':' } else { b'|' });
         out.extend_from_slice(name.strip_prefix("ompt_").unwrap_or(name).as_bytes());

@@ -8,13 +8,13 @@ use std::collections::BTreeMap;
 use std::io;
 
 use fxprof_processed_profile::{
-    CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, MarkerTiming,
-    ProcessHandle, Profile, ReferenceTimestamp, SamplingInterval, StaticSchemaMarker,
-    StaticSchemaMarkerField, StringHandle, ThreadHandle, Timestamp,
+    CategoryColor, CategoryHandle, CpuDelta, Frame, FrameFlags, FrameInfo, MarkerTiming, ProcessHandle,
+    Profile, ReferenceTimestamp, SamplingInterval, StaticSchemaMarker, StaticSchemaMarkerField, StringHandle,
+    ThreadHandle, Timestamp,
 };
 use omptrace_timeline::sink::{
-    Category, Function, FunctionKind, Item, Location, LocationKind, Ns, Point, Process, Region,
-    RegionId, Sample, Sink, ThreadRole, Wants, short_name,
+    Category, Function, FunctionKind, Item, Location, LocationKind, Ns, Point, Process, Region, RegionId,
+    Sample, Sink, ThreadRole, Wants, short_name,
 };
 
 use crate::output::Output;
@@ -124,17 +124,13 @@ impl Firefox {
     }
 
     fn process(&mut self, process: &Process) {
-        let handle = self.profile.add_process(
-            &process.name,
-            process.os_pid,
-            timestamp(process.lifetime.traced_from),
-        );
+        let handle =
+            self.profile.add_process(&process.name, process.os_pid, timestamp(process.lifetime.traced_from));
         let period_ns = process.sampling_period_ns;
         if self.processes.is_empty() {
             self.profile.set_product(&process.name);
             if period_ns > 0 {
-                self.profile
-                    .set_interval(SamplingInterval::from_nanos(period_ns));
+                self.profile.set_interval(SamplingInterval::from_nanos(period_ns));
             }
         }
         self.processes.push((handle, period_ns));
@@ -146,15 +142,9 @@ impl Firefox {
         };
         let (process, period_ns) = self.processes[location.process.0 as usize];
         let is_main = role == ThreadRole::Main;
-        let thread = self
-            .profile
-            .add_thread(process, os_tid, timestamp(0), is_main);
+        let thread = self.profile.add_thread(process, os_tid, timestamp(0), is_main);
         self.profile.set_thread_name(thread, &location.name);
-        let lane = Lane {
-            thread,
-            period_ns,
-            open: Vec::new(),
-        };
+        let lane = Lane { thread, period_ns, open: Vec::new() };
         self.threads.insert(location.id.0, lane);
     }
 

@@ -61,13 +61,9 @@ impl Folded {
             if index > 0 {
                 self.stack.push(';');
             }
-            self.stack
-                .push_str(&self.functions[frame.function.0 as usize]);
+            self.stack.push_str(&self.functions[frame.function.0 as usize]);
         }
-        let key = (
-            self.locations[sample.at.location.0 as usize],
-            self.stack.clone(),
-        );
+        let key = (self.locations[sample.at.location.0 as usize], self.stack.clone());
         let weight = self.weights.entry(key).or_default();
         *weight = weight.saturating_add(sample.weight_ns);
     }

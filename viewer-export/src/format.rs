@@ -59,10 +59,7 @@ enum Kind {
         parts: FolderParts,
     },
     /// A folder of tables, in which each process has files of its own.
-    #[cfg_attr(
-        not(feature = "parquet"),
-        expect(dead_code, reason = "no other is there")
-    )]
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "no other is there"))]
     Tables {
         /// What an export may replace.
         parts: FolderParts,
@@ -169,9 +166,7 @@ pub const FORMATS: &[Format] = &[
         max_depth: None,
         needs_samples: false,
         options: parquet::OPTIONS,
-        kind: Kind::Tables {
-            parts: parquet::PARTS,
-        },
+        kind: Kind::Tables { parts: parquet::PARTS },
     },
 ];
 
@@ -281,25 +276,13 @@ mod tests {
     fn a_name_has_a_format() {
         let of = |name: &str| Format::by_extension(Path::new(name)).map(|format| format.name);
         for format in FORMATS {
-            assert_eq!(
-                of(&format!("out/app.{}", format.extension)),
-                Some(format.name)
-            );
+            assert_eq!(of(&format!("out/app.{}", format.extension)), Some(format.name));
         }
         assert_eq!(of("a.pftrace.gz"), Some("perfetto"));
         assert_eq!(of("a.firefox.json.gz"), Some("firefox"));
         assert_eq!(of("a.7.json.gz"), Some("chrome"));
         assert_eq!(of("a.pb"), Some("pprof"));
-        for name in [
-            "-",
-            "a",
-            "json",
-            ".json",
-            "a.otf2.gz",
-            "a.gz",
-            "a.svg",
-            "a.json/..",
-        ] {
+        for name in ["-", "a", "json", ".json", "a.otf2.gz", "a.gz", "a.svg", "a.json/.."] {
             assert_eq!(of(name), None, "{name}");
         }
     }

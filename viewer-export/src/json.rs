@@ -102,9 +102,6 @@ mod tests {
 
     #[test]
     fn strings_escape_only_what_json_forbids() {
-        assert_eq!(
-            written(|out| string(out, "a\"b\\c\u{1}\n😀")),
-            "\"a\\\"b\\\\c\\u0001\\n😀\""
-        );
+        assert_eq!(written(|out| string(out, "a\"b\\c\u{1}\n😀")), "\"a\\\"b\\\\c\\u0001\\n😀\"");
     }
 }

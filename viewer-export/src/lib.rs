@@ -104,11 +104,7 @@ impl ConvertOptions {
 
     /// The output of a format, which writes into `out`.
     fn output(&self, out: Writer) -> Output {
-        if self.is_parallel() {
-            Output::behind(out)
-        } else {
-            Output::new(out)
-        }
+        if self.is_parallel() { Output::behind(out) } else { Output::new(out) }
     }
 }
 
@@ -153,10 +149,7 @@ pub fn convert(
             replay_all(inputs, format, options, sink, progress)?
         }
     };
-    Ok(Report {
-        exported_bytes: bytes.count(),
-        ..report
-    })
+    Ok(Report { exported_bytes: bytes.count(), ..report })
 }
 
 /// [`convert`] of several processes, of which each of `shares` takes some. Gives `out` back where there cannot be as many
@@ -180,19 +173,11 @@ fn side_by_side(
         let sink = format.sink(out, shares[number as usize].clone())?;
         let mut progress = of_part(&progress, Some(0));
         let (first, step) = (number as usize, shares.len());
-        let options = ConvertOptions {
-            selection: options.selection.of_processes(first, step),
-            ..options.clone()
-        };
-        replay(
-            format,
-            &options,
-            workers,
-            sink,
-            &mut |symbols, manner, sink| {
-                timeline.replay(first, step, symbols, manner, sink, &mut progress)
-            },
-        )
+        let options =
+            ConvertOptions { selection: options.selection.of_processes(first, step), ..options.clone() };
+        replay(format, &options, workers, sink, &mut |symbols, manner, sink| {
+            timeline.replay(first, step, symbols, manner, sink, &mut progress)
+        })
     })?;
     let end = format.end(&shares[0]);
     bytes.add(end.len());
@@ -290,8 +275,7 @@ fn replay_all(
 }
 
 /// How to interpret, with these names of code, into this sink.
-type Interpret<'a> =
-    dyn FnMut(&dyn Fn(&Reader) -> Table, timeline::Manner, &mut dyn Sink) -> Report + 'a;
+type Interpret<'a> = dyn FnMut(&dyn Fn(&Reader) -> Table, timeline::Manner, &mut dyn Sink) -> Report + 'a;
 
 /// Interprets what `options` select into `sink`, which is of `format`, and finishes that: the work of one of `workers`.
 fn replay(
@@ -312,12 +296,9 @@ fn replay(
     };
     let symbols = |reader: &Reader| Table::of(reader, &options.symbols);
     // On two processors those who decode and write leave nothing for one who encodes.
-    let report = handed_over(
-        vec![&mut *sink],
-        usize::from(threads > 2),
-        KeptArguments::All,
-        |sink| interpret(&symbols, manner, sink),
-    );
+    let report = handed_over(vec![&mut *sink], usize::from(threads > 2), KeptArguments::All, |sink| {
+        interpret(&symbols, manner, sink)
+    });
     sink.finish()?;
     Ok(report)
 }

@@ -46,19 +46,11 @@ impl Output {
 
     /// Writes `share` of a file, and adds to what was written of it.
     pub(crate) fn in_turns(turns: Arc<Turns>, share: u32, bytes: ByteCount) -> Output {
-        Output {
-            bytes,
-            ..Output::to(Target::InTurns(turns, share))
-        }
+        Output { bytes, ..Output::to(Target::InTurns(turns, share)) }
     }
 
     fn to(target: Target) -> Output {
-        Output {
-            buffer: new_buffer(),
-            target,
-            bytes: ByteCount::default(),
-            error: None,
-        }
+        Output { buffer: new_buffer(), target, bytes: ByteCount::default(), error: None }
     }
 
     /// Counts what is written, before compression.
@@ -120,11 +112,7 @@ impl Output {
 
 /// Compresses what is written into `target`, without a modification time: equal exports are equal files.
 pub(crate) fn gzip(target: Writer) -> Writer {
-    Box::new(Gzip(Some(
-        GzBuilder::new()
-            .mtime(0)
-            .write(target, Compression::default()),
-    )))
+    Box::new(Gzip(Some(GzBuilder::new().mtime(0).write(target, Compression::default()))))
 }
 
 /// A gzip stream that is completed by `flush`, which [`Output::finish`] calls exactly once.
@@ -178,11 +166,7 @@ impl Behind {
             return Err(writer);
         };
         match to_thread.send(writer) {
-            Ok(()) => Ok(Behind {
-                full,
-                spare,
-                thread: Some(thread),
-            }),
+            Ok(()) => Ok(Behind { full, spare, thread: Some(thread) }),
             Err(SendError(writer)) => Err(writer),
         }
     }

@@ -39,11 +39,8 @@ const RAW_EVENTS: FormatOption = FormatOption {
 };
 
 /// The files of a data set.
-pub(crate) const PARTS: FolderParts = FolderParts {
-    anchor: SCHEMA_FILE,
-    files: &["_SUCCESS"],
-    folders: &[("table=", &["parquet"])],
-};
+pub(crate) const PARTS: FolderParts =
+    FolderParts { anchor: SCHEMA_FILE, files: &["_SUCCESS"], folders: &[("table=", &["parquet"])] };
 
 /// Writes the data set of `inputs` into `folder`.
 pub(crate) fn export(

@@ -12,9 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 
-use omptrace_timeline::sink::{
-    Function, Item, Location, Ns, Process, Sample, Sink, StackFrame, Wants,
-};
+use omptrace_timeline::sink::{Function, Item, Location, Ns, Process, Sample, Sink, StackFrame, Wants};
 
 use crate::output::Output;
 use crate::protobuf as pb;
@@ -69,10 +67,7 @@ struct Texts {
 
 impl Texts {
     fn new() -> Texts {
-        let mut texts = Texts {
-            all: Vec::new(),
-            places: HashMap::new(),
-        };
+        let mut texts = Texts { all: Vec::new(), places: HashMap::new() };
         texts.number("");
         texts
     }
@@ -183,9 +178,7 @@ impl Pprof {
         }
         pb::uint(&mut out, TIME_NANOS, self.start);
         pb::int(&mut out, DURATION_NANOS, self.end);
-        pb::message(&mut out, PERIOD_TYPE, |out| {
-            value_type(out, [cpu, nanoseconds])
-        });
+        pb::message(&mut out, PERIOD_TYPE, |out| value_type(out, [cpu, nanoseconds]));
         pb::uint(&mut out, PERIOD, self.period_ns);
         for process in &self.processes {
             let comment = texts.number(&process.name);
@@ -261,11 +254,7 @@ fn location(out: &mut Vec<u8>, id: u64, mapping: u64, frame: &StackFrame) {
         pb::uint(out, MAPPING_ID, mapping);
     }
     pb::message(out, LINE, |out| {
-        pb::uint(
-            out,
-            field::line::FUNCTION_ID,
-            u64::from(frame.function.0) + 1,
-        );
+        pb::uint(out, field::line::FUNCTION_ID, u64::from(frame.function.0) + 1);
         pb::uint(out, field::line::LINE, frame.line.unwrap_or(0).into());
     });
 }
@@ -275,12 +264,7 @@ fn mapping(out: &mut Vec<u8>, id: u64, name: u64) {
 
     pb::uint(out, ID, id);
     pb::uint(out, FILENAME, name);
-    for known in [
-        HAS_FUNCTIONS,
-        HAS_FILENAMES,
-        HAS_LINE_NUMBERS,
-        HAS_INLINE_FRAMES,
-    ] {
+    for known in [HAS_FUNCTIONS, HAS_FILENAMES, HAS_LINE_NUMBERS, HAS_INLINE_FRAMES] {
         pb::uint(out, known, 1);
     }
 }

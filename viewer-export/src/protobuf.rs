@@ -113,10 +113,7 @@ impl Short {
     pub(crate) fn of(fields: &[u8]) -> Option<Short> {
         let mut bytes = [0; SHORT_BYTES];
         bytes.get_mut(..fields.len())?.copy_from_slice(fields);
-        Some(Short {
-            bytes,
-            len: fields.len(),
-        })
+        Some(Short { bytes, len: fields.len() })
     }
 
     /// A field of type `fixed64`.
@@ -137,10 +134,7 @@ impl Short {
     fn field(field: u32, wire_type: u32, value: u64, len: usize) -> Short {
         let (key, key_bytes) = varint_bytes(u64::from(field << 3 | wire_type));
         let all = u128::from(key) | u128::from(value) << (8 * key_bytes);
-        Short {
-            bytes: all.to_le_bytes(),
-            len: key_bytes + len,
-        }
+        Short { bytes: all.to_le_bytes(), len: key_bytes + len }
     }
 
     #[inline]
@@ -164,22 +158,10 @@ mod tests {
     fn fields_are_written_as_described() {
         assert_eq!(written(|out| uint(out, 1, 150)), [0x08, 0x96, 0x01]);
         assert_eq!(written(|out| text(out, 2, "testing")), *b"\x12\x07testing");
-        assert_eq!(
-            written(|out| message(out, 3, |out| uint(out, 1, 150))),
-            [0x1a, 0x03, 0x08, 0x96, 0x01]
-        );
-        assert_eq!(
-            written(|out| int(out, 1, -2)),
-            *b"\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"
-        );
-        assert_eq!(
-            written(|out| Short::uint(1, 150).append(out)),
-            [0x08, 0x96, 0x01]
-        );
-        assert_eq!(
-            written(|out| Short::fixed64(47, 1).append(out)),
-            *b"\xf9\x02\x01\0\0\0\0\0\0\0"
-        );
+        assert_eq!(written(|out| message(out, 3, |out| uint(out, 1, 150))), [0x1a, 0x03, 0x08, 0x96, 0x01]);
+        assert_eq!(written(|out| int(out, 1, -2)), *b"\x08\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01");
+        assert_eq!(written(|out| Short::uint(1, 150).append(out)), [0x08, 0x96, 0x01]);
+        assert_eq!(written(|out| Short::fixed64(47, 1).append(out)), *b"\xf9\x02\x01\0\0\0\0\0\0\0");
     }
 
     #[test]

@@ -278,11 +278,9 @@ impl Sink for Split {
             }
             Item::Region(region) => self.regions.push((*region).clone()),
             Item::Function(function) => self.functions.push((*function).clone()),
-            Item::Counter(counter) => self.counters.push(Steps {
-                counter: (*counter).clone(),
-                newest: 0,
-                part: 0,
-            }),
+            Item::Counter(counter) => {
+                self.counters.push(Steps { counter: (*counter).clone(), newest: 0, part: 0 })
+            }
             Item::Note(..) => {}
         }
         self.give_all(item);
@@ -297,8 +295,7 @@ impl Sink for Split {
             self.count_on(counter, Ns::MAX);
         }
         for ((part, process), arrows) in std::mem::take(&mut self.cut_arrows) {
-            let text =
-                format!("arrows from or to other files of the series are not shown ({arrows})");
+            let text = format!("arrows from or to other files of the series are not shown ({arrows})");
             self.parts[part].item(&Item::Note(ProcessId(process), &text));
         }
         let mut result = self.error.map_or(Ok(()), Err);

@@ -38,20 +38,12 @@ impl Sections {
     ///
     /// # Errors
     /// The errors of the temporary file.
-    pub(crate) fn append(
-        &mut self,
-        section: usize,
-        write: impl FnOnce(&mut Vec<u8>),
-    ) -> io::Result<()> {
+    pub(crate) fn append(&mut self, section: usize, write: impl FnOnce(&mut Vec<u8>)) -> io::Result<()> {
         let text = &mut self.sections[section].text;
         let before = text.len();
         write(text);
         self.in_memory += text.len() - before;
-        if self.in_memory > MEMORY_BYTES {
-            self.spill()
-        } else {
-            Ok(())
-        }
+        if self.in_memory > MEMORY_BYTES { self.spill() } else { Ok(()) }
     }
 
     fn spill(&mut self) -> io::Result<()> {
@@ -61,15 +53,9 @@ impl Sections {
         let Some(file) = &mut self.spilled else {
             return Ok(());
         };
-        for section in self
-            .sections
-            .iter_mut()
-            .filter(|section| !section.text.is_empty())
-        {
+        for section in self.sections.iter_mut().filter(|section| !section.text.is_empty()) {
             file.write_all(&section.text)?;
-            section
-                .parts
-                .push((self.spilled_bytes, section.text.len() as u64));
+            section.parts.push((self.spilled_bytes, section.text.len() as u64));
             self.spilled_bytes += section.text.len() as u64;
             section.text.clear();
         }
@@ -87,12 +73,7 @@ impl Sections {
                 let Some(file) = &mut self.spilled else { break };
                 file.seek(SeekFrom::Start(offset))?;
                 let mut part = file.take(len);
-                while part
-                    .by_ref()
-                    .take(PIECE_BYTES as u64)
-                    .read_to_end(out.buffer())?
-                    > 0
-                {
+                while part.by_ref().take(PIECE_BYTES as u64).read_to_end(out.buffer())? > 0 {
                     out.written();
                 }
             }

@@ -15,11 +15,7 @@ use crate::turns::Turns;
 use crate::{ConvertOptions, Format, of_part, replay};
 
 /// The segments that a file is written in. It is that of one process, all of it, in a format that has segments.
-pub(crate) fn of(
-    inputs: &[&Reader],
-    format: &Format,
-    options: &ConvertOptions,
-) -> Option<Segments> {
+pub(crate) fn of(inputs: &[&Reader], format: &Format, options: &ConvertOptions) -> Option<Segments> {
     let [reader] = inputs else {
         return None;
     };
@@ -65,10 +61,7 @@ pub(crate) fn side_by_side(
 ) -> io::Result<Report> {
     let timeline = Timeline::of(inputs);
     // To look names up in debug information takes long: once is enough.
-    let names: Vec<Table> = inputs
-        .iter()
-        .map(|reader| Table::of(reader, &options.symbols))
-        .collect();
+    let names: Vec<Table> = inputs.iter().map(|reader| Table::of(reader, &options.symbols)).collect();
     let names = |_: &Reader| names.first().cloned().unwrap_or_default();
     let share = Share::in_segments();
     let goes = segments.goes(workers, MAX_EVENTS_IN_ONE_GO);
@@ -85,14 +78,7 @@ pub(crate) fn side_by_side(
         let all = options.threads();
         replay(format, options, all, sink, &mut |_, manner, sink| {
             let mut sink = FromSegment::of(go.start, sink);
-            timeline.replay_segments(
-                segments,
-                go.clone(),
-                &names,
-                manner,
-                &mut sink,
-                &mut progress,
-            )
+            timeline.replay_segments(segments, go.clone(), &names, manner, &mut sink, &mut progress)
         })
     });
     let end = format.end(&share);
@@ -100,8 +86,5 @@ pub(crate) fn side_by_side(
     turns.finish(&end)?;
     // The last is of all events.
     let mut reports = reports.into_iter().collect::<io::Result<Vec<_>>>()?;
-    Ok(Report {
-        exported_bytes: bytes.count(),
-        ..reports.pop().unwrap_or_default()
-    })
+    Ok(Report { exported_bytes: bytes.count(), ..reports.pop().unwrap_or_default() })
 }

@@ -50,29 +50,18 @@ impl Share {
     pub(crate) fn several(of: usize) -> Vec<Share> {
         let identity = Arc::new(AtomicU64::new(0));
         let of = of as u32;
-        let share = |number| Share {
-            number,
-            of,
-            segments: InSegments::No,
-            identity: identity.clone(),
-        };
+        let share = |number| Share { number, of, segments: InSegments::No, identity: identity.clone() };
         (0..of).map(share).collect()
     }
 
     /// The share of a sink that writes all segments of a file, one after the other.
     pub(crate) fn in_segments() -> Share {
-        Share {
-            segments: InSegments::All,
-            ..Share::whole()
-        }
+        Share { segments: InSegments::All, ..Share::whole() }
     }
 
     /// The same of a sink that begins at segment `number`, and does not write all.
     pub(crate) fn beginning_at(&self, number: u32) -> Share {
-        Share {
-            segments: InSegments::From(number),
-            ..self.clone()
-        }
+        Share { segments: InSegments::From(number), ..self.clone() }
     }
 
     /// Whether the file consists of segments.
@@ -135,9 +124,7 @@ mod tests {
     #[test]
     fn numbers_of_shares_differ() {
         let shares = Share::several(3);
-        let numbers = shares
-            .iter()
-            .flat_map(|share| (0..4).map(|own| share.number(own)));
+        let numbers = shares.iter().flat_map(|share| (0..4).map(|own| share.number(own)));
         let mut numbers: Vec<u64> = numbers.collect();
         numbers.sort_unstable();
         assert_eq!(numbers, (0..12).collect::<Vec<u64>>());

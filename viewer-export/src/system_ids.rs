@@ -76,27 +76,15 @@ mod tests {
     use super::*;
 
     fn ids(os_pid: u32, has_namesake: bool, rank: u32) -> SystemIds {
-        let process = Process {
-            os_pid,
-            has_namesake,
-            ..Process::default()
-        };
+        let process = Process { os_pid, has_namesake, ..Process::default() };
         SystemIds::new(&process, rank)
     }
 
     #[test]
     fn processes_that_share_an_id_are_kept_apart() {
-        let given = [
-            ids(4711, false, 0),
-            ids(4711, true, 1),
-            ids(0, false, 2),
-            ids(u32::MAX, false, 3),
-        ];
+        let given = [ids(4711, false, 0), ids(4711, true, 1), ids(0, false, 2), ids(u32::MAX, false, 3)];
         let own = FIRST_OWN_ID;
-        assert_eq!(
-            given.map(|ids| ids.pid()),
-            [4711, own + 1, own + 2, own + 3]
-        );
+        assert_eq!(given.map(|ids| ids.pid()), [4711, own + 1, own + 2, own + 3]);
     }
 
     #[test]
@@ -115,10 +103,6 @@ mod tests {
         let others = [0, own.pid()].map(|os_tid| own.tid(os_tid));
         assert!(!others.contains(&own.pid()), "{others:?}");
         assert_eq!(own.tid(4711), own.pid());
-        assert_ne!(
-            own.tid(4711),
-            own.pid(),
-            "a thread that has the number again"
-        );
+        assert_ne!(own.tid(4711), own.pid(), "a thread that has the number again");
     }
 }

@@ -19,8 +19,8 @@ use crate::json;
 use crate::output::Output;
 use crate::sections::Sections;
 use omptrace_timeline::sink::{
-    Argument, Arguments, Count, Counter, Enter, Instant, Interval, Item, Leave, Link, Location,
-    LocationId, LocationKind, Ns, Process, ProcessId, Region, RegionId, Sink, Value, Wants,
+    Argument, Arguments, Count, Counter, Enter, Instant, Interval, Item, Leave, Link, Location, LocationId,
+    LocationKind, Ns, Process, ProcessId, Region, RegionId, Sink, Value, Wants,
 };
 
 /// Writes text.
@@ -63,13 +63,7 @@ impl Text {
     }
 
     /// A new line of `location`: its time, indented to `depth`, then what `write` writes.
-    fn line(
-        &mut self,
-        location: LocationId,
-        time: Ns,
-        depth: usize,
-        write: impl FnOnce(&mut Vec<u8>),
-    ) {
+    fn line(&mut self, location: LocationId, time: Ns, depth: usize, write: impl FnOnce(&mut Vec<u8>)) {
         let location = &mut self.locations[location.0 as usize];
         let (section, end_line) = (location.section, std::mem::take(&mut location.line_open));
         self.append(section, |out| {
@@ -82,13 +76,7 @@ impl Text {
         });
     }
 
-    fn whole_line(
-        &mut self,
-        location: LocationId,
-        time: Ns,
-        depth: usize,
-        write: impl FnOnce(&mut Vec<u8>),
-    ) {
+    fn whole_line(&mut self, location: LocationId, time: Ns, depth: usize, write: impl FnOnce(&mut Vec<u8>)) {
         self.line(location, time, depth, |out| {
             write(out);
             out.push(b'\n');
@@ -102,10 +90,7 @@ impl Text {
 
 /// Seconds with nine decimals, right-aligned.
 fn seconds(out: &mut Vec<u8>, time: Ns) {
-    let (seconds, mut ns) = (
-        time.unsigned_abs() / 1_000_000_000,
-        time.unsigned_abs() % 1_000_000_000,
-    );
+    let (seconds, mut ns) = (time.unsigned_abs() / 1_000_000_000, time.unsigned_abs() % 1_000_000_000);
     let digits = 1 + seconds.checked_ilog10().unwrap_or(0) as usize;
     out.extend(std::iter::repeat_n(b' ', 4_usize.saturating_sub(digits)));
     json::uint(out, seconds);
@@ -124,10 +109,7 @@ fn duration(out: &mut Vec<u8>, ns: u64) {
 }
 
 fn arguments(out: &mut Vec<u8>, arguments: &[Argument<'_>]) {
-    for (argument, space) in arguments
-        .iter()
-        .zip(["  "].into_iter().chain(std::iter::repeat(" ")))
-    {
+    for (argument, space) in arguments.iter().zip(["  "].into_iter().chain(std::iter::repeat(" "))) {
         out.extend_from_slice(space.as_bytes());
         out.extend_from_slice(argument.name.as_bytes());
         out.push(b'=');
@@ -146,9 +128,7 @@ impl Text {
         let gap = if self.processes.is_empty() { "" } else { "\n" };
         self.processes.push(section);
         self.append(section, |out| {
-            out.extend_from_slice(
-                format!("{gap}process {}\n", printable(&process.name)).as_bytes(),
-            );
+            out.extend_from_slice(format!("{gap}process {}\n", printable(&process.name)).as_bytes());
         });
     }
 
@@ -162,12 +142,7 @@ impl Text {
             _ => format!("\n{name}\n"),
         };
         self.append(section, |out| out.extend_from_slice(title.as_bytes()));
-        self.locations.push(TextLocation {
-            section,
-            name,
-            open: Vec::new(),
-            line_open: false,
-        });
+        self.locations.push(TextLocation { section, name, open: Vec::new(), line_open: false });
     }
 
     fn region(&mut self, region: &Region) {
@@ -176,22 +151,14 @@ impl Text {
 
     fn counter(&mut self, counter: &Counter) {
         let section = self.sections.add();
-        let title = format!(
-            "\n{} {}\n",
-            printable(counter.unit),
-            printable(&counter.name)
-        );
+        let title = format!("\n{} {}\n", printable(counter.unit), printable(&counter.name));
         self.append(section, |out| out.extend_from_slice(title.as_bytes()));
         self.counters.push(section);
     }
 
     #[inline(never)]
     fn count(&mut self, count: &Count) {
-        let Count {
-            counter,
-            time,
-            value,
-        } = *count;
+        let Count { counter, time, value } = *count;
         self.append(self.counters[counter.0 as usize], |out| {
             seconds(out, time);
             out.extend_from_slice(b"  ");
@@ -202,12 +169,7 @@ impl Text {
 
     #[inline(never)]
     fn enter(&mut self, enter: &Enter<Arguments<'_>>) {
-        let Enter {
-            at,
-            region,
-            arguments: details,
-            ..
-        } = *enter;
+        let Enter { at, region, arguments: details, .. } = *enter;
         let name = std::mem::take(&mut self.regions[region.0 as usize]);
         self.line(at.location, at.time, self.depth(at.location), |out| {
             out.extend_from_slice(name.as_bytes());
@@ -221,10 +183,7 @@ impl Text {
 
     #[inline(never)]
     fn leave(&mut self, leave: &Leave<Arguments<'_>>) {
-        let Leave {
-            at,
-            arguments: details,
-        } = *leave;
+        let Leave { at, arguments: details } = *leave;
         let location = &mut self.locations[at.location.0 as usize];
         let Some((region, begin)) = location.open.pop() else {
             return;
@@ -250,11 +209,7 @@ impl Text {
 
     #[inline(never)]
     fn instant(&mut self, instant: &Instant<Arguments<'_>>) {
-        let Instant {
-            at,
-            region,
-            arguments: details,
-        } = *instant;
+        let Instant { at, region, arguments: details } = *instant;
         let name = self.regions[region.0 as usize].clone();
         self.whole_line(at.location, at.time, self.depth(at.location), |out| {
             out.extend_from_slice(b"* ");
@@ -286,9 +241,7 @@ impl Text {
         let Some(section) = self.processes.get(process.0 as usize) else {
             return;
         };
-        self.append(*section, |out| {
-            out.extend_from_slice(format!("! {}\n", printable(text)).as_bytes())
-        });
+        self.append(*section, |out| out.extend_from_slice(format!("! {}\n", printable(text)).as_bytes()));
     }
 
     /// Takes an item that is no end of a slice.

@@ -21,9 +21,7 @@ pub(crate) struct ByWord<T> {
 
 impl<T: Default> ByWord<T> {
     pub(crate) fn new() -> ByWord<T> {
-        ByWord {
-            places: std::array::from_fn(|_| ("", T::default())),
-        }
+        ByWord { places: std::array::from_fn(|_| ("", T::default())) }
     }
 
     /// The value that belongs to `word`, which is not empty; `new` gives it where it is not at hand.
@@ -32,11 +30,8 @@ impl<T: Default> ByWord<T> {
         debug_assert!(!word.is_empty());
         let first = word.as_ptr().addr().wrapping_add(word.len()) % PLACES;
         // Texts of one length at one address are equal.
-        let place = if std::ptr::eq(self.places[first].0, word) {
-            first
-        } else {
-            self.find(first, word, new)
-        };
+        let place =
+            if std::ptr::eq(self.places[first].0, word) { first } else { self.find(first, word, new) };
         &mut self.places[place].1
     }
 
@@ -76,28 +71,17 @@ struct Recent<T> {
 
 impl<T> RecentTexts<T> {
     pub(crate) fn new() -> RecentTexts<T> {
-        RecentTexts {
-            places: [const { None }; RECENT],
-        }
+        RecentTexts { places: [const { None }; RECENT] }
     }
 
     /// The place of what belongs to `text`, until the next is asked for; `new` gives it where it is not at hand.
     #[inline]
-    pub(crate) fn place(
-        &mut self,
-        text: &str,
-        category: Category,
-        new: impl FnOnce() -> T,
-    ) -> usize {
+    pub(crate) fn place(&mut self, text: &str, category: Category, new: impl FnOnce() -> T) -> usize {
         let place = text.as_ptr().addr() / 16 % RECENT;
         match &self.places[place] {
             Some(recent) if *recent.text == *text && recent.category == category => {}
             _ => {
-                self.places[place] = Some(Recent {
-                    text: text.into(),
-                    category,
-                    value: new(),
-                });
+                self.places[place] = Some(Recent { text: text.into(), category, value: new() });
             }
         }
         place
@@ -124,10 +108,7 @@ pub(crate) struct TextNumbers {
 
 impl TextNumbers {
     pub(crate) fn new() -> TextNumbers {
-        TextNumbers {
-            numbers: FastMap::default(),
-            recent: [const { None }; RECENT],
-        }
+        TextNumbers { numbers: FastMap::default(), recent: [const { None }; RECENT] }
     }
 
     /// The number of `text`; `None` where it has none.
@@ -167,11 +148,7 @@ mod tests {
         let mut recent = RecentTexts::new();
         for _ in 0..2 {
             for begin in 0..all.len() - 3 {
-                for (len, category) in [
-                    (2, Category::Task),
-                    (2, Category::Mutex),
-                    (3, Category::Mutex),
-                ] {
+                for (len, category) in [(2, Category::Task), (2, Category::Mutex), (3, Category::Mutex)] {
                     let text = &all[begin..][..len];
                     let place = recent.place(text, category, || (text.to_owned(), category));
                     assert_eq!(recent[place], (text.to_owned(), category));

@@ -124,11 +124,7 @@ impl Turns {
 
     /// Does `work` for each share, in at most `workers` threads, of which the calling thread is one. Each takes one of the first shares,
     /// and then the next that nobody has. Gives what came of it by share.
-    pub(crate) fn take_in_order<R: Send>(
-        &self,
-        workers: usize,
-        work: &(dyn Fn(u32) -> R + Sync),
-    ) -> Vec<R> {
+    pub(crate) fn take_in_order<R: Send>(&self, workers: usize, work: &(dyn Fn(u32) -> R + Sync)) -> Vec<R> {
         let shares = self.state.lock().shares.len() as u32;
         let workers = (workers as u32).clamp(1, shares.max(1));
         let next = AtomicU32::new(workers);
@@ -142,9 +138,7 @@ impl Turns {
                 self.end(share);
                 (share, result)
             };
-            all.take_while(|share| *share < shares)
-                .map(in_turn)
-                .collect::<Vec<_>>()
+            all.take_while(|share| *share < shares).map(in_turn).collect::<Vec<_>>()
         };
         let mut results = thread::scope(|scope| {
             let in_turns = &in_turns;
@@ -314,10 +308,7 @@ mod tests {
     }
 
     fn disk(room: usize) -> Disk {
-        Disk {
-            written: Arc::default(),
-            room,
-        }
+        Disk { written: Arc::default(), room }
     }
 
     /// Each share hands its letter over so often.
@@ -345,28 +336,16 @@ mod tests {
             for _ in 0..20 {
                 let disk = disk(usize::MAX);
                 let written = written(&disk, workers, &[3, 1, 0, 9, 4]);
-                assert_eq!(
-                    written.expect("no error"),
-                    "abdeadeadededdddd.",
-                    "{workers}"
-                );
+                assert_eq!(written.expect("no error"), "abdeadeadededdddd.", "{workers}");
             }
         }
     }
 
     #[test]
     fn segments_are_written_one_after_the_other() {
-        let times = [
-            3,
-            MAX_WAITING_OF_SEGMENTS + 9,
-            0,
-            2 * MAX_WAITING_OF_SEGMENTS,
-            1,
-        ];
-        let expected: String = (b'a'..)
-            .zip(times)
-            .map(|(letter, times)| char::from(letter).to_string().repeat(times))
-            .collect();
+        let times = [3, MAX_WAITING_OF_SEGMENTS + 9, 0, 2 * MAX_WAITING_OF_SEGMENTS, 1];
+        let expected: String =
+            (b'a'..).zip(times).map(|(letter, times)| char::from(letter).to_string().repeat(times)).collect();
         for workers in [1, 2, 3, 9] {
             for _ in 0..20 {
                 let disk = disk(usize::MAX);
@@ -415,9 +394,8 @@ mod tests {
                 assert_ne!(share, 1, "the panic that is wanted");
                 (0..9).try_for_each(|_| turns.hand_over(share, &mut vec![b'a']))
             };
-            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                turns.take(&work).is_ok()
-            }));
+            let panicked =
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| turns.take(&work).is_ok()));
             done.send(panicked.is_err())
         });
         assert_eq!(ended.recv_timeout(Duration::from_secs(60)), Ok(true));

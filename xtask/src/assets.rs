@@ -28,10 +28,7 @@ pub(crate) fn fetch(install: bool) -> Result<()> {
     }
     process::run(npm(&["ci"]).arg(&folder))?;
     for (file, name) in FILES {
-        fs::copy(
-            folder.join("node_modules").join(file),
-            assets.join("vendor").join(name),
-        )?;
+        fs::copy(folder.join("node_modules").join(file), assets.join("vendor").join(name))?;
     }
     Ok(())
 }

@@ -8,11 +8,7 @@ use crate::process::{cargo, output};
 use crate::result::Result;
 
 /// The packages of the workspace that a release is made of.
-const RELEASED: [&str; 3] = [
-    "omptrace-tracer",
-    "omptrace-cli",
-    "omptrace-libgomp-adapter",
-];
+const RELEASED: [&str; 3] = ["omptrace-tracer", "omptrace-cli", "omptrace-libgomp-adapter"];
 
 /// The bill of materials of a release of this version.
 ///
@@ -32,18 +28,14 @@ pub(crate) fn of_release(version: &str) -> Result<String> {
 
 fn of_metadata(metadata: &Value, version: &str) -> Value {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let packages: BTreeMap<String, Value> = list(&metadata["packages"])
-        .into_iter()
-        .map(|package| (text(&package["id"]), package))
-        .collect();
+    let packages: BTreeMap<String, Value> =
+        list(&metadata["packages"]).into_iter().map(|package| (text(&package["id"]), package)).collect();
     let needs: BTreeMap<String, Vec<String>> = list(&metadata["resolve"]["nodes"])
         .iter()
         .map(|node| {
             // What only tests need is not in a release.
             let is_linked = |dependency: &&Value| {
-                list(&dependency["dep_kinds"])
-                    .iter()
-                    .any(|kind| kind["kind"].is_null())
+                list(&dependency["dep_kinds"]).iter().any(|kind| kind["kind"].is_null())
             };
             let dependencies = list(&node["deps"]);
             let linked = dependencies.iter().filter(is_linked);
@@ -62,11 +54,7 @@ fn of_metadata(metadata: &Value, version: &str) -> Value {
             next.extend(needs.get(&id).into_iter().flatten().cloned());
         }
     }
-    let components: Vec<Value> = found
-        .iter()
-        .filter_map(|id| packages.get(id))
-        .map(component)
-        .collect();
+    let components: Vec<Value> = found.iter().filter_map(|id| packages.get(id)).map(component).collect();
     json!({
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
@@ -104,9 +92,9 @@ mod tests {
 
     #[test]
     fn what_is_linked_is_named_and_what_tests_need_is_not() {
-        let package = |name: &str| json!({ "id": name, "name": name, "version": "1.0.0", "license": "MIT/Apache-2.0" });
-        let dependency =
-            |name: &str, kind: Value| json!({ "pkg": name, "dep_kinds": [{ "kind": kind }] });
+        let package =
+            |name: &str| json!({ "id": name, "name": name, "version": "1.0.0", "license": "MIT/Apache-2.0" });
+        let dependency = |name: &str, kind: Value| json!({ "pkg": name, "dep_kinds": [{ "kind": kind }] });
         let metadata = json!({
             "packages": [package("omptrace-cli"), package("linked"), package("tested"), package("other")],
             "resolve": { "nodes": [
@@ -116,14 +104,8 @@ mod tests {
         });
         let bill = of_metadata(&metadata, "1.0.0");
         let components = bill["components"].as_array().unwrap();
-        let names: Vec<_> = components
-            .iter()
-            .map(|found| text(&found["name"]))
-            .collect();
+        let names: Vec<_> = components.iter().map(|found| text(&found["name"])).collect();
         assert_eq!(names, ["linked", "omptrace-cli"]);
-        assert_eq!(
-            components[0]["licenses"][0]["expression"],
-            "MIT OR Apache-2.0"
-        );
+        assert_eq!(components[0]["licenses"][0]["expression"], "MIT OR Apache-2.0");
     }
 }

@@ -101,12 +101,7 @@ fn program(file: &Path, work: &Path) -> Result<Option<Option<Program>>> {
     let Some((_, compiler)) = compiler else {
         let metadata = fs::metadata(file)?;
         let is_program = metadata.is_file() && metadata.permissions().mode() & 0o111 != 0;
-        return Ok(is_program.then(|| {
-            Some(Program {
-                path: file.to_owned(),
-                variables: Vec::new(),
-            })
-        }));
+        return Ok(is_program.then(|| Some(Program { path: file.to_owned(), variables: Vec::new() })));
     };
     let source = String::from_utf8_lossy(&fs::read(file)?).into_owned();
     // Directives of DejaGnu's in GCC's own tests: those that are only compiled, options, variables.
@@ -128,12 +123,7 @@ fn program(file: &Path, work: &Path) -> Result<Option<Option<Program>>> {
     let options: Vec<String> = ["dg-options", "dg-additional-options"]
         .into_iter()
         .flat_map(quoted)
-        .flat_map(|words| {
-            words[1]
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        })
+        .flat_map(|words| words[1].split_whitespace().map(str::to_owned).collect::<Vec<_>>())
         .collect();
     let path = work.join("program");
     let mut compile = Command::new(compiler);
@@ -150,10 +140,7 @@ fn program(file: &Path, work: &Path) -> Result<Option<Option<Program>>> {
     }
     let variables = quoted("dg-set-target-env-var").into_iter();
     let variables = variables.filter_map(|words| <[String; 2]>::try_from(words).ok());
-    Ok(Some(Some(Program {
-        path,
-        variables: variables.map(|[name, value]| (name, value)).collect(),
-    })))
+    Ok(Some(Some(Program { path, variables: variables.map(|[name, value]| (name, value)).collect() })))
 }
 
 /// Ends what follows when it takes too long.
@@ -171,10 +158,7 @@ fn compare(program: &Program, work: &Path) -> Result<Outcome> {
     checked
         .arg("env")
         .arg(variable("LD_PRELOAD", &release().join("libomptgomp.so")))
-        .arg(variable(
-            "OMP_TOOL_LIBRARIES",
-            &release().join("libomptconformance.so"),
-        ))
+        .arg(variable("OMP_TOOL_LIBRARIES", &release().join("libomptconformance.so")))
         .arg(variable("OMPT_CONFORMANCE_OUTPUT", &report));
     let checked = program.run(&mut checked, work)?;
     let trace = work.join("program.omptrace");
@@ -197,10 +181,7 @@ fn compare(program: &Program, work: &Path) -> Result<Outcome> {
     }
     // What a program that crashes or aborts leaves open has no end in its trace, either.
     if trace.is_file() && expected.status.success() {
-        let check = Command::new(release().join("omptrace"))
-            .arg("check")
-            .arg(&trace)
-            .output()?;
+        let check = Command::new(release().join("omptrace")).arg("check").arg(&trace).output()?;
         if !check.status.success() {
             print!("{}", String::from_utf8_lossy(&check.stdout));
             return Ok(Outcome::UnsoundTrace);

@@ -24,9 +24,8 @@ fn paths(text: &str, is_folder: impl Fn(&str) -> bool) -> Vec<String> {
 
 /// `a/b` and `a/c` of `a/{b,c}`.
 fn choices(path: &str) -> Vec<String> {
-    let Some((head, (list, tail))) = path
-        .split_once('{')
-        .and_then(|(head, rest)| Some((head, rest.split_once('}')?)))
+    let Some((head, (list, tail))) =
+        path.split_once('{').and_then(|(head, rest)| Some((head, rest.split_once('}')?)))
     else {
         return vec![path.to_owned()];
     };
@@ -41,13 +40,7 @@ fn exists(path: &Path) -> bool {
 
 /// The crates that each crate of the workspace uses, by their folders; not those that only its tests use.
 fn used() -> BTreeMap<String, BTreeSet<String>> {
-    let all = [
-        "metadata",
-        "--no-deps",
-        "--offline",
-        "--format-version",
-        "1",
-    ];
+    let all = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
     let metadata = output(&mut cargo(all)).expect("cargo knows the workspace");
     let metadata: Value = serde_json::from_slice(&metadata).expect("JSON");
     let list = |of: &Value, name: &str| of[name].as_array().expect("a list").clone();
@@ -80,19 +73,11 @@ fn the_code_map_has_what_each_crate_uses() {
     let (drawing, _) = map.split_once("An arrow").expect("the drawing");
     let mut arrows = 0;
     for line in drawing.lines() {
-        let names = line
-            .split('<')
-            .map(|part| part.trim_matches([' ', '-', '+', '|']));
+        let names = line.split('<').map(|part| part.trim_matches([' ', '-', '+', '|']));
         let names: Vec<&str> = names.collect();
         for pair in names.windows(2) {
-            let to = pair[0]
-                .split(' ')
-                .next_back()
-                .and_then(|name| used.get_key_value(name));
-            let from = pair[1]
-                .split([' ', ','])
-                .next()
-                .and_then(|name| used.get(name));
+            let to = pair[0].split(' ').next_back().and_then(|name| used.get_key_value(name));
+            let from = pair[1].split([' ', ',']).next().and_then(|name| used.get(name));
             if let (Some((to, _)), Some(uses)) = (to, from) {
                 arrows += 1;
                 assert!(uses.contains(to), "{line}");
@@ -115,10 +100,7 @@ fn the_model_uses_nothing_that_it_checks() {
         at += 1;
     }
     reached.sort_unstable();
-    assert_eq!(
-        reached,
-        ["model", "ompt-sys", "trace-builder", "trace-format"]
-    );
+    assert_eq!(reached, ["model", "ompt-sys", "trace-builder", "trace-format"]);
 }
 
 /// What is packaged has the version of the crates.
@@ -127,18 +109,9 @@ fn recipes_and_packages_have_the_version_of_the_crates() {
     const VERSION: &str = env!("CARGO_PKG_VERSION");
     for (file, line) in [
         ("python/pyproject.toml", format!("version = \"{VERSION}\"")),
-        (
-            "python/omptrace/__init__.py",
-            format!("__version__ = \"{VERSION}\""),
-        ),
-        (
-            "packaging/conda/recipe.yaml",
-            format!("version: \"{VERSION}\""),
-        ),
-        (
-            "packaging/debian/changelog",
-            format!("omptrace ({VERSION}-1)"),
-        ),
+        ("python/omptrace/__init__.py", format!("__version__ = \"{VERSION}\"")),
+        ("packaging/conda/recipe.yaml", format!("version: \"{VERSION}\"")),
+        ("packaging/debian/changelog", format!("omptrace ({VERSION}-1)")),
         ("CHANGELOG.md", format!("## {VERSION}")),
     ] {
         let text = fs::read_to_string(root().join(file)).expect(file);
@@ -147,12 +120,7 @@ fn recipes_and_packages_have_the_version_of_the_crates() {
     let recipe = format!("packaging/easybuild/omptrace-{VERSION}-GCCcore-13.3.0.eb");
     let text = fs::read_to_string(root().join(&recipe)).expect(&recipe);
     assert!(text.contains(&format!("version = '{VERSION}'")), "{recipe}");
-    let metadata = output(&mut cargo([
-        "metadata",
-        "--no-deps",
-        "--offline",
-        "--format-version=1",
-    ]));
+    let metadata = output(&mut cargo(["metadata", "--no-deps", "--offline", "--format-version=1"]));
     let metadata: Value = serde_json::from_slice(&metadata.expect("cargo")).expect("JSON");
     for package in metadata["packages"].as_array().expect("a list") {
         let dependencies = package["dependencies"].as_array().expect("a list").iter();
@@ -160,11 +128,7 @@ fn recipes_and_packages_have_the_version_of_the_crates() {
         assert_eq!(package["version"], VERSION, "{}", package["name"]);
         // Of others, the registry wants to know which version.
         for dependency in dependencies.filter(|of| published && of["kind"] != "dev") {
-            assert_ne!(
-                dependency["req"], "*",
-                "{}: {}",
-                package["name"], dependency["name"]
-            );
+            assert_ne!(dependency["req"], "*", "{}: {}", package["name"], dependency["name"]);
         }
     }
 }
@@ -186,13 +150,7 @@ fn paths_in_documents_exist() {
 /// Links to files of the repository and to their headings; not those to the web.
 #[test]
 fn links_of_documents_lead_somewhere() {
-    let words = [
-        "ls-files",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-        "*.md",
-    ];
+    let words = ["ls-files", "--cached", "--others", "--exclude-standard", "*.md"];
     let documents = output(&mut command("git", words)).expect("a checkout");
     let documents = String::from_utf8(documents).expect("UTF-8");
     let read = |path: &Path| fs::read_to_string(root().join(path)).unwrap_or_default();
@@ -210,10 +168,7 @@ fn links_of_documents_lead_somewhere() {
             let name = format!("{}: {}", document.display(), link.target);
             assert!(root().join(path).exists(), "{name}");
             if let Some(heading) = heading {
-                assert!(
-                    anchors(&read(path)).iter().any(|name| name == heading),
-                    "{name}"
-                );
+                assert!(anchors(&read(path)).iter().any(|name| name == heading), "{name}");
             }
         }
     }
@@ -222,8 +177,6 @@ fn links_of_documents_lead_somewhere() {
 
 #[test]
 fn choices_in_braces_are_paths_of_their_own() {
-    let found = paths("`a/{b,c}.rs` and `d`, `x/y`", |name| {
-        name == "a" || name == "d"
-    });
+    let found = paths("`a/{b,c}.rs` and `d`, `x/y`", |name| name == "a" || name == "d");
     assert_eq!(found, ["a/b.rs", "a/c.rs"]);
 }

@@ -35,12 +35,7 @@ pub(crate) struct Fuzz {
 impl Fuzz {
     /// All targets, each for `minutes`.
     pub(crate) fn all(minutes: u32) -> Fuzz {
-        Fuzz {
-            targets: Vec::new(),
-            minutes,
-            seed: None,
-            keep: false,
-        }
+        Fuzz { targets: Vec::new(), minutes, seed: None, keep: false }
     }
 }
 
@@ -85,11 +80,7 @@ pub(crate) fn run_targets(arguments: &Fuzz) -> Result<()> {
         if arguments.keep {
             let least = format!("corpus/{target}.least");
             fs::create_dir_all(folder.join(&least))?;
-            run(command(
-                programs.join(target),
-                ["-set_cover_merge=1", &least, &corpus],
-            )
-            .current_dir(&folder))?;
+            run(command(programs.join(target), ["-set_cover_merge=1", &least, &corpus]).current_dir(&folder))?;
             remove_large(&folder.join(&least))?;
             fs::remove_dir_all(folder.join(&corpus))?;
             fs::rename(folder.join(&least), folder.join(&corpus))?;
@@ -97,16 +88,8 @@ pub(crate) fn run_targets(arguments: &Fuzz) -> Result<()> {
     }
     if arguments.keep {
         // The same files make the same archive.
-        let same = [
-            "--sort=name",
-            "--owner=0",
-            "--group=0",
-            "--numeric-owner",
-            "--mtime=@0",
-        ];
-        run(command("tar", same)
-            .args(["-czf", "corpus.tar.gz", "corpus"])
-            .current_dir(&folder))?;
+        let same = ["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mtime=@0"];
+        run(command("tar", same).args(["-czf", "corpus.tar.gz", "corpus"]).current_dir(&folder))?;
     }
     Ok(())
 }

@@ -58,9 +58,7 @@ pub(crate) fn check() -> Result<()> {
     let packages = CHECKED.iter().flat_map(|package| ["--package", package]);
     let mut check = cargo(["check", "--quiet", "--locked"].into_iter().chain(packages));
     // Its own: cargo would take the copy's crates for those of the workspace, since their names and paths within are the same.
-    check
-        .current_dir(&copy)
-        .env("CARGO_TARGET_DIR", target().join("growth/target"));
+    check.current_dir(&copy).env("CARGO_TARGET_DIR", target().join("growth/target"));
     run(&mut check)?;
     for growth in &all {
         let files: BTreeSet<&str> = growth.edits.iter().map(|edit| &*edit.file).collect();
@@ -81,10 +79,7 @@ pub(crate) fn check() -> Result<()> {
 
 impl Growth {
     fn misfit(&self, edit: &Edit) -> String {
-        format!(
-            "xtask/growth/{}: {} does not have these lines once: {}",
-            self.name, edit.file, edit.old
-        )
+        format!("xtask/growth/{}: {} does not have these lines once: {}", self.name, edit.file, edit.old)
     }
 }
 
@@ -98,11 +93,7 @@ fn read_all(folder: &Path) -> Result<Vec<Growth>> {
     let mut all = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         all.push(parse(name, &fs::read_to_string(&path)?)?);
     }
     all.sort_by(|one, other| one.name.cmp(&other.name));
@@ -115,27 +106,19 @@ fn parse(name: String, text: &str) -> Result<Growth> {
     let mut edits: Vec<Edit> = Vec::new();
     for line in lines.filter(|line| !line.is_empty()) {
         if let Some(file) = line.strip_prefix("=== ") {
-            edits.push(Edit {
-                file: file.to_owned(),
-                ..Edit::default()
-            });
+            edits.push(Edit { file: file.to_owned(), ..Edit::default() });
             continue;
         }
-        let edit = edits
-            .last_mut()
-            .ok_or_else(|| format!("{name}: a line before the first file"))?;
+        let edit = edits.last_mut().ok_or_else(|| format!("{name}: a line before the first file"))?;
         let (is_old, line) = match line.split_at(1) {
             (" ", line) => (true, line),
             ("+", line) => (false, line),
             _ => {
-                return Err(
-                    format!("{name}: neither a space nor + begins the line: {line}").into(),
-                );
+                return Err(format!("{name}: neither a space nor + begins the line: {line}").into());
             }
         };
-        for (_, text) in [(true, &mut edit.old), (false, &mut edit.new)]
-            .into_iter()
-            .filter(|(old, _)| is_old || !old)
+        for (_, text) in
+            [(true, &mut edit.old), (false, &mut edit.new)].into_iter().filter(|(old, _)| is_old || !old)
         {
             text.push_str(line);
             text.push('\n');
@@ -154,13 +137,7 @@ fn count_of(table: &str, row: &str) -> Option<usize> {
 
 /// All files that git has or would take, with their texts. Other files do not matter here.
 fn sources() -> Result<Vec<(String, String)>> {
-    let list = [
-        "ls-files",
-        "-z",
-        "--cached",
-        "--others",
-        "--exclude-standard",
-    ];
+    let list = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
     let list = output(&mut command("git", list))?;
     let paths = String::from_utf8(list)?;
     let paths = paths.split('\0').filter(|path| !path.is_empty());
@@ -196,26 +173,13 @@ mod tests {
 
     #[test]
     fn edits_are_read_as_a_diff() {
-        let growth = parse(
-            "x".into(),
-            "a thing\n=== a.rs\n one\n+two\n three\n=== b.rs\n+new\n",
-        )
-        .unwrap();
+        let growth = parse("x".into(), "a thing\n=== a.rs\n one\n+two\n three\n=== b.rs\n+new\n").unwrap();
         assert_eq!(growth.row, "a thing");
-        let edit = |file: &str, old: &str, new: &str| Edit {
-            file: file.into(),
-            old: old.into(),
-            new: new.into(),
-        };
-        let expected = [
-            edit("a.rs", "one\nthree\n", "one\ntwo\nthree\n"),
-            edit("b.rs", "", "new\n"),
-        ];
+        let edit =
+            |file: &str, old: &str, new: &str| Edit { file: file.into(), old: old.into(), new: new.into() };
+        let expected = [edit("a.rs", "one\nthree\n", "one\ntwo\nthree\n"), edit("b.rs", "", "new\n")];
         assert_eq!(growth.edits, expected);
-        assert_eq!(
-            edited("one\nthree\n", &growth.edits[0]).unwrap(),
-            "one\ntwo\nthree\n"
-        );
+        assert_eq!(edited("one\nthree\n", &growth.edits[0]).unwrap(), "one\ntwo\nthree\n");
         assert_eq!(edited("one\nthree\none\nthree\n", &growth.edits[0]), None);
         assert!(parse("x".into(), "a thing\nwithout a file").is_err());
     }

@@ -36,12 +36,7 @@ pub(crate) fn run(prefix: &Path) -> Result<()> {
 /// The program cannot be run, or the folder cannot be written.
 pub(crate) fn place_texts(prefix: &Path, program: &Path) -> Result<()> {
     let printed = |words: &[&str]| output(&mut command(program, words));
-    place(
-        prefix,
-        "share/man/man1/omptrace.1",
-        &printed(&["man"])?,
-        0o644,
-    )?;
+    place(prefix, "share/man/man1/omptrace.1", &printed(&["man"])?, 0o644)?;
     for (shell, path) in COMPLETIONS {
         place(prefix, path, &printed(&["completions", shell])?, 0o644)?;
     }
@@ -56,8 +51,7 @@ fn place(prefix: &Path, path: &str, content: &[u8], mode: u32) -> Result<()> {
     let path = prefix.join(path);
     let explain = |error| format!("cannot write {}: {error}", path.display());
     let unfinished = path.with_added_extension("new");
-    fs::create_dir_all(path.parent().expect("a path below the prefix has a parent"))
-        .map_err(explain)?;
+    fs::create_dir_all(path.parent().expect("a path below the prefix has a parent")).map_err(explain)?;
     fs::write(&unfinished, content).map_err(explain)?;
     fs::set_permissions(&unfinished, fs::Permissions::from_mode(mode)).map_err(explain)?;
     fs::rename(&unfinished, &path).map_err(explain)?;

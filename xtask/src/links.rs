@@ -21,10 +21,7 @@ pub(crate) fn links(page: &str) -> Vec<Link<'_>> {
             let Some(length) = line[at..].find(')') else {
                 break;
             };
-            found.push(Link {
-                target: &line[at..at + length],
-                place: begin + at..begin + at + length,
-            });
+            found.push(Link { target: &line[at..at + length], place: begin + at..begin + at + length });
             from = at + length;
         }
     }
@@ -109,14 +106,8 @@ mod tests {
 
     #[test]
     fn headings_have_names() {
-        let page =
-            "# The JSON of `stats`\n## What can't be seen?\n## GCC's own\n## GCC's own\n    # no\n";
-        let names = [
-            "the-json-of-stats",
-            "what-cant-be-seen",
-            "gccs-own",
-            "gccs-own-1",
-        ];
+        let page = "# The JSON of `stats`\n## What can't be seen?\n## GCC's own\n## GCC's own\n    # no\n";
+        let names = ["the-json-of-stats", "what-cant-be-seen", "gccs-own", "gccs-own-1"];
         assert_eq!(anchors(page), names);
     }
 
@@ -124,13 +115,7 @@ mod tests {
     fn a_path_is_that_of_the_repository() {
         let of = |target| resolved(target, Path::new("docs/design"));
         assert_eq!(of("https://a.b/c#d"), None);
-        assert_eq!(
-            of("../../README.md#use-it"),
-            Some((PathBuf::from("README.md"), Some("use-it")))
-        );
-        assert_eq!(
-            of("001.md"),
-            Some((PathBuf::from("docs/design/001.md"), None))
-        );
+        assert_eq!(of("../../README.md#use-it"), Some((PathBuf::from("README.md"), Some("use-it"))));
+        assert_eq!(of("001.md"), Some((PathBuf::from("docs/design/001.md"), None)));
     }
 }

@@ -75,19 +75,12 @@ pub(crate) fn trace_example(source: &str, arguments: &[&str], folder: &Path) -> 
         .args(flags)
         .arg("-lm"))?;
     let mut record = omptrace(&["record", "-o"]);
-    record
-        .arg(&traced.trace)
-        .arg("--")
-        .arg(&program)
-        .args(arguments);
+    record.arg(&traced.trace).arg("--").arg(&program).args(arguments);
     if name == "offload" {
         // libomptarget opens the runtime once more, by a name and at a place where another may lie.
         record.env("LD_LIBRARY_PATH", tools().join("runtimes/llvm-19"));
     }
     run(&mut record)?;
-    run(omptrace(&["convert"])
-        .arg(&traced.trace)
-        .args(["--to", "perfetto", "-o"])
-        .arg(&traced.timeline))?;
+    run(omptrace(&["convert"]).arg(&traced.trace).args(["--to", "perfetto", "-o"]).arg(&traced.timeline))?;
     Ok(traced)
 }

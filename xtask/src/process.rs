@@ -13,9 +13,7 @@ use crate::result::Result;
 
 /// The folder of the workspace.
 pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask lies in the workspace")
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace")
 }
 
 /// Cargo's target folder.
@@ -33,10 +31,8 @@ pub(crate) fn target() -> PathBuf {
 pub(crate) fn host() -> Result<String> {
     let version = output(&mut command("rustc", ["-vV"]))?;
     let version = String::from_utf8(version)?;
-    let host = version
-        .lines()
-        .find_map(|line| line.strip_prefix("host: "))
-        .ok_or("rustc -vV names no host")?;
+    let host =
+        version.lines().find_map(|line| line.strip_prefix("host: ")).ok_or("rustc -vV names no host")?;
     Ok(host.to_owned())
 }
 
@@ -52,10 +48,7 @@ pub(crate) fn command<A: AsRef<OsStr>>(
 
 /// The cargo that runs this task, so that a `+toolchain` given to it holds for its children too.
 pub(crate) fn cargo<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Command {
-    command(
-        std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()),
-        arguments,
-    )
+    command(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()), arguments)
 }
 
 /// Runs the command to its end.
@@ -65,11 +58,7 @@ pub(crate) fn cargo<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> 
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     show(command);
     let status = command.status().map_err(|error| explain(command, &error))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(format!("{} ended with {status}", name(command)).into())
-    }
+    if status.success() { Ok(()) } else { Err(format!("{} ended with {status}", name(command)).into()) }
 }
 
 /// Runs quietly; true if it could be started and ended with status 0.
@@ -84,17 +73,11 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
 
 /// The same, for a program that reads `input`.
 pub(crate) fn succeeds_with_input(command: &mut Command, input: &[u8]) -> bool {
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut child) = command.spawn() else {
         return false;
     };
-    let is_given = child
-        .stdin
-        .take()
-        .is_some_and(|mut stdin| stdin.write_all(input).is_ok());
+    let is_given = child.stdin.take().is_some_and(|mut stdin| stdin.write_all(input).is_ok());
     child.wait().is_ok_and(|status| status.success()) && is_given
 }
 
@@ -103,10 +86,7 @@ pub(crate) fn succeeds_with_input(command: &mut Command, input: &[u8]) -> bool {
 /// # Errors
 /// Like [`run`].
 pub(crate) fn output(command: &mut Command) -> Result<Vec<u8>> {
-    let output = command
-        .stderr(Stdio::inherit())
-        .output()
-        .map_err(|error| explain(command, &error))?;
+    let output = command.stderr(Stdio::inherit()).output().map_err(|error| explain(command, &error))?;
     if output.status.success() {
         Ok(output.stdout)
     } else {
@@ -154,9 +134,7 @@ pub(crate) fn run_watched(
     thread::spawn(move || {
         let mut reader = BufReader::new(reader);
         let mut line = Vec::new();
-        while reader
-            .read_until(b'\n', &mut line)
-            .is_ok_and(|length| length > 0)
+        while reader.read_until(b'\n', &mut line).is_ok_and(|length| length > 0)
             && sender.send(std::mem::take(&mut line)).is_ok()
         {}
     });
@@ -256,11 +234,9 @@ mod tests {
         for (status, expected) in [("0", End::Well), ("3", End::Badly)] {
             let mut lines = Vec::new();
             let words = format!("echo a; echo b >&2; exit {status}");
-            let end = run_watched(
-                &mut command("sh", ["-c", &words]),
-                Duration::from_secs(600),
-                |line| lines.push(line.to_owned()),
-            );
+            let end = run_watched(&mut command("sh", ["-c", &words]), Duration::from_secs(600), |line| {
+                lines.push(line.to_owned())
+            });
             assert_eq!(end.unwrap(), expected);
             assert_eq!(lines, ["a", "b"]);
         }

@@ -8,14 +8,8 @@ use crate::result::Result;
 
 /// A forbidden word, its other forms, and what to write instead. A form that ends in `_` is how a constant's name begins.
 const WORDS: [(&[&str], &str); 14] = [
-    (
-        &["bear", "bears", "bore", "borne", "bearing"],
-        "accept, tolerate",
-    ),
-    (
-        &["tell", "tells", "told", "untold", "telling"],
-        "report, say, name; told apart: distinguished",
-    ),
+    (&["bear", "bears", "bore", "borne", "bearing"], "accept, tolerate"),
+    (&["tell", "tells", "told", "untold", "telling"], "report, say, name; told apart: distinguished"),
     (&["mend", "mends", "mended", "mending"], "repair"),
     (
         &[
@@ -31,26 +25,10 @@ const WORDS: [(&[&str], &str); 14] = [
         ],
         "be, come, mean, replace, play",
     ),
-    (
-        &[
-            "judge",
-            "judges",
-            "judged",
-            "judging",
-            "judgement",
-            "judgment",
-        ],
-        "check",
-    ),
-    (
-        &["so many"],
-        "the number that the sentence means, or: this many",
-    ),
+    (&["judge", "judges", "judged", "judging", "judgement", "judgment"], "check"),
+    (&["so many"], "the number that the sentence means, or: this many"),
     (&["so long"], "as long, this long"),
-    (
-        &["of theirs", "of hers", "of his"],
-        "their own; name the owner",
-    ),
+    (&["of theirs", "of hers", "of his"], "their own; name the owner"),
     (&["nobody's"], "name what has no owner"),
     (&["by nature"], "say why"),
     (&["is none of"], "is not one of"),
@@ -97,10 +75,7 @@ pub(crate) fn check(arguments: &Prose) -> Result<()> {
 }
 
 fn tracked_findings() -> Result<Vec<Finding>> {
-    let listed = output(&mut command(
-        "git",
-        ["ls-files", "-z", "--", "*.rs", "*.md"],
-    ))?;
+    let listed = output(&mut command("git", ["ls-files", "-z", "--", "*.rs", "*.md"]))?;
     let mut findings = Vec::new();
     for path in String::from_utf8(listed)?.split_terminator('\0') {
         // A file that was removed, and is still in the index, has no text.
@@ -112,11 +87,7 @@ fn tracked_findings() -> Result<Vec<Finding>> {
 }
 
 fn findings_of(path: &str, text: &str) -> Vec<Finding> {
-    let finding = |line, text| Finding {
-        path: path.to_owned(),
-        line,
-        text,
-    };
+    let finding = |line, text| Finding { path: path.to_owned(), line, text };
     let mut findings = Vec::new();
     for (line, words) in (1..).zip(text.lines()) {
         for (forms, better) in WORDS {
@@ -139,11 +110,7 @@ fn findings_of(path: &str, text: &str) -> Vec<Finding> {
 /// How often a line has `form`: as whole words in text or between a name's underscores, or as the begin of a constant.
 fn occurrences(line: &str, form: &str) -> usize {
     let is_constant = form.ends_with('_');
-    let line = if is_constant {
-        line.to_owned()
-    } else {
-        line.to_lowercase()
-    };
+    let line = if is_constant { line.to_owned() } else { line.to_lowercase() };
     let is_outside = |letter: Option<char>, joins: bool| {
         letter.is_none_or(|letter| !(letter.is_alphanumeric() || joins && letter == '_'))
     };
@@ -260,7 +227,8 @@ mod tests {
     fn counts_the_words_of_sentences() {
         let text = "One two\nthree `four five`. Six\n\n```\nno code\n```\n| no table |\n* seven (eight.) nine\n    no example\n";
         assert_eq!(sentences(text, false), [(1, 4), (2, 1), (8, 2), (8, 1)]);
-        let rust = "/// One `two\n/// three`.\n// four\n// five\nlet a = 1; // no\n    //! Six\n    //! seven";
+        let rust =
+            "/// One `two\n/// three`.\n// four\n// five\nlet a = 1; // no\n    //! Six\n    //! seven";
         assert_eq!(sentences(rust, true), [(1, 2), (3, 2), (6, 2)]);
         let long = "word ".repeat(MAX_WORDS + 1);
         assert_eq!(lines("a.md", &long), [1]);

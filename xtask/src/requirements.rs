@@ -71,11 +71,7 @@ pub(crate) enum Source {
     Npm(&'static str),
     /// Modules of PyPI that belong together, in a folder below `target/tools`. The list is complete: nothing else is
     /// installed with them.
-    Pip {
-        folder: &'static str,
-        modules: &'static [&'static str],
-        size: Size,
-    },
+    Pip { folder: &'static str, modules: &'static [&'static str], size: Size },
     /// A program of crates.io, in `target/tools/bin`.
     Cargo(&'static str),
 }
@@ -157,9 +153,7 @@ pub(crate) fn node(words: &[&str]) -> Command {
 
 /// npm, with `words`. Scripts of packages do not run: none of ours needs its own.
 pub(crate) fn npm(words: &[&str]) -> Command {
-    let program = tools()
-        .join(NODE)
-        .join("lib/node_modules/npm/bin/npm-cli.js");
+    let program = tools().join(NODE).join("lib/node_modules/npm/bin/npm-cli.js");
     let mut npm = node(&[]);
     npm.arg(program).args(words);
     npm.args(["--ignore-scripts", "--no-fund", "--no-audit", "--prefix"]);
@@ -168,10 +162,7 @@ pub(crate) fn npm(words: &[&str]) -> Command {
 
 /// The test runner, whose configuration tries again what fails, and ends what hangs.
 pub(crate) fn nextest(words: &[&str]) -> Command {
-    command(
-        tools().join("nextest/bin/cargo-nextest"),
-        ["nextest"].iter().chain(words),
-    )
+    command(tools().join("nextest/bin/cargo-nextest"), ["nextest"].iter().chain(words))
 }
 
 /// What makes clang-22 compile for OpenMP. It would find Debian's packages for that by itself. But they drive out those of
@@ -216,11 +207,7 @@ macro_rules! cupti {
     ($major:literal, $wheel:literal) => {
         Requirement {
             name: concat!("cupti-", $major),
-            why: concat!(
-                "NVIDIA's CUPTI ",
-                $major,
-                ": does it load, and are records as its headers say?"
-            ),
+            why: concat!("NVIDIA's CUPTI ", $major, ": does it load, and are records as its headers say?"),
             purpose: Purpose::Tests,
             test: Test::Unpacked,
             source: Source::Unpack(Unpack {
@@ -240,11 +227,7 @@ macro_rules! llvm_headers {
     ($version:literal, $purpose:ident) => {
         Requirement {
             name: concat!("omp-tools.h ", $version),
-            why: concat!(
-                "LLVM ",
-                $version,
-                "'s tools interface, compared with ompt-sys"
-            ),
+            why: concat!("LLVM ", $version, "'s tools interface, compared with ompt-sys"),
             purpose: Purpose::$purpose,
             test: Test::Unpacked,
             source: Source::Unpack(Unpack {
@@ -300,16 +283,15 @@ macro_rules! intel_offload {
 /// A program in C that uses the C library.
 const C: &str = "#include <stdio.h>\nint main(void) { return printf(\"\") != 0; }\n";
 /// One that uses OpenMP's library.
-const OPENMP: &str =
-    "#include <omp.h>\nint main(void) {\n#pragma omp parallel\n  omp_get_thread_num();\n}\n";
+const OPENMP: &str = "#include <omp.h>\nint main(void) {\n#pragma omp parallel\n  omp_get_thread_num();\n}\n";
 /// One with a target region.
 const TARGET: &str =
     "int main(void) {\n  int x = 0;\n#pragma omp target map(tofrom: x)\n  x = 1;\n  return x;\n}\n";
 /// One that uses MPI.
-const MPI: &str = "#include <mpi.h>\nint main(int n, char **words) { MPI_Init(&n, &words); return MPI_Finalize(); }\n";
+const MPI: &str =
+    "#include <mpi.h>\nint main(int n, char **words) { MPI_Init(&n, &words); return MPI_Finalize(); }\n";
 /// One that uses the library of OTF2.
-const OTF2: &str =
-    "#include <otf2/otf2.h>\nint main(void) { return OTF2_Error_GetName(0) == 0; }\n";
+const OTF2: &str = "#include <otf2/otf2.h>\nint main(void) { return OTF2_Error_GetName(0) == 0; }\n";
 /// One in Fortran.
 const FORTRAN: &str = "program p\n  use omp_lib\n  print *, omp_get_max_threads()\nend program\n";
 
@@ -425,10 +407,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         name: "MPICH",
         why: "the same by another launcher",
         purpose: Purpose::Tests,
-        test: Test::All(&[
-            Test::Compiles(&["mpicc.mpich"], MPI),
-            Test::Runs(&["mpirun.mpich", "--version"]),
-        ]),
+        test: Test::All(&[Test::Compiles(&["mpicc.mpich"], MPI), Test::Runs(&["mpirun.mpich", "--version"])]),
         source: Source::Apt(&["mpich", "libmpich-dev"]),
     },
     Requirement {
@@ -502,11 +481,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         "openmp",
         "intel-openmp==2023.2.4",
         mb(20, 32),
-        &[
-            "/lib/libiomp5.so",
-            "/lib/libomptarget.so",
-            "/lib/libomptarget.rtl.opencl.so",
-        ]
+        &["/lib/libiomp5.so", "/lib/libomptarget.so", "/lib/libomptarget.rtl.opencl.so",]
     ),
     intel_offload!(
         "opencl",
@@ -519,19 +494,9 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         "compiler",
         "intel-cmplr-lib-rt==2023.2.4",
         mb(45, 31),
-        &[
-            "/lib/libimf.so",
-            "/lib/libsvml.so",
-            "/lib/libirng.so",
-            "/lib/libintlc.so.5",
-        ]
+        &["/lib/libimf.so", "/lib/libsvml.so", "/lib/libirng.so", "/lib/libintlc.so.5",]
     ),
-    intel_offload!(
-        "tbb",
-        "tbb==2021.11.0",
-        mb(6, 5),
-        &["/lib/libtbb.so.12", "/lib/libtbbmalloc.so.2"]
-    ),
+    intel_offload!("tbb", "tbb==2021.11.0", mb(6, 5), &["/lib/libtbb.so.12", "/lib/libtbbmalloc.so.2"]),
     llvm_headers!("13", Tests),
     llvm_headers!("14", Tests),
     llvm_headers!("15", Tests),
@@ -627,23 +592,14 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
             Test::Runs(&["/usr/bin/python3", "-c", "import otf2"]),
         ]),
         // The module needs `six`, and its package does not say so.
-        source: Source::Apt(&[
-            "otf2-tools",
-            "python3-otf2",
-            "python3-six",
-            "libotf2-trace-dev",
-        ]),
+        source: Source::Apt(&["otf2-tools", "python3-otf2", "python3-six", "libotf2-trace-dev"]),
     },
     Requirement {
         name: "otf2",
         why: "the Python module of the newest OTF2, which reads our archives",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
-        source: Source::Pip {
-            folder: "otf2",
-            modules: &["otf2==3.2"],
-            size: mb(2, 9),
-        },
+        source: Source::Pip { folder: "otf2", modules: &["otf2==3.2"], size: mb(2, 9) },
     },
     Requirement {
         name: "pandas",
@@ -696,12 +652,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         test: Test::Unpacked,
         source: Source::Pip {
             folder: "columns",
-            modules: &[
-                "duckdb==2.0.1",
-                "polars==2.1.0",
-                "polars-runtime-32==2.1.0",
-                "pyarrow==26.0.1",
-            ],
+            modules: &["duckdb==2.0.1", "polars==2.1.0", "polars-runtime-32==2.1.0", "pyarrow==26.0.1"],
             size: mb(140, 430),
         },
     },
@@ -800,14 +751,9 @@ impl Source {
                 Package::Wheel(specification) => format!("pip download {specification}, unpacked"),
             },
             Source::Npm(package) => format!("npm install {package}"),
-            Source::Pip {
-                modules: [module], ..
-            } => format!("pip install {module}, into a folder"),
+            Source::Pip { modules: [module], .. } => format!("pip install {module}, into a folder"),
             Source::Pip { modules, .. } => {
-                format!(
-                    "pip install {} with what it needs, into a folder",
-                    modules[0]
-                )
+                format!("pip install {} with what it needs, into a folder", modules[0])
             }
             Source::Cargo(package) => format!("cargo install --debug {package}"),
         }

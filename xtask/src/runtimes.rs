@@ -26,11 +26,9 @@ pub(crate) fn try_all(arguments: &Runtimes, install: bool) -> Result<()> {
     setup::ensure(Purpose::Tests, install)?;
     build()?;
     let tests = ["counts", "timeline", "record"].map(|name| format!("--test={name}"));
-    run(
-        cargo(["test", "--package=omptrace-tests", "--no-fail-fast"])
-            .args(tests)
-            .arg("further_runtimes")
-            .env("OMPTRACE_TEST_BIN_DIR", release())
-            .env("OMPTRACE_TEST_RUNTIMES", folder),
-    )
+    run(cargo(["test", "--package=omptrace-tests", "--no-fail-fast"])
+        .args(tests)
+        .arg("further_runtimes")
+        .env("OMPTRACE_TEST_BIN_DIR", release())
+        .env("OMPTRACE_TEST_RUNTIMES", folder))
 }

@@ -47,10 +47,7 @@ const ADAPTER: Subject = Subject {
     library: "libomptgomp.so",
     beside: &["omptrace", "libomptrace.so", "libomptconformance.so"],
     test: "libgomp",
-    cases: &[
-        "the_adapter_keeps_the_rules_and_the_program",
-        "libraries_are_unloaded_as_without_the_adapter",
-    ],
+    cases: &["the_adapter_keeps_the_rules_and_the_program", "libraries_are_unloaded_as_without_the_adapter"],
     case_with_mistakes: "the_adapter_keeps_the_rules_and_the_program",
 };
 
@@ -83,11 +80,7 @@ pub(crate) fn check(install: bool) -> Result<()> {
     fs::create_dir_all(&folder)?;
     let runtime = sanitizers_runtime()?;
     for sanitizer in [
-        thread_sanitizer(
-            &TRACER,
-            &folder,
-            &runtime_with_thread_sanitizer(&folder, &runtime)?,
-        )?,
+        thread_sanitizer(&TRACER, &folder, &runtime_with_thread_sanitizer(&folder, &runtime)?)?,
         memcheck(&TRACER, &folder)?,
         thread_sanitizer(&ADAPTER, &folder, &runtime)?,
         memcheck(&ADAPTER, &folder)?,
@@ -154,13 +147,8 @@ const RUNNER: &str = "OMPTRACE_TEST_RUNNER";
 
 /// The reference runtime with ThreadSanitizer's own runtime, which must be the first thing in a process.
 fn runtime_with_thread_sanitizer(folder: &Path, sanitizer: &Path) -> Result<PathBuf> {
-    run(cargo([
-        "rustc",
-        "--package=ompt-reference-runtime",
-        "--bin=reference-runtime",
-        "--",
-    ])
-    .arg(format!("-Clink-args={}", whole(sanitizer).join(" "))))?;
+    run(cargo(["rustc", "--package=ompt-reference-runtime", "--bin=reference-runtime", "--"])
+        .arg(format!("-Clink-args={}", whole(sanitizer).join(" "))))?;
     let runtime = folder.join("reference-runtime");
     fs::copy(target().join("debug/reference-runtime"), &runtime)?;
     Ok(runtime)
@@ -172,10 +160,7 @@ fn build_for_thread_sanitizer(subject: &Subject, folder: &Path, flags: &[&str]) 
     run(rustc(subject, folder)
         .args(["--target", &host, "--", "--cfg=omptrace_thread_sanitizer"])
         .args(flags)
-        .env(
-            "RUSTFLAGS",
-            "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer",
-        )
+        .env("RUSTFLAGS", "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer")
         // Lets a stable compiler do it.
         .env("RUSTC_BOOTSTRAP", "1"))?;
     Ok(folder.join(host).join("debug"))
@@ -183,28 +168,15 @@ fn build_for_thread_sanitizer(subject: &Subject, folder: &Path, flags: &[&str]) 
 
 fn memcheck(subject: &'static Subject, folder: &Path) -> Result<Sanitizer> {
     let reports = folder.join("faults");
-    let valgrind = format!(
-        "valgrind --quiet --fair-sched=yes --log-file={}",
-        reports.join("%p").display()
-    );
+    let valgrind = format!("valgrind --quiet --fair-sched=yes --log-file={}", reports.join("%p").display());
     let variables = match subject.test {
         "reference" => {
-            run(&mut cargo([
-                "build",
-                "--package=ompt-reference-runtime",
-                "--bin=reference-runtime",
-            ]))?;
+            run(&mut cargo(["build", "--package=ompt-reference-runtime", "--bin=reference-runtime"]))?;
             let runtime = target().join("debug/reference-runtime");
-            vec![(
-                REFERENCE_RUNTIME,
-                format!("{valgrind} {}", runtime.display()),
-            )]
+            vec![(REFERENCE_RUNTIME, format!("{valgrind} {}", runtime.display()))]
         }
         // Threads that wait without pause would wait for each other: only one runs at a time.
-        _ => vec![
-            (RUNNER, valgrind),
-            ("OMP_WAIT_POLICY", "passive".to_owned()),
-        ],
+        _ => vec![(RUNNER, valgrind), ("OMP_WAIT_POLICY", "passive".to_owned())],
     };
     Ok(Sanitizer {
         name: "memcheck",
@@ -217,9 +189,7 @@ fn memcheck(subject: &'static Subject, folder: &Path) -> Result<Sanitizer> {
 }
 
 fn build_for_memcheck(subject: &Subject, folder: &Path, flags: &[&str]) -> Result<PathBuf> {
-    run(rustc(subject, folder)
-        .args(["--", "--cfg=omptrace_memory_is_watched"])
-        .args(flags))?;
+    run(rustc(subject, folder).args(["--", "--cfg=omptrace_memory_is_watched"]).args(flags))?;
     Ok(folder.join("debug"))
 }
 
@@ -251,11 +221,7 @@ impl Sanitizer {
             (true, 0) => Ok(()),
             (_, reports) => Err(format!(
                 "{name}: {reports} processes with reports, {}",
-                if passed {
-                    "tests passed"
-                } else {
-                    "tests failed"
-                }
+                if passed { "tests passed" } else { "tests failed" }
             )
             .into()),
         }

@@ -11,9 +11,7 @@ use std::sync::Mutex;
 use std::thread;
 
 use crate::process::{cargo, command, output, run, succeeds, succeeds_with_input};
-use crate::requirements::{
-    MODULES, Package, Purpose, REQUIREMENTS, Requirement, Source, Unpack, npm, tools,
-};
+use crate::requirements::{MODULES, Package, Purpose, REQUIREMENTS, Requirement, Source, Unpack, npm, tools};
 use crate::result::Result;
 
 /// Things that are downloaded and unpacked at a time.
@@ -31,19 +29,14 @@ pub(crate) fn ensure(purpose: Purpose, install: bool) -> Result<()> {
     }
     report(&missing, install);
     if !install {
-        return Err(format!(
-            "{} missing; `cargo xtask setup` installs them",
-            missing.len()
-        )
-        .into());
+        return Err(format!("{} missing; `cargo xtask setup` installs them", missing.len()).into());
     }
 
     let packages = Packages::of(&missing)?;
     announce(&packages, &missing);
     thread::scope(|scope| {
         // It needs nothing of the others, and the processors more than they do.
-        let programs =
-            scope.spawn(|| install_programs(&missing).map_err(|error| error.to_string()));
+        let programs = scope.spawn(|| install_programs(&missing).map_err(|error| error.to_string()));
         let others = packages
             .install()
             .and_then(|()| work_off(jobs(&missing)))
@@ -52,22 +45,17 @@ pub(crate) fn ensure(purpose: Purpose, install: bool) -> Result<()> {
         Ok::<(), Box<dyn std::error::Error>>(programs.join().expect("it does not panic")?)
     })?;
     match missing.iter().find(|requirement| !requirement.is_met()) {
-        Some(requirement) => {
-            Err(format!("{} was installed and is still missing", requirement.name).into())
-        }
+        Some(requirement) => Err(format!("{} was installed and is still missing", requirement.name).into()),
         None => Ok(()),
     }
 }
 
 /// What is needed and not there. All are looked at side by side: compilers take their time.
 fn missing(purpose: Purpose) -> Vec<&'static Requirement> {
-    let needed = REQUIREMENTS
-        .iter()
-        .filter(|requirement| purpose.includes(requirement.purpose));
+    let needed = REQUIREMENTS.iter().filter(|requirement| purpose.includes(requirement.purpose));
     thread::scope(|scope| {
-        let looked_at: Vec<_> = needed
-            .map(|requirement| (requirement, scope.spawn(|| requirement.is_met())))
-            .collect();
+        let looked_at: Vec<_> =
+            needed.map(|requirement| (requirement, scope.spawn(|| requirement.is_met()))).collect();
         looked_at
             .into_iter()
             .filter_map(|(requirement, is_met)| {
@@ -79,11 +67,7 @@ fn missing(purpose: Purpose) -> Vec<&'static Requirement> {
 }
 
 fn report(missing: &[&Requirement], install: bool) {
-    let what = if install {
-        "Will be installed"
-    } else {
-        "Missing"
-    };
+    let what = if install { "Will be installed" } else { "Missing" };
     eprintln!("{what} ({} of {}):", missing.len(), REQUIREMENTS.len());
     for requirement in missing {
         eprintln!("  {:16} {}", requirement.name, requirement.why);
@@ -112,15 +96,10 @@ fn announce(packages: &Packages, missing: &[&Requirement]) {
         );
     }
     if disk > 0 {
-        eprintln!(
-            "All others, below {}: {download} MB to download, {disk} MB on disk.",
-            tools().display()
-        );
+        eprintln!("All others, below {}: {download} MB to download, {disk} MB on disk.", tools().display());
     }
-    let programs = missing
-        .iter()
-        .filter(|requirement| matches!(requirement.source, Source::Cargo(_)))
-        .count();
+    let programs =
+        missing.iter().filter(|requirement| matches!(requirement.source, Source::Cargo(_))).count();
     eprintln!(
         "That takes {} minutes or so on two processors, at 10 MB/s.",
         minutes(plan.download + download, plan.disk + disk, programs)
@@ -131,9 +110,7 @@ fn announce(packages: &Packages, missing: &[&Requirement]) {
 /// meanwhile.
 fn minutes(download: u32, disk: u32, programs: usize) -> u32 {
     let seconds = download / 10 + disk / 20;
-    let programs = u32::try_from(programs)
-        .unwrap_or(u32::MAX)
-        .saturating_mul(100);
+    let programs = u32::try_from(programs).unwrap_or(u32::MAX).saturating_mul(100);
     seconds.max(programs).div_ceil(60).max(1)
 }
 
@@ -168,9 +145,7 @@ fn jobs(missing: &[&'static Requirement]) -> Vec<Job> {
     for requirement in missing {
         let download = requirement.source.size().download;
         match &requirement.source {
-            Source::Pip {
-                folder, modules, ..
-            } => jobs.push((download, Job::Pip { folder, modules })),
+            Source::Pip { folder, modules, .. } => jobs.push((download, Job::Pip { folder, modules })),
             Source::Unpack(unpack) => {
                 let of_package = jobs.iter_mut().find_map(|(_, job)| match job {
                     Job::Unpack(all) if all[0].package == unpack.package => Some(all),
@@ -200,9 +175,7 @@ fn work_off(jobs: Vec<Job>) -> Result<()> {
     };
     thread::scope(|scope| {
         let workers: Vec<_> = (0..SIDE_BY_SIDE).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .try_for_each(|worker| worker.join().expect("it does not panic"))
+        workers.into_iter().try_for_each(|worker| worker.join().expect("it does not panic"))
     })?;
     Ok(())
 }
@@ -239,10 +212,7 @@ fn install_npm_packages(missing: &[&Requirement]) -> Result<()> {
         Source::Npm(package) => Some(package),
         _ => None,
     };
-    if !missing
-        .iter()
-        .any(|requirement| of_npm(requirement).is_some())
-    {
+    if !missing.iter().any(|requirement| of_npm(requirement).is_some()) {
         return Ok(());
     }
     let all = REQUIREMENTS.iter();
@@ -282,11 +252,7 @@ impl Packages {
             .flatten()
             .copied()
             .collect();
-        let mut packages = Packages {
-            names,
-            as_root: None,
-            plan: Plan::default(),
-        };
+        let mut packages = Packages { names, as_root: None, plan: Plan::default() };
         if !missing.iter().any(|requirement| needs_apt(requirement)) {
             return Ok(packages);
         }
@@ -329,9 +295,7 @@ impl Packages {
             eprintln!("Kept as they were:\n{turned}");
             let words = [as_root, &["update-alternatives", "--set-selections"]].concat();
             if !succeeds_with_input(&mut command(words[0], &words[1..]), turned.as_bytes()) {
-                return Err(
-                    format!("update-alternatives cannot set these again:\n{turned}").into(),
-                );
+                return Err(format!("update-alternatives cannot set these again:\n{turned}").into());
             }
         }
         Ok(())
@@ -358,10 +322,8 @@ fn plan(names: &[&str]) -> Result<Plan> {
     }
     let without = simulate(&["install", "--no-install-recommends", "--simulate"]).output()?;
     let without = String::from_utf8_lossy(&without.stdout);
-    let removed: Vec<&str> = without
-        .lines()
-        .filter_map(|line| line.strip_prefix("Remv ")?.split(' ').next())
-        .collect();
+    let removed: Vec<&str> =
+        without.lines().filter_map(|line| line.strip_prefix("Remv ")?.split(' ').next()).collect();
     if removed.is_empty() {
         let error = String::from_utf8_lossy(&planned.stderr);
         return Err(format!("apt-get cannot install {}:\n{error}", names.join(" ")).into());
@@ -393,16 +355,7 @@ impl Plan {
                     plan.installed = installed.parse().unwrap_or(0);
                 }
                 ["Need", "to", "get", number, unit, ..] => plan.download = megabytes(number, unit),
-                [
-                    "After",
-                    "this",
-                    "operation,",
-                    number,
-                    unit,
-                    "of",
-                    "additional",
-                    ..,
-                ] => {
+                ["After", "this", "operation,", number, unit, "of", "additional", ..] => {
                     plan.disk = megabytes(number, unit);
                 }
                 _ => {}
@@ -481,9 +434,7 @@ fn unpack(all: &[&Unpack]) -> Result<()> {
     match package {
         Package::Deb(_) => run(command("dpkg", ["-x"]).args([&archive, &content]))?,
         // A wheel is a zip file.
-        Package::Wheel(_) => {
-            run(command("python3", ["-m", "zipfile", "-e"]).args([&archive, &content]))?
-        }
+        Package::Wheel(_) => run(command("python3", ["-m", "zipfile", "-e"]).args([&archive, &content]))?,
     }
     for wanted in all {
         keep(wanted, &content, &scratch.join("finished"))?;
@@ -496,8 +447,7 @@ fn unpack(all: &[&Unpack]) -> Result<()> {
 fn keep(wanted: &Unpack, content: &Path, finished: &Path) -> Result<()> {
     fs::create_dir_all(finished)?;
     for end in wanted.wanted {
-        let found =
-            find(content, end)?.ok_or_else(|| format!("no {end} in {}", wanted.package.id()))?;
+        let found = find(content, end)?.ok_or_else(|| format!("no {end} in {}", wanted.package.id()))?;
         if found.is_dir() {
             fs::remove_dir(finished)?;
             fs::rename(&found, finished)?;
@@ -531,9 +481,9 @@ fn download(package: &Package, folder: &Path) -> Result<()> {
             // As another user, apt could not write into a folder of ours, and would say so.
             .args(["--option=APT::Sandbox::User=root", name])
             .current_dir(folder)),
-        Package::Wheel(specification) => run(pip("download")
-            .args(["--only-binary=:all:", specification, "--dest"])
-            .arg(folder)),
+        Package::Wheel(specification) => {
+            run(pip("download").args(["--only-binary=:all:", specification, "--dest"]).arg(folder))
+        }
     }
 }
 
@@ -578,12 +528,7 @@ The following NEW packages will be installed:
 Need to get 450 MB/1,200 MB of archives.
 After this operation, 1,953 kB of additional disk space will be used.
 'http://mirror.example/pool/x.deb' x.deb 1 MD5Sum:0";
-        let expected = Plan {
-            installed: 248,
-            upgraded: 1,
-            download: 450,
-            disk: 2,
-        };
+        let expected = Plan { installed: 248, upgraded: 1, download: 450, disk: 2 };
         assert_eq!(Plan::read(said), expected);
         let nothing = "After this operation, 12 MB disk space will be freed.";
         assert_eq!(Plan::read(nothing), Plan::default());
@@ -591,8 +536,7 @@ After this operation, 1,953 kB of additional disk space will be used.
 
     #[test]
     fn an_alternative_that_was_there_stays_and_a_new_one_may_come() {
-        let before =
-            "java auto /usr/bin/java-17\nmpi auto /usr/bin/mpicc.mpich\nvi manual /usr/bin/vim\n";
+        let before = "java auto /usr/bin/java-17\nmpi auto /usr/bin/mpicc.mpich\nvi manual /usr/bin/vim\n";
         let after = "java  auto  /usr/bin/java-17\nmpi auto /usr/bin/mpicc.openmpi\nmpirun auto /usr/bin/x\n";
         assert_eq!(turned(before, after), "mpi manual /usr/bin/mpicc.mpich\n");
         assert_eq!(turned(before, before), "");
@@ -616,9 +560,7 @@ After this operation, 1,953 kB of additional disk space will be used.
         let mut modules: Vec<&str> = all
             .iter()
             .filter_map(|requirement| match requirement.source {
-                Source::Pip { modules, .. } if requirement.purpose == Purpose::Tests => {
-                    Some(modules)
-                }
+                Source::Pip { modules, .. } if requirement.purpose == Purpose::Tests => Some(modules),
                 _ => None,
             })
             .flatten()
@@ -635,8 +577,7 @@ After this operation, 1,953 kB of additional disk space will be used.
     fn no_package_is_installed_that_excludes_others() {
         for requirement in REQUIREMENTS {
             if let Source::Apt(packages) = requirement.source {
-                let excludes =
-                    |name: &&&str| name.starts_with("libomp") || name.starts_with("liboffload");
+                let excludes = |name: &&&str| name.starts_with("libomp") || name.starts_with("liboffload");
                 assert_eq!(packages.iter().find(excludes), None);
             }
         }

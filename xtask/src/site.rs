@@ -55,10 +55,7 @@ pub(crate) fn build(may_install: bool) -> Result<()> {
     fs::copy(root().join("docs/book.toml"), site.join("book.toml"))?;
     run(command(tools().join("bin/mdbook"), ["build"]).arg(&site))?;
     let checked = check(&site.join("book"))?;
-    println!(
-        "{checked} links lead somewhere: {}",
-        site.join("book/index.html").display()
-    );
+    println!("{checked} links lead somewhere: {}", site.join("book/index.html").display());
     Ok(())
 }
 
@@ -85,10 +82,8 @@ fn pages() -> Result<BTreeMap<PathBuf, PathBuf>> {
 /// The part of the summary with those pages that it does not name: decisions and lab notes come and go.
 fn not_listed(summary: &str, pages: &BTreeMap<PathBuf, PathBuf>) -> Result<String> {
     let folder = Path::new("docs");
-    let listed: BTreeSet<PathBuf> = links(summary)
-        .iter()
-        .filter_map(|link| Some(resolved(link.target, folder)?.0))
-        .collect();
+    let listed: BTreeSet<PathBuf> =
+        links(summary).iter().filter_map(|link| Some(resolved(link.target, folder)?.0)).collect();
     let mut further = String::from("\n# Decisions and notes\n\n");
     for (source, name) in pages {
         let is_page = source.extension().is_some_and(|end| end == "md");
@@ -96,23 +91,14 @@ fn not_listed(summary: &str, pages: &BTreeMap<PathBuf, PathBuf>) -> Result<Strin
             continue;
         }
         let text = fs::read_to_string(root().join(source))?;
-        let title = text
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .trim_matches(['#', ' ']);
+        let title = text.lines().next().unwrap_or_default().trim_matches(['#', ' ']);
         further.push_str(&format!("- [{title}]({})\n", name.display()));
     }
     Ok(further)
 }
 
 /// The text of the page `source` with links that lead to pages of the site, else to the repository.
-fn led_within(
-    text: &str,
-    source: &Path,
-    name: &Path,
-    pages: &BTreeMap<PathBuf, PathBuf>,
-) -> String {
+fn led_within(text: &str, source: &Path, name: &Path, pages: &BTreeMap<PathBuf, PathBuf>) -> String {
     let folder = source.parent().unwrap_or(Path::new(""));
     let up = "../".repeat(name.components().count() - 1);
     let mut changed = String::new();
@@ -162,8 +148,7 @@ fn check(book: &Path) -> Result<usize> {
         let folder = file.parent().unwrap_or(book);
         for target in ["href", "src"].iter().flat_map(|name| values(text, name)) {
             let is_elsewhere = target.starts_with("data:") || target.starts_with("javascript:");
-            let Some((mut path, heading)) = resolved(target, folder).filter(|_| !is_elsewhere)
-            else {
+            let Some((mut path, heading)) = resolved(target, folder).filter(|_| !is_elsewhere) else {
                 continue;
             };
             if target.is_empty() || target.starts_with('#') {
@@ -220,9 +205,7 @@ mod tests {
         let book = std::env::temp_dir().join(format!("omptrace-site-{}", std::process::id()));
         fs::create_dir_all(&book).unwrap();
         let page = |text: &str| fs::write(book.join("a.html"), text).unwrap();
-        page(
-            "<h1 id=\"x\"></h1><a href=\"#x\"></a><a href=\"a.html#x\"></a><a href=\"https://b\"></a>",
-        );
+        page("<h1 id=\"x\"></h1><a href=\"#x\"></a><a href=\"a.html#x\"></a><a href=\"https://b\"></a>");
         assert_eq!(check(&book).unwrap(), 2);
         page("<a href=\"#x\"></a><img src=\"no.png\">");
         let said = check(&book).unwrap_err().to_string();

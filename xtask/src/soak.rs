@@ -55,10 +55,7 @@ pub(crate) fn run_all(arguments: &Soak, install: bool) -> Result<()> {
         .env("OMPTRACE_TEST_SEED", first.to_string()))?;
     for name in ["model", "parts"] {
         run(test(name)
-            .env(
-                "OMPTRACE_TEST_PROGRAMS",
-                arguments.model_programs.to_string(),
-            )
+            .env("OMPTRACE_TEST_PROGRAMS", arguments.model_programs.to_string())
             .env("OMPTRACE_TEST_SEED", first.to_string()))?;
     }
     run(test("samples").env("OMPTRACE_TEST_SIGNALS", arguments.signals.to_string()))?;

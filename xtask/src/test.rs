@@ -46,11 +46,7 @@ pub(crate) fn run(arguments: &Test, install: bool) -> Result<()> {
     // What the end-to-end tests trace with is what a user gets.
     match prepared.and_then(|()| build()) {
         Ok(()) => {
-            for step in if arguments.core {
-                core_steps()
-            } else {
-                steps()
-            } {
+            for step in if arguments.core { core_steps() } else { steps() } {
                 let count = step.run()?;
                 total.passed += count.passed;
                 total.failed += count.failed;
@@ -78,13 +74,7 @@ pub(crate) fn run(arguments: &Test, install: bool) -> Result<()> {
 fn free_gb() -> Option<u64> {
     let output = Command::new("df").args(["-Pk", "."]).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
-    let kib: u64 = text
-        .lines()
-        .nth(1)?
-        .split_whitespace()
-        .nth(3)?
-        .parse()
-        .ok()?;
+    let kib: u64 = text.lines().nth(1)?.split_whitespace().nth(3)?.parse().ok()?;
     Some((kib << 10) / 1_000_000_000)
 }
 
@@ -108,20 +98,12 @@ enum Runs {
 
 /// A command that is one test.
 fn check(name: &'static str, command: Command) -> Step {
-    Step {
-        name,
-        command,
-        runs: Runs::Check,
-    }
+    Step { name, command, runs: Runs::Check }
 }
 
 /// A `cargo test` of these words.
 fn tests(name: &'static str, words: &[&str]) -> Step {
-    Step {
-        name,
-        command: cargo(["test", "--no-fail-fast"].iter().chain(words)),
-        runs: Runs::CargoTest,
-    }
+    Step { name, command: cargo(["test", "--no-fail-fast"].iter().chain(words)), runs: Runs::CargoTest }
 }
 
 fn formatting() -> Step {
@@ -129,14 +111,7 @@ fn formatting() -> Step {
 }
 
 fn clippy() -> Step {
-    let words = [
-        "clippy",
-        "--workspace",
-        "--all-targets",
-        "--quiet",
-        "--",
-        "--deny=warnings",
-    ];
+    let words = ["clippy", "--workspace", "--all-targets", "--quiet", "--", "--deny=warnings"];
     check("clippy", cargo(words))
 }
 
@@ -171,12 +146,7 @@ fn core_steps() -> Vec<Step> {
     /// Tests on the reference runtime that need headers or OTF2's tools.
     const NEED_TOOLS: [&str; 4] = ["counts::", "runtime::", "migration::", "archives"];
     let of_packages = [PACKAGES, &["--lib", "--bins", "--tests"]].concat();
-    let mut on_reference_runtime = vec![
-        "--package=omptrace-tests",
-        "--lib",
-        "--test=reference",
-        "--",
-    ];
+    let mut on_reference_runtime = vec!["--package=omptrace-tests", "--lib", "--test=reference", "--"];
     on_reference_runtime.extend(NEED_TOOLS.iter().flat_map(|name| ["--skip", name]));
     with_environment(vec![
         formatting(),
@@ -203,14 +173,8 @@ fn steps() -> Vec<Step> {
             command: nextest(&["run", "--workspace", "--no-fail-fast"]),
             runs: Runs::Nextest,
         },
-        check(
-            "instructions per event",
-            cargo(["xtask", "--no-install", "bench", "--short"]),
-        ),
-        check(
-            "ThreadSanitizer and memcheck",
-            cargo(["xtask", "--no-install", "sanitize"]),
-        ),
+        check("instructions per event", cargo(["xtask", "--no-install", "bench", "--short"])),
+        check("ThreadSanitizer and memcheck", cargo(["xtask", "--no-install", "sanitize"])),
         check(
             "a minute of each fuzzer",
             // The same seed each time. libFuzzer goes by the clock, too, so that other inputs come all the same.
@@ -293,10 +257,7 @@ impl Step {
 /// The same `cargo test`, of the tests of these names.
 fn only(all: &Command, names: &[String]) -> Command {
     let mut some = command(all.get_program(), all.get_args());
-    some.envs(
-        all.get_envs()
-            .filter_map(|(name, value)| Some((name, value?))),
-    );
+    some.envs(all.get_envs().filter_map(|(name, value)| Some((name, value?))));
     if all.get_args().all(|word| word != "--") {
         some.arg("--");
     }
@@ -423,17 +384,12 @@ test result: FAILED. 3 passed; 4 failed; 0 ignored; 0 measured; 0 filtered out; 
     fn understands_nextest() {
         let well = "     Summary [   2.059s] 12 tests run: 12 passed (2 slow), 3 skipped";
         assert_eq!(counted(well), (12, 0));
-        let badly =
-            "     Summary [   0.059s] 5 tests run: 3 passed, 1 failed, 1 timed out, 0 skipped";
+        let badly = "     Summary [   0.059s] 5 tests run: 3 passed, 1 failed, 1 timed out, 0 skipped";
         assert_eq!(counted(badly), (3, 2));
     }
 
     fn step(script: &str) -> Step {
-        Step {
-            name: "tests",
-            command: command("sh", ["-c", script, "sh"]),
-            runs: Runs::CargoTest,
-        }
+        Step { name: "tests", command: command("sh", ["-c", script, "sh"]), runs: Runs::CargoTest }
     }
 
     #[test]
@@ -490,10 +446,8 @@ error: test run failed";
         output.lines().for_each(|line| count.look(line));
         assert_eq!((count.passed, count.failed), (2, 2));
         assert_eq!(count.flaky, ["FLAKY 2/3 [   0.013s] (1/4) package late"]);
-        let failed = [
-            "TRY 3 FAIL [   0.146s] (3/4) package never",
-            "TRY 3 TMT [   4.004s] (4/4) package hangs",
-        ];
+        let failed =
+            ["TRY 3 FAIL [   0.146s] (3/4) package never", "TRY 3 TMT [   4.004s] (4/4) package hangs"];
         assert_eq!(count.lines, failed);
     }
 }

@@ -49,11 +49,9 @@ fn is_of_tests(attributes: &[syn::Attribute]) -> bool {
 fn has_test(meta: &syn::Meta) -> bool {
     match meta {
         syn::Meta::Path(path) => path.is_ident("test"),
-        syn::Meta::List(list) if list.path.is_ident("all") => list
-            .tokens
-            .to_string()
-            .split(',')
-            .any(|part| part.trim() == "test"),
+        syn::Meta::List(list) if list.path.is_ident("all") => {
+            list.tokens.to_string().split(',').any(|part| part.trim() == "test")
+        }
         _ => false,
     }
 }
@@ -68,10 +66,8 @@ impl Crate {
 
     /// Reads a file, whose modules lie in `folder`.
     fn read_file(&mut self, path: &Path, parent: usize, folder: &Path) -> usize {
-        let text =
-            fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        let code =
-            syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let code = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         self.files.push(path.to_owned());
         self.add(self.files.len() - 1, parent, folder, &code.items)
     }
@@ -79,14 +75,7 @@ impl Crate {
     fn add(&mut self, file: usize, parent: usize, folder: &Path, items: &[Item]) -> usize {
         let number = self.modules.len();
         let (children, imports, paths, names) = Default::default();
-        self.modules.push(Module {
-            file,
-            parent,
-            children,
-            imports,
-            paths,
-            items: names,
-        });
+        self.modules.push(Module { file, parent, children, imports, paths, items: names });
         for item in items {
             if is_of_tests(attributes(item)) {
                 continue;
@@ -107,8 +96,7 @@ impl Crate {
                                 }
                             };
                             let found = candidates.into_iter().find(|path| path.is_file());
-                            let found =
-                                found.unwrap_or_else(|| panic!("no file of {}", inner.display()));
+                            let found = found.unwrap_or_else(|| panic!("no file of {}", inner.display()));
                             self.read_file(&found, number, &inner)
                         }
                     };
@@ -171,9 +159,7 @@ impl Crate {
             return None;
         }
         let imports = &self.modules[module].imports;
-        let named = imports
-            .iter()
-            .find(|import| import.name.as_deref() == Some(name));
+        let named = imports.iter().find(|import| import.name.as_deref() == Some(name));
         if let Some(import) = named {
             // A path that begins with its own name is that of another crate.
             let itself = import.path.first().is_some_and(|first| first == name);
@@ -187,11 +173,7 @@ impl Crate {
             if inner.items.contains(name) {
                 return Some(target);
             }
-            inner
-                .children
-                .get(name)
-                .copied()
-                .or_else(|| self.imported(target, name, depth + 1))
+            inner.children.get(name).copied().or_else(|| self.imported(target, name, depth + 1))
         })
     }
 
@@ -201,8 +183,7 @@ impl Crate {
         for (number, module) in self.modules.iter().enumerate() {
             let parents_file = self.modules[module.parent].file;
             let continues = module.imports.iter().any(|import| {
-                import.name.is_none()
-                    && self.resolve(number, &import.path, 0) == Some(module.parent)
+                import.name.is_none() && self.resolve(number, &import.path, 0) == Some(module.parent)
             });
             if continues && module.file != parents_file {
                 units[module.file] = units[parents_file];
@@ -273,10 +254,7 @@ impl Crate {
             }
         }
         let name = |file: &usize| self.files[*file].to_string_lossy().into_owned();
-        circles
-            .iter()
-            .map(|circle| circle.iter().map(name).collect())
-            .collect()
+        circles.iter().map(|circle| circle.iter().map(name).collect()).collect()
     }
 }
 
@@ -290,12 +268,7 @@ struct Code {
 impl<'c> Visit<'c> for Code {
     fn visit_path(&mut self, path: &'c syn::Path) {
         if path.leading_colon.is_none() {
-            self.paths.push(
-                path.segments
-                    .iter()
-                    .map(|segment| segment.ident.to_string())
-                    .collect(),
-            );
+            self.paths.push(path.segments.iter().map(|segment| segment.ident.to_string()).collect());
         }
         visit::visit_path(self, path);
     }
@@ -334,9 +307,7 @@ impl Code {
                     path.push(word.to_string());
                     colons = 0;
                 }
-                TokenTree::Punct(mark)
-                    if mark.as_char() == ':' && !path.is_empty() && colons < 2 =>
-                {
+                TokenTree::Punct(mark) if mark.as_char() == ':' && !path.is_empty() && colons < 2 => {
                     colons += 1
                 }
                 other => {
@@ -394,11 +365,7 @@ fn flatten_tree(tree: &UseTree, path: &mut Vec<String>, is_exported: bool, into:
         UseTree::Rename(named) => (with(path, &named.ident), Some(named.rename.to_string())),
         UseTree::Glob(_) => (path.clone(), None),
     };
-    into.push(Import {
-        path,
-        name,
-        is_exported,
-    });
+    into.push(Import { path, name, is_exported });
 }
 
 fn attributes(item: &Item) -> &[syn::Attribute] {
@@ -473,9 +440,7 @@ fn circles() -> String {
     for first in crates() {
         for circle in Crate::read(&first).circles() {
             let short = |file: &String| {
-                let short = Path::new(file)
-                    .strip_prefix(&root)
-                    .expect("a file of the repository");
+                let short = Path::new(file).strip_prefix(&root).expect("a file of the repository");
                 short.display().to_string()
             };
             lines += &circle.iter().map(short).collect::<Vec<_>>().join(" ");
@@ -494,18 +459,12 @@ fn no_further_files_import_each_other() {
     let now = circles();
     let files: BTreeSet<&str> = now.split_whitespace().collect();
     let new: Vec<_> = files.difference(&known).collect();
-    assert!(
-        new.is_empty(),
-        "these files now are in circles: {new:?}\n{now}"
-    );
+    assert!(new.is_empty(), "these files now are in circles: {new:?}\n{now}");
     if std::env::var_os("OMPTRACE_BLESS").is_some() {
         return fs::write(&path, &now).expect("can be written");
     }
     let gone: Vec<_> = known.difference(&files).collect();
-    assert!(
-        gone.is_empty(),
-        "in no circle any more: {gone:?}; OMPTRACE_BLESS=1 takes them off the list"
-    );
+    assert!(gone.is_empty(), "in no circle any more: {gone:?}; OMPTRACE_BLESS=1 takes them off the list");
 }
 
 #[test]
@@ -521,10 +480,7 @@ fn a_circle_is_found() {
         "a.rs",
         "pub struct A; fn f() { println!(\"{}\", crate::b::B) } #[cfg(test)] mod tests { use crate::c::C; }",
     );
-    write(
-        "b.rs",
-        "pub const B: u32 = crate::c::number(); mod part; pub(crate) const D: u32 = 1;",
-    );
+    write("b.rs", "pub const B: u32 = crate::c::number(); mod part; pub(crate) const D: u32 = 1;");
     write("b/part.rs", "use super::*; fn d() -> u32 { D }");
     write(
         "c.rs",
@@ -534,13 +490,7 @@ fn a_circle_is_found() {
     let names = |circle: &Vec<String>| {
         circle
             .iter()
-            .map(|file| {
-                Path::new(file)
-                    .file_name()
-                    .expect("a name")
-                    .to_string_lossy()
-                    .into_owned()
-            })
+            .map(|file| Path::new(file).file_name().expect("a name").to_string_lossy().into_owned())
             .collect()
     };
     let found: Vec<Vec<String>> = circles.iter().map(names).collect();

@@ -117,14 +117,8 @@ mod tests {
         sums.add(Cause::Useful, 5);
         sums.add(Cause::Lock, 7);
         let json = serde_json::to_value(sums).expect("JSON");
-        assert_eq!(
-            (&json["lock_ns"], &json["total_ns"]),
-            (&7.into(), &12.into())
-        );
-        assert_eq!(
-            serde_json::from_value::<Accounting>(json).expect("sums"),
-            sums
-        );
+        assert_eq!((&json["lock_ns"], &json["total_ns"]), (&7.into(), &12.into()));
+        assert_eq!(serde_json::from_value::<Accounting>(json).expect("sums"), sums);
     }
 
     #[test]

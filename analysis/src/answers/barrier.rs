@@ -33,10 +33,7 @@ pub(super) struct Barrier {
 
 impl Barrier {
     pub(super) fn new(now: Ns) -> Barrier {
-        Barrier {
-            now,
-            ..Barrier::default()
-        }
+        Barrier { now, ..Barrier::default() }
     }
 
     /// Goes on to `time`, in a team of `size`.
@@ -88,10 +85,7 @@ mod tests {
         barrier.until(25, 2);
         barrier.running = 0;
         barrier.until(28, 2);
-        let clocks = Clocks {
-            late: 10,
-            starved: 15,
-        };
+        let clocks = Clocks { late: 10, starved: 15 };
         assert_eq!(barrier.clocks(), clocks);
         assert_eq!((barrier.by_late, barrier.by_tasks), (10.0, 15.0));
     }

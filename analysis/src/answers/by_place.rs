@@ -61,10 +61,7 @@ pub(super) struct ByPlace<T> {
 
 impl<T> Default for ByPlace<T> {
     fn default() -> Self {
-        ByPlace {
-            regions: Dense::default(),
-            serial: Dense::default(),
-        }
+        ByPlace { regions: Dense::default(), serial: Dense::default() }
     }
 }
 
@@ -166,15 +163,8 @@ mod tests {
         for (cause, place, ns) in added {
             *sums.at(cause, place) += ns;
         }
-        let all: Vec<_> = sums
-            .iter()
-            .map(|(cause, place, ns)| (cause, place, *ns))
-            .collect();
-        let expected = [
-            (Cause::Fork, SERIAL, 0),
-            (Cause::Lock, 7, 5),
-            (Cause::Lock, SERIAL + 1, 1),
-        ];
+        let all: Vec<_> = sums.iter().map(|(cause, place, ns)| (cause, place, *ns)).collect();
+        let expected = [(Cause::Fork, SERIAL, 0), (Cause::Lock, 7, 5), (Cause::Lock, SERIAL + 1, 1)];
         assert_eq!(all, expected);
         assert_eq!(sums.0[Cause::Lock as usize].get(6), None);
     }

@@ -55,10 +55,7 @@ impl Cause {
 
     /// Whether threads wait for a mutex.
     pub fn is_mutex(self) -> bool {
-        matches!(
-            self,
-            Cause::Lock | Cause::Critical | Cause::Ordered | Cause::Atomic
-        )
+        matches!(self, Cause::Lock | Cause::Critical | Cause::Ordered | Cause::Atomic)
     }
 
     /// Whether it is a loss.

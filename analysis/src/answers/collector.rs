@@ -10,8 +10,8 @@ use omptrace_timeline::Reports;
 use omptrace_timeline::filter::ExtraInterval;
 use omptrace_timeline::sink::{
     Arguments, Awaited, Construct, Enter, Function, Instant, Interval, Item, Lifetime, Location,
-    LocationKind, Ns, Part as Slice, Point, Process, Region, Sample, Sink, Summary, ThreadEvent,
-    Value, Wants, split_place,
+    LocationKind, Ns, Part as Slice, Point, Process, Region, Sample, Sink, Summary, ThreadEvent, Value,
+    Wants, split_place,
 };
 
 use crate::answers::kind::{Kind, not_seen};
@@ -114,10 +114,7 @@ impl Predicted {
             *end = (*end).max(later);
         }
         for (place, scaling) in &other.scaling {
-            both.scaling
-                .entry(place.clone())
-                .or_default()
-                .merge(scaling);
+            both.scaling.entry(place.clone()).or_default().merge(scaling);
         }
         Some(both)
     }
@@ -198,27 +195,17 @@ struct About {
 impl Collector<0> {
     /// The collector of a part of a run. `threads`: N, where the user says it.
     pub(crate) fn new(threads: Option<NonZero<u32>>, selected: SelectedThreads) -> Self {
-        Collector {
-            threads,
-            selected,
-            ..Collector::default()
-        }
+        Collector { threads, selected, ..Collector::default() }
     }
 
     /// Returns it with a picture over time.
     pub(crate) fn with_gathering(self, gathering: Option<Gathering>) -> Self {
-        Collector {
-            observer: gathering.map(Box::new).map(Observer::Overview),
-            ..self
-        }
+        Collector { observer: gathering.map(Box::new).map(Observer::Overview), ..self }
     }
 
     /// Returns it with what samples show of functions.
     pub(crate) fn with_functions(self) -> Self {
-        Collector {
-            has_functions: true,
-            ..self
-        }
+        Collector { has_functions: true, ..self }
     }
 
     /// The sums, and what the picture over time of the one process is made of.
@@ -228,10 +215,7 @@ impl Collector<0> {
 
     /// One that gives each state of the one process's threads.
     pub(super) fn observing() -> Self {
-        Collector {
-            observer: Some(Observer::Spans(Spans::default())),
-            ..Collector::default()
-        }
+        Collector { observer: Some(Observer::Spans(Spans::default())), ..Collector::default() }
     }
 
     /// Returns it with N, where the user says it.
@@ -255,10 +239,7 @@ impl Collector<0> {
 
     /// Keeps the steps of the critical paths of this many `processes`.
     pub(crate) fn drawing(processes: usize) -> Self {
-        Collector {
-            drawn: Some(processes),
-            ..Collector::default()
-        }
+        Collector { drawn: Some(processes), ..Collector::default() }
     }
 
     /// The critical path of each process, in the timeline's order.
@@ -295,20 +276,13 @@ impl Collector<MAX_SCENARIOS> {
 impl Collector<1> {
     /// Only schedules regions on these numbers of threads. At most `schedulers` other threads do that.
     pub(crate) fn scheduling(numbers: Vec<u32>, schedulers: usize) -> Self {
-        Collector {
-            numbers,
-            schedulers,
-            ..Collector::default()
-        }
+        Collector { numbers, schedulers, ..Collector::default() }
     }
 
     /// The result, with the ends that another collector predicted.
     pub(crate) fn scheduled(self, predicted: Option<Predicted>) -> Option<Predicted> {
         let scaling = self.scaling;
-        predicted.map(|predicted| Predicted {
-            scaling,
-            ..predicted
-        })
+        predicted.map(|predicted| Predicted { scaling, ..predicted })
     }
 }
 
@@ -332,10 +306,7 @@ impl<const S: usize> Collector<S> {
             reports: process.reports,
             processors: process.processors,
             queues: Queues::default(),
-            names: Names {
-                process: process.name.clone(),
-                threads: Vec::new(),
-            },
+            names: Names { process: process.name.clone(), threads: Vec::new() },
             first: None,
             has_doacross: false,
             seen: 0,
@@ -349,8 +320,7 @@ impl<const S: usize> Collector<S> {
             of.queues.location(location);
             of.first.get_or_insert(location.id.0);
         }
-        if let (LocationKind::Thread { role, os_tid, .. }, Some(current)) =
-            (location.kind, &mut self.current)
+        if let (LocationKind::Thread { role, os_tid, .. }, Some(current)) = (location.kind, &mut self.current)
         {
             let id = location.id.0 as usize;
             let Current { threads, of } = current;
@@ -402,9 +372,7 @@ impl<const S: usize> Collector<S> {
                 (Slice::First, Some(Awaited::Mutex { lock, .. })) => Some(lock),
                 _ => None,
             };
-            current
-                .threads
-                .enter(location, at.time, region.0, kind, lock);
+            current.threads.enter(location, at.time, region.0, kind, lock);
             if let (Slice::First, Kind::TaskSync { is_wait: true }) = (enter.part, kind) {
                 current.threads.count_taskwait();
             }
@@ -452,8 +420,7 @@ impl<const S: usize> Collector<S> {
         };
         match self.regions.constructs[instant.region.0 as usize] {
             Construct::Dispatch(ompt::ompt_dispatch_ws_loop_chunk) => {
-                let [first, iterations] =
-                    ["start", "iterations"].map(|name| number(instant.arguments, name));
+                let [first, iterations] = ["start", "iterations"].map(|name| number(instant.arguments, name));
                 let location = instant.at.location.0 as usize;
                 current.threads.first_chunk(location, first, iterations);
             }
@@ -485,14 +452,9 @@ impl<const S: usize> Collector<S> {
 
     /// Takes in a process.
     fn take_in(&mut self, ended: Ended<S>) {
-        let Ended {
-            mut finished,
-            end,
-            of,
-        } = ended;
+        let Ended { mut finished, end, of } = ended;
         // Nothing of the process is analysed.
-        let is_absent =
-            self.has_windows && end == of.begin || !self.selected.is_all() && of.selected == 0;
+        let is_absent = self.has_windows && end == of.begin || !self.selected.is_all() && of.selected == 0;
         self.scenarios = std::mem::take(&mut finished.scenarios);
         let names = &of.names.threads;
         self.life = (of.begin, end);
@@ -532,10 +494,7 @@ impl<const S: usize> Collector<S> {
             end,
             chunk_cost: of.reports.chunk_cost_ns,
             not_seen: not_seen(&of.reports, of.has_doacross)
-                .map(|(cause, reason)| NotSeen {
-                    cause,
-                    reason: reason.to_owned(),
-                })
+                .map(|(cause, reason)| NotSeen { cause, reason: reason.to_owned() })
                 .collect(),
         };
         let part = Part::of(outcome, &self.regions, self.threads, &of.names);
@@ -544,10 +503,7 @@ impl<const S: usize> Collector<S> {
 
     /// Returns it for a segment of a process.
     pub(crate) fn of_segment(self) -> Self {
-        Collector {
-            is_of_segment: true,
-            ..self
-        }
+        Collector { is_of_segment: true, ..self }
     }
 
     #[cold]
@@ -559,17 +515,10 @@ impl<const S: usize> Collector<S> {
     }
 
     /// The longest chain of a process whose first location has the number `first`.
-    fn path(
-        &self,
-        finished: &Finished<S>,
-        names: &[Option<String>],
-        first: u32,
-    ) -> Arc<[ExtraInterval]> {
+    fn path(&self, finished: &Finished<S>, names: &[Option<String>], first: u32) -> Arc<[ExtraInterval]> {
         let mut places: FastMap<u32, Arc<str>> = FastMap::default();
         let names = names.iter();
-        let names: Vec<Arc<str>> = names
-            .map(|name| name.as_deref().unwrap_or_default().into())
-            .collect();
+        let names: Vec<Arc<str>> = names.map(|name| name.as_deref().unwrap_or_default().into()).collect();
         let steps = finished.steps.iter();
         let steps = steps.map(|step| {
             let name = places.entry(step.place).or_insert_with(|| {
@@ -645,9 +594,7 @@ impl<const S: usize> Collects for Collector<S> {
 impl<const S: usize> Sink for Collector<S> {
     fn wants(&self) -> Wants {
         match self.has_functions {
-            true => Wants::THREAD_EVENTS
-                .and(Wants::SAMPLES)
-                .and(Wants::SAMPLE_TIMES),
+            true => Wants::THREAD_EVENTS.and(Wants::SAMPLES).and(Wants::SAMPLE_TIMES),
             false => Wants::THREAD_EVENTS,
         }
     }

@@ -16,9 +16,8 @@ use serde_json::{Map, Value};
 
 use devices::is_small_kernel;
 use rules::{
-    CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI,
-    MIN_CHUNK_NS, MIN_EDGE_NS, MIN_GAIN, MIN_GAIN_OF_FEW, MIN_REGION_NS, MIN_TASK_NS,
-    TRACER_DISTURBS,
+    CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_CHUNK_NS,
+    MIN_EDGE_NS, MIN_GAIN, MIN_GAIN_OF_FEW, MIN_REGION_NS, MIN_TASK_NS, TRACER_DISTURBS,
 };
 
 use crate::answers::instances::MAX_INSTANCES;
@@ -91,9 +90,7 @@ impl Answers {
 /// The figures that a finding rests on.
 fn evidence(figures: &[(&str, u64)]) -> Map<String, Value> {
     let figures = figures.iter();
-    figures
-        .map(|(name, figure)| ((*name).to_owned(), Value::from(*figure)))
-        .collect()
+    figures.map(|(name, figure)| ((*name).to_owned(), Value::from(*figure))).collect()
 }
 
 /// Puts what gains the most first.
@@ -103,38 +100,20 @@ fn sort(findings: &mut [Finding]) {
 
 /// Possible improvements by the sums alone, the one that seems to gain the most first.
 pub(super) fn candidates(part: &Part, threads: u64, duration: u64) -> Vec<Candidate> {
-    let case = Case {
-        part,
-        threads,
-        duration,
-    };
+    let case = Case { part, threads, duration };
     let none = PlaceSums::default();
     let serial = serial_by_end(part);
-    let rows = part
-        .blame
-        .iter()
-        .filter(|((cause, _), _)| *cause != Cause::Serial);
+    let rows = part.blame.iter().filter(|((cause, _), _)| *cause != Cause::Serial);
     let rows = rows.map(|((cause, place), ns)| (cause, place, ns));
-    let serial = serial
-        .iter()
-        .map(|(place, ns)| (&Cause::Serial, *place, ns));
+    let serial = serial.iter().map(|(place, ns)| (&Cause::Serial, *place, ns));
     let mut candidates: Vec<Candidate> = rows
         .chain(serial)
         .filter_map(|(cause, place, ns)| {
-            let row = Row {
-                cause: *cause,
-                place,
-                ns: *ns,
-                sums: part.places.get(place).unwrap_or(&none),
-            };
+            let row = Row { cause: *cause, place, ns: *ns, sums: part.places.get(place).unwrap_or(&none) };
             case.of_blame(&row)
         })
         .collect();
-    candidates.extend(
-        part.regions
-            .iter()
-            .filter_map(|(place, region)| case.of_region(place, region)),
-    );
+    candidates.extend(part.regions.iter().filter_map(|(place, region)| case.of_region(place, region)));
     let places = part.places.iter();
     candidates.extend(places.filter_map(|(place, sums)| case.of_chunks(place, sums)));
     let places = part.places.iter();
@@ -160,8 +139,7 @@ pub(super) fn candidates(part: &Part, threads: u64, duration: u64) -> Vec<Candid
 fn serial_by_end(part: &Part) -> Vec<(&Place, u64)> {
     let mut sums: BTreeMap<Option<&Place>, (u64, u64, &Place)> = BTreeMap::new();
     for ((cause, place), ns) in &part.blame {
-        let Some((after, before)) = part.serial.get(place).filter(|_| *cause == Cause::Serial)
-        else {
+        let Some((after, before)) = part.serial.get(place).filter(|_| *cause == Cause::Serial) else {
             continue;
         };
         let is_edge = after.is_none() || before.is_none();
@@ -253,9 +231,7 @@ impl Case<'_> {
         let known = known.map_or(&[][..], |known| &known[..]);
         let heaviest = known.first().map_or(0, |(weight, _)| *weight);
         let heaviest = heaviest as f64 / row.ns.max(1) as f64;
-        let mut threads = known
-            .iter()
-            .map(|(_, moment)| (&moment.process, &moment.thread));
+        let mut threads = known.iter().map(|(_, moment)| (&moment.process, &moment.thread));
         let first = threads.next();
         let is_same = known.len() >= MAX_INSTANCES && threads.all(|thread| Some(thread) == first);
         if is_same && heaviest < MAX_SHARE_OF_REPEATED {
@@ -310,11 +286,7 @@ impl Case<'_> {
             }
             _ => return None,
         };
-        Some(Plan {
-            change,
-            target,
-            text: text.to_owned(),
-        })
+        Some(Plan { change, target, text: text.to_owned() })
     }
 
     /// Whether the region and those inside it have all threads of its process at one time.
@@ -329,10 +301,8 @@ impl Case<'_> {
 
     /// Rules of whole regions: their costs lie in several causes.
     fn of_region(&self, place: &Place, region: &RegionPart) -> Option<Candidate> {
-        let cost: u64 = [Cause::Fork, Cause::Join, Cause::Barrier]
-            .map(|cause| region.accounting[cause])
-            .iter()
-            .sum();
+        let cost: u64 =
+            [Cause::Fork, Cause::Join, Cause::Barrier].map(|cause| region.accounting[cause]).iter().sum();
         let gain = self.gain(cost);
         if !self.is_worth_it(gain) || region.visits < 2 {
             return None;

@@ -37,11 +37,7 @@ pub(super) struct Functions {
 }
 
 impl ByCause {
-    pub(super) fn add(
-        &mut self,
-        key: (Cause, Place),
-        shares: impl Iterator<Item = (FunctionNumber, f64)>,
-    ) {
+    pub(super) fn add(&mut self, key: (Cause, Place), shares: impl Iterator<Item = (FunctionNumber, f64)>) {
         let known = self.0.entry(key).or_default();
         for (function, weight) in shares {
             *known.entry(function).or_default() += weight;
@@ -60,11 +56,7 @@ impl ByCause {
             let rows = limit(whole, weights, names).into_iter();
             rows.map(move |(name, ns)| ((key.0, key.1.clone(), name), ns))
         });
-        Functions {
-            has_samples,
-            of: limited.collect(),
-            ..Functions::default()
-        }
+        Functions { has_samples, of: limited.collect(), ..Functions::default() }
     }
 }
 
@@ -92,11 +84,7 @@ fn limit(
 }
 
 /// Processor time by function, as a part of `whole`.
-pub(super) fn within(
-    whole: u64,
-    times: ByFunction,
-    names: &[FunctionName],
-) -> BTreeMap<FunctionName, u64> {
+pub(super) fn within(whole: u64, times: ByFunction, names: &[FunctionName]) -> BTreeMap<FunctionName, u64> {
     let times = times.into_iter();
     let weights = times.map(|(function, ns)| (function, ns as f64));
     limit(whole, weights.collect(), names)
@@ -128,12 +116,7 @@ impl Functions {
     }
 
     /// The functions of a row of blame, the longest first, and what of its `ns` belongs to none.
-    pub(super) fn of_row(
-        &self,
-        cause: Cause,
-        place: &Place,
-        ns: u64,
-    ) -> (Vec<FunctionShare>, Option<u64>) {
+    pub(super) fn of_row(&self, cause: Cause, place: &Place, ns: u64) -> (Vec<FunctionShare>, Option<u64>) {
         let first = (cause, place.clone(), FunctionName::default());
         let rows = self.of.range(first..);
         let rows = rows.take_while(|((of, at, _), _)| *of == cause && at == place);
@@ -146,12 +129,8 @@ impl Functions {
         whole: u64,
         rows: impl Iterator<Item = (&'f FunctionName, u64)>,
     ) -> (Vec<FunctionShare>, Option<u64>) {
-        let mut shares: Vec<FunctionShare> = rows
-            .map(|(name, ns)| FunctionShare {
-                name: name.clone(),
-                ns,
-            })
-            .collect();
+        let mut shares: Vec<FunctionShare> =
+            rows.map(|(name, ns)| FunctionShare { name: name.clone(), ns }).collect();
         shares.sort_by_key(|share| Reverse(share.ns));
         let named = sum(shares.iter().map(|share| share.ns));
         let unnamed = whole.saturating_sub(named);
@@ -164,10 +143,7 @@ mod tests {
     use super::*;
 
     fn names() -> Vec<FunctionName> {
-        let name = |name: &str| FunctionName {
-            function: name.to_owned(),
-            ..FunctionName::default()
-        };
+        let name = |name: &str| FunctionName { function: name.to_owned(), ..FunctionName::default() };
         ["work", "wait"].map(name).to_vec()
     }
 
@@ -175,11 +151,9 @@ mod tests {
     fn functions_have_no_more_than_the_whole() {
         let place = Place::default();
         let key = (Cause::Lock, place.clone());
-        for (weights, expected, unnamed) in [
-            ([30.0, 10.0], [30, 10], 60),
-            ([300.0, 100.0], [75, 25], 0),
-            ([0.0, 0.5], [0, 0], 100),
-        ] {
+        for (weights, expected, unnamed) in
+            [([30.0, 10.0], [30, 10], 60), ([300.0, 100.0], [75, 25], 0), ([0.0, 0.5], [0, 0], 100)]
+        {
             let mut by_cause = ByCause::default();
             by_cause.add(key.clone(), (0..).zip(weights));
             let blame = BTreeMap::from([(key.clone(), 100)]);

@@ -48,24 +48,15 @@ impl Glance {
         let windows = Windows::of(vec![window]);
         let duration = windows.duration();
         let mut looking = Looking {
-            collector: Windowed::new(
-                Some(windows.clone()),
-                Collector::observing().with_threads(threads),
-            ),
+            collector: Windowed::new(Some(windows.clone()), Collector::observing().with_threads(threads)),
             threads: Vec::new(),
         };
-        let manner = Manner {
-            ahead: false,
-            ..Manner::default()
-        };
+        let manner = Manner { ahead: false, ..Manner::default() };
         let table = |_: &Reader| symbols.clone();
         let inputs = [reader];
         let timeline = Timeline::of(&inputs);
         let report = timeline.replay(0, 1, &table, manner, &mut looking, &mut |_| {});
-        let Looking {
-            collector,
-            mut threads,
-        } = looking;
+        let Looking { collector, mut threads } = looking;
         let mut collector = collector.inner;
         for span in collector.take_spans() {
             let is_it = |(id, _): &&mut (LocationId, _)| id.0 as usize == span.location;
@@ -83,10 +74,7 @@ impl Glance {
             rest_ns: duration.saturating_sub(thread.accounting.total()),
             ..thread
         });
-        let glance = Glance {
-            answers: part.answers(None),
-            threads: threads.collect(),
-        };
+        let glance = Glance { answers: part.answers(None), threads: threads.collect() };
         Some((glance, report))
     }
 }
@@ -106,11 +94,7 @@ impl Sink for Looking {
         if let Item::Location(location) = item
             && let LocationKind::Thread { os_tid, .. } = location.kind
         {
-            let thread = ThreadGlance {
-                thread: location.name.clone(),
-                os_tid,
-                ..ThreadGlance::default()
-            };
+            let thread = ThreadGlance { thread: location.name.clone(), os_tid, ..ThreadGlance::default() };
             self.threads.push((location.id, thread));
         }
         self.collector.item(item);

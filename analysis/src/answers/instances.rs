@@ -90,12 +90,7 @@ mod tests {
     fn the_heaviest_are_kept() {
         let mut instances = Instances::default();
         for (begin, weight) in [(0, 1.0), (10, 5.0), (20, 3.0), (30, 4.0), (40, 0.5)] {
-            instances.add(Instance {
-                begin,
-                end: begin + 5,
-                location: 1,
-                weight,
-            });
+            instances.add(Instance { begin, end: begin + 5, location: 1, weight });
         }
         let begins: Vec<Ns> = instances.iter().map(|instance| instance.begin).collect();
         assert_eq!(begins, [10, 30, 20]);

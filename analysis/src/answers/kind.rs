@@ -52,22 +52,18 @@ impl Kind {
             Construct::ParallelWakeUp | Construct::TeamsWakeUp => Kind::WakeUp,
             Construct::ImplicitTask => Kind::Member,
             Construct::InitialTask => Kind::Initial,
-            Construct::SyncRegion(ompt::ompt_sync_region_taskwait) => {
-                Kind::TaskSync { is_wait: false }
+            Construct::SyncRegion(ompt::ompt_sync_region_taskwait) => Kind::TaskSync { is_wait: false },
+            Construct::SyncRegionWait(ompt::ompt_sync_region_taskwait | ompt::ompt_sync_region_taskgroup) => {
+                Kind::TaskSync { is_wait: true }
             }
-            Construct::SyncRegionWait(
-                ompt::ompt_sync_region_taskwait | ompt::ompt_sync_region_taskgroup,
-            ) => Kind::TaskSync { is_wait: true },
             // The program's code runs in it.
             Construct::SyncRegion(ompt::ompt_sync_region_taskgroup) => Kind::Transparent,
             Construct::Reduction
             | Construct::SyncRegion(ompt::ompt_sync_region_reduction)
-            | Construct::SyncRegionWait(ompt::ompt_sync_region_reduction) => {
-                Kind::Charged(Cause::Reduction)
+            | Construct::SyncRegionWait(ompt::ompt_sync_region_reduction) => Kind::Charged(Cause::Reduction),
+            Construct::SyncRegion(kind) | Construct::SyncRegionWait(kind) => {
+                Kind::Barrier { is_last: kind == ompt::ompt_sync_region_barrier_implicit_parallel }
             }
-            Construct::SyncRegion(kind) | Construct::SyncRegionWait(kind) => Kind::Barrier {
-                is_last: kind == ompt::ompt_sync_region_barrier_implicit_parallel,
-            },
             // Who tests a lock does not wait for it.
             Construct::MutexWait(ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock) => {
                 Kind::Transparent
@@ -76,10 +72,9 @@ impl Kind {
             Construct::MutexHold(_) => Kind::MutexHold,
             Construct::TargetSubmit => Kind::Submit,
             Construct::Target(_) | Construct::TargetDataOp(_) => Kind::Charged(Cause::Target),
-            Construct::Task
-            | Construct::UntiedTask
-            | Construct::TargetTask
-            | Construct::TaskwaitTask => Kind::Task,
+            Construct::Task | Construct::UntiedTask | Construct::TargetTask | Construct::TaskwaitTask => {
+                Kind::Task
+            }
             // All threads that come to a single region are in one region of the timeline. It has the construct of the first:
             // that of the executor, or of another.
             Construct::Work(ompt::ompt_work_single_executor | ompt::ompt_work_single_other)
@@ -97,10 +92,7 @@ impl Kind {
 
     /// Whether a thread meets others in it, but for those of its own team.
     pub(super) fn meets_others(self) -> bool {
-        matches!(
-            self,
-            Kind::Task | Kind::TaskSync { .. } | Kind::MutexWait(_) | Kind::MutexHold
-        )
+        matches!(self, Kind::Task | Kind::TaskSync { .. } | Kind::MutexWait(_) | Kind::MutexHold)
     }
 
     /// Whether a thread that is in it takes part in the program.
@@ -126,10 +118,7 @@ fn mutex(kind: ompt::ompt_mutex_t) -> Cause {
 
 /// The causes that a runtime does not report, and where their time is instead. `has_doacross`: iterations waited for others by
 /// `ordered depend(sink)` (OpenMP 5.2, 15.9.5).
-pub(super) fn not_seen(
-    reports: &Reports,
-    has_doacross: bool,
-) -> impl Iterator<Item = (Cause, &'static str)> {
+pub(super) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<Item = (Cause, &'static str)> {
     let barriers = reports.barriers || reports.barrier_waits;
     let members = "the runtime does not report the members of teams; their time there has no cause";
     let rows = [
@@ -145,11 +134,7 @@ pub(super) fn not_seen(
             Cause::Imbalance,
             "the runtime does not report barriers and their teams; waits there count as useful or as barrier",
         ),
-        (
-            !barriers,
-            Cause::Barrier,
-            "the runtime does not report barriers; waits there count as useful",
-        ),
+        (!barriers, Cause::Barrier, "the runtime does not report barriers; waits there count as useful"),
         (
             !barriers || !reports.tasks,
             Cause::TaskStarvation,
@@ -160,16 +145,8 @@ pub(super) fn not_seen(
             Cause::TaskWait,
             "the runtime does not report taskwaits; waits there count as useful",
         ),
-        (
-            !reports.inlined,
-            Cause::Atomic,
-            "GCC inlines most atomic updates; waits for them count as useful",
-        ),
-        (
-            !reports.inlined,
-            Cause::Reduction,
-            "GCC inlines reductions; their time counts as useful",
-        ),
+        (!reports.inlined, Cause::Atomic, "GCC inlines most atomic updates; waits for them count as useful"),
+        (!reports.inlined, Cause::Reduction, "GCC inlines reductions; their time counts as useful"),
         (
             !reports.lock_waits,
             Cause::Lock,

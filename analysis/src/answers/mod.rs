@@ -30,9 +30,7 @@ pub(crate) use collector::{Collector, Predicted};
 pub use findings::RULES;
 pub(crate) use findings::{WorkCounts, memory_bound};
 pub use glance::{Glance, ThreadGlance};
-pub use overview::{
-    DURATION_CLASSES, Level, Overview, OverviewCell, OverviewRow, RegionShape, Visits,
-};
+pub use overview::{DURATION_CLASSES, Level, Overview, OverviewCell, OverviewRow, RegionShape, Visits};
 pub(crate) use overview::{Gathered, Gathering, LevelCollector, Levels};
 pub(crate) use part::Part;
 pub use place::{Place, Position};
@@ -245,13 +243,7 @@ pub struct Moment {
 pub fn critical_paths(inputs: &[&Reader], symbols: &symbols::Options) -> Vec<Arc<[ExtraInterval]>> {
     let mut collector = Collector::drawing(inputs.len().max(1));
     let table = |reader: &Reader| Table::of(reader, symbols);
-    replay_with(
-        inputs,
-        &table,
-        Manner::default(),
-        &mut collector,
-        &mut |_| {},
-    );
+    replay_with(inputs, &table, Manner::default(), &mut collector, &mut |_| {});
     collector.paths()
 }
 

@@ -32,10 +32,7 @@ impl Observer {
     pub(super) fn add_thread(&mut self, location: usize) {
         match self {
             Observer::Overview(gathering) => gathering.add_thread(location),
-            Observer::Spans(spans) => spans.threads.push(Thread {
-                location,
-                ..Thread::default()
-            }),
+            Observer::Spans(spans) => spans.threads.push(Thread { location, ..Thread::default() }),
         }
     }
 
@@ -59,13 +56,7 @@ impl Observer {
     }
 
     /// A thread was in a barrier of the team at `depth`: what comes shows in which.
-    pub(super) fn add_pending(
-        &mut self,
-        lane: usize,
-        depth: usize,
-        span: (Ns, Ns),
-        place: PlaceId,
-    ) {
+    pub(super) fn add_pending(&mut self, lane: usize, depth: usize, span: (Ns, Ns), place: PlaceId) {
         match self {
             Observer::Overview(gathering) => gathering.add_pending(lane, span, place),
             Observer::Spans(spans) => spans.add_pending(lane, depth, span, place),
@@ -140,12 +131,7 @@ impl Spans {
         }
         let newest = thread.newest.replace((begin, end, why));
         let location = thread.location;
-        self.ready.extend(newest.map(|(begin, end, why)| Span {
-            location,
-            begin,
-            end,
-            why,
-        }));
+        self.ready.extend(newest.map(|(begin, end, why)| Span { location, begin, end, why }));
     }
 
     fn add_pending(&mut self, lane: usize, depth: usize, (begin, end): (Ns, Ns), place: PlaceId) {
@@ -174,12 +160,7 @@ impl Spans {
         for thread in &mut self.threads {
             let location = thread.location;
             let newest = thread.newest.take();
-            self.ready.extend(newest.map(|(begin, end, why)| Span {
-                location,
-                begin,
-                end,
-                why,
-            }));
+            self.ready.extend(newest.map(|(begin, end, why)| Span { location, begin, end, why }));
         }
         self.ready
     }
@@ -192,10 +173,7 @@ mod tests {
     #[test]
     fn states_that_go_on_are_one() {
         let mut spans = Spans::default();
-        spans.threads.push(Thread {
-            location: 7,
-            ..Thread::default()
-        });
+        spans.threads.push(Thread { location: 7, ..Thread::default() });
         let useful = (Cause::Useful, Some(3), None);
         spans.add(0, 0, 5, useful);
         spans.add(0, 5, 9, useful);
@@ -203,17 +181,10 @@ mod tests {
         spans.add_pending(0, 2, (10, 12), 4);
         spans.end_pending(0, 2, Cause::Barrier, 4);
         spans.end_pending(0, 1, Cause::Join, 4);
-        let span = |begin, end, cause, place| Span {
-            location: 7,
-            begin,
-            end,
-            why: (cause, Some(place), None),
-        };
-        let expected = [
-            span(0, 9, Cause::Useful, 3),
-            span(10, 12, Cause::Barrier, 4),
-            span(9, 10, Cause::Join, 4),
-        ];
+        let span =
+            |begin, end, cause, place| Span { location: 7, begin, end, why: (cause, Some(place), None) };
+        let expected =
+            [span(0, 9, Cause::Useful, 3), span(10, 12, Cause::Barrier, 4), span(9, 10, Cause::Join, 4)];
         assert_eq!(spans.finish(), expected);
     }
 }

@@ -130,15 +130,8 @@ impl Chains {
     }
 
     fn with_limit(limit: usize) -> Chains {
-        let root = Piece::Sum {
-            before: ROOT,
-            sums: Box::default(),
-        };
-        Chains {
-            pieces: vec![root],
-            limit,
-            least: limit,
-        }
+        let root = Piece::Sum { before: ROOT, sums: Box::default() };
+        Chains { pieces: vec![root], limit, least: limit }
     }
 
     /// The chain goes on with a step that worked for `ns`.
@@ -203,18 +196,12 @@ impl Chains {
             let mut functions = FastMap::<_, u64>::default();
             for (sample, ns) in &samples {
                 let named = names.get(sample).map(|function| MAX_SAMPLES + 1 + function);
-                functions
-                    .entry(named.unwrap_or(*sample))
-                    .or_default()
-                    .grow_by(*ns);
+                functions.entry(named.unwrap_or(*sample)).or_default().grow_by(*ns);
             }
             moved[index] = new.pieces.len() as u32;
             new.pieces.push(Piece::Sum {
                 before: moved[piece.before() as usize],
-                sums: Box::new(PieceSums {
-                    places: sorted(&places),
-                    samples: sorted(&functions),
-                }),
+                sums: Box::new(PieceSums { places: sorted(&places), samples: sorted(&functions) }),
             });
         }
         for chain in alive.iter_mut() {
@@ -242,24 +229,15 @@ impl Chains {
             let begin = work.end - work.ns.cast_signed();
             let location = work.location as usize;
             // Where times in a trace go back, a thread may have met others before its work ended.
-            let end = steps
-                .last()
-                .map_or(work.end, |next| next.begin.min(work.end));
+            let end = steps.last().map_or(work.end, |next| next.begin.min(work.end));
             if begin >= end {
                 continue;
             }
             match steps.last_mut() {
-                Some(next)
-                    if (next.place, next.location, next.begin) == (work.place, location, end) =>
-                {
+                Some(next) if (next.place, next.location, next.begin) == (work.place, location, end) => {
                     next.begin = begin;
                 }
-                _ => steps.push(Step {
-                    place: work.place,
-                    location,
-                    begin,
-                    end,
-                }),
+                _ => steps.push(Step { place: work.place, location, begin, end }),
             }
         }
         steps.reverse();
@@ -307,9 +285,7 @@ mod tests {
         let mut expected: [FastMap<u32, u64>; 3] = Default::default();
         let mut seed = 1_u64;
         let mut random = move |below: u64| {
-            seed = seed
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (seed >> 33) % below
         };
         for _ in 0..2000 {
@@ -323,12 +299,7 @@ mod tests {
                     lanes[lane] = lanes[lane].max(lanes[other]);
                 }
                 _ => {
-                    let step = Step {
-                        place,
-                        location: lane,
-                        begin: 0,
-                        end: 0,
-                    };
+                    let step = Step { place, location: lane, begin: 0, end: 0 };
                     chains.extend(&mut lanes[lane], step, ns);
                     if ns > 0 {
                         *expected[lane].entry(place).or_default() += ns;

@@ -83,21 +83,8 @@ struct PrintedPlace {
 
 impl From<PrintedPlace> for Place {
     fn from(printed: PrintedPlace) -> Place {
-        let PrintedPlace {
-            construct,
-            is_directive,
-            file,
-            line,
-            function,
-            position,
-        } = printed;
-        let place = Place {
-            file,
-            line,
-            function,
-            position,
-            ..Place::new(&construct)
-        };
+        let PrintedPlace { construct, is_directive, file, line, function, position } = printed;
+        let place = Place { file, line, function, position, ..Place::new(&construct) };
         let is_known = place.file.is_some() || place.function.is_some();
         let of_serial = |place: &Place| match place.construct.starts_with("serial code after") {
             true => Position::After,
@@ -108,10 +95,7 @@ impl From<PrintedPlace> for Place {
         let around = around.and_then(|around| around.rsplit_once(':'));
         let line = around.and_then(|(_, line)| line.parse().ok());
         match (position, around.zip(line)) {
-            (Some(_), _) => Place {
-                is_directive: is_directive || place.is_directive,
-                ..place
-            },
+            (Some(_), _) => Place { is_directive: is_directive || place.is_directive, ..place },
             (None, Some(((file, _), line))) if !is_known => Place {
                 construct: construct.to_owned(),
                 file: Some(file.to_owned()),
@@ -135,11 +119,7 @@ impl Place {
     /// A construct at no known place, by its name for people: `!$omp parallel`, `omp_set_lock`.
     pub fn new(name: &str) -> Place {
         let (construct, is_directive) = plain_name(name);
-        Place {
-            construct: construct.to_owned(),
-            is_directive,
-            ..Place::default()
-        }
+        Place { construct: construct.to_owned(), is_directive, ..Place::default() }
     }
 
     /// A construct, by its name for people, that is in this file, line and function.
@@ -164,9 +144,7 @@ impl Place {
         };
         let construct = construct.replacen(" (wake-up)", "", 1);
         let construct = match region.construct {
-            Construct::SyncRegionWait(_) | Construct::MutexWait(_) => {
-                construct.replacen(" wait", "", 1)
-            }
+            Construct::SyncRegionWait(_) | Construct::MutexWait(_) => construct.replacen(" wait", "", 1),
             _ => construct,
         };
         let position = source.is_known().then(|| source.position.into());
@@ -290,14 +268,7 @@ impl Place {
 }
 
 /// See [`Place::key`].
-type Key<'p> = (
-    bool,
-    &'p str,
-    Option<&'p str>,
-    Option<u32>,
-    Option<&'p str>,
-    Option<Position>,
-);
+type Key<'p> = (bool, &'p str, Option<&'p str>, Option<u32>, Option<&'p str>, Option<Position>);
 
 impl PartialEq for Place {
     fn eq(&self, other: &Place) -> bool {
@@ -335,30 +306,23 @@ mod tests {
 
     #[test]
     fn places_of_schema_1_are_read() {
-        let known =
-            read(r#"{"construct":"!$omp parallel","file":"/src/a.c","line":7,"function":"main"}"#);
+        let known = read(r#"{"construct":"!$omp parallel","file":"/src/a.c","line":7,"function":"main"}"#);
         assert_eq!(
             (&*known.construct, known.is_directive, known.position),
             ("parallel", true, Some(Position::At))
         );
         assert_eq!(known.long(), "!$omp parallel @a.c:7");
-        let inside = read(
-            r#"{"construct":"!$omp parallel inside @a.c:7","file":null,"line":null,"function":null}"#,
-        );
+        let inside =
+            read(r#"{"construct":"!$omp parallel inside @a.c:7","file":null,"line":null,"function":null}"#);
         assert_eq!(
             (&*inside.construct, inside.file.as_deref(), inside.line),
             ("parallel", Some("a.c"), Some(7))
         );
         assert_eq!(inside.long(), "!$omp parallel inside @a.c:7");
-        let serial = read(
-            r#"{"construct":"serial code before a.c:7","file":"a.c","line":7,"function":"f"}"#,
-        );
+        let serial = read(r#"{"construct":"serial code before a.c:7","file":"a.c","line":7,"function":"f"}"#);
         assert_eq!(serial.position, Some(Position::Before));
         let nowhere = read(r#"{"construct":"!$omp parallel @app+0x12"}"#);
-        assert_eq!(
-            (&*nowhere.long(), nowhere.position),
-            ("!$omp parallel @app+0x12", None)
-        );
+        assert_eq!((&*nowhere.long(), nowhere.position), ("!$omp parallel @app+0x12", None));
     }
 
     #[test]

@@ -28,11 +28,7 @@ pub(super) struct Queues {
 
 impl Queues {
     pub(super) fn location(&mut self, location: &Location) {
-        if let LocationKind::DeviceQueue {
-            device_num,
-            host_observed,
-        } = location.kind
-        {
+        if let LocationKind::DeviceQueue { device_num, host_observed } = location.kind {
             let queue = (device_num, host_observed);
             self.queues.insert(location.id.0, queue);
         }

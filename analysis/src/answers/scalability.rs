@@ -43,10 +43,7 @@ pub(super) struct Scalability {
 
 impl Scalability {
     pub(super) fn of(part: &Part, scaling: &BTreeMap<Place, Scaling>) -> Scalability {
-        let mut all = Scalability {
-            task_regions: task_regions(scaling),
-            ..Scalability::default()
-        };
+        let mut all = Scalability { task_regions: task_regions(scaling), ..Scalability::default() };
         let (numbers, duration) = (part.numbers(), part.duration());
         if numbers.is_empty() || duration == 0 {
             return all;
@@ -67,11 +64,9 @@ impl Scalability {
                     let sums = predicted.iter_mut().zip(changes);
                     sums.for_each(|(sum, change)| *sum += change);
                 }
-                Err(reason) => all.not_predicted.push(NotPredicted {
-                    place: place.clone(),
-                    ns: region.duration,
-                    reason,
-                }),
+                Err(reason) => {
+                    all.not_predicted.push(NotPredicted { place: place.clone(), ns: region.duration, reason })
+                }
             }
         }
         all.not_predicted.sort_by_key(|row| Reverse(row.ns));

@@ -65,11 +65,7 @@ impl Accountant {
     /// The answers; `None` where no process came.
     pub fn finish(self) -> Option<ProcessAccount> {
         let (part, (begin, end)) = self.0.finish_with_life();
-        (!part.is_empty()).then(|| ProcessAccount {
-            begin,
-            end,
-            answers: part.answers(None),
-        })
+        (!part.is_empty()).then(|| ProcessAccount { begin, end, answers: part.answers(None) })
     }
 }
 

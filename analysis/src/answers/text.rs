@@ -6,8 +6,7 @@ use std::fmt;
 use crate::answers::{Answers, Blame, Blocked, Cause, Efficiency, Finding, Place};
 use crate::sum::{Sum, sum};
 use crate::table::{
-    Column, Layout, Style, Table, column, column_of, counted, percent, time, with_commas,
-    write_wrapped,
+    Column, Layout, Style, Table, column, column_of, counted, percent, time, with_commas, write_wrapped,
 };
 
 /// Causes that the headline names.
@@ -57,10 +56,7 @@ pub(crate) fn rounded(values: &[u64], whole: u32) -> Vec<u32> {
         return vec![0; values.len()];
     }
     let scaled = |value: u64| u128::from(value) * u128::from(whole);
-    let mut shares: Vec<u32> = values
-        .iter()
-        .map(|value| (scaled(*value) / sum) as u32)
-        .collect();
+    let mut shares: Vec<u32> = values.iter().map(|value| (scaled(*value) / sum) as u32).collect();
     let mut by_remainder: Vec<usize> = (0..values.len()).collect();
     by_remainder.sort_by_key(|index| std::cmp::Reverse(scaled(values[*index]) % sum));
     let missing = whole - shares.iter().sum::<u32>();
@@ -89,9 +85,7 @@ impl Answers {
     /// The losses, the greatest first.
     fn losses(&self) -> Vec<(Cause, u64)> {
         let losses = self.accounting.iter();
-        let mut losses: Vec<_> = losses
-            .filter(|(cause, ns)| cause.is_loss() && *ns > 0)
-            .collect();
+        let mut losses: Vec<_> = losses.filter(|(cause, ns)| cause.is_loss() && *ns > 0).collect();
         losses.sort_by_key(|(cause, ns)| (std::cmp::Reverse(*ns), *cause));
         losses
     }
@@ -159,11 +153,7 @@ impl Answers {
             if index == named {
                 break;
             }
-            let (separator, lost) = if index == 0 {
-                (";", " lost")
-            } else {
-                (",", "")
-            };
+            let (separator, lost) = if index == 0 { (";", " lost") } else { (",", "") };
             let (how, place) = (cause.lost_how(), self.mostly_at(*cause, *ns));
             words += &format!("{separator} {share} %{lost} {how}{place}");
         }
@@ -177,9 +167,8 @@ impl Answers {
     /// The first `top` findings, each in a line of its own; what is left out is counted.
     pub fn first_findings(&self, top: usize) -> Vec<String> {
         let findings = self.findings.iter().take(top).enumerate();
-        let mut lines: Vec<String> = findings
-            .map(|(index, finding)| format!("{}. {}", index + 1, self.in_a_line(finding)))
-            .collect();
+        let mut lines: Vec<String> =
+            findings.map(|(index, finding)| format!("{}. {}", index + 1, self.in_a_line(finding))).collect();
         match self.findings.len().saturating_sub(top) as u64 {
             0 => {}
             more => lines.push(format!("and {} more", counted(more, "finding"))),
@@ -206,10 +195,7 @@ impl Answers {
 
     /// Headline, where the time went, efficiencies, critical path and findings; nothing of a trace without time.
     pub fn head(&self, layout: Layout) -> impl fmt::Display {
-        Head {
-            answers: self,
-            layout,
-        }
+        Head { answers: self, layout }
     }
 
     fn write_tree(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
@@ -244,28 +230,16 @@ impl Answers {
                 row(format!("{} other causes", rest.len()), sum, 0, 0);
             }
         }
-        let layout = Layout {
-            top: None,
-            ..*layout
-        };
+        let layout = Layout { top: None, ..*layout };
         table.write(f, &layout)
     }
 
     /// The places that a cause's time is due to, with shares and bars that add up to the cause's.
-    fn places_of(
-        &self,
-        cause: Cause,
-        ns: u64,
-        share: u32,
-        bar: u32,
-    ) -> Vec<(String, u64, u32, u32)> {
+    fn places_of(&self, cause: Cause, ns: u64, share: u32, bar: u32) -> Vec<(String, u64, u32, u32)> {
         let mut blamed: Vec<&Blame> = self.blamed_for(cause).collect();
         blamed.sort_by_key(|blame| std::cmp::Reverse(blame.ns));
-        let mut rows: Vec<(String, u64)> = blamed
-            .iter()
-            .take(MAX_PLACES)
-            .map(|blame| (blame.place.long(), blame.ns))
-            .collect();
+        let mut rows: Vec<(String, u64)> =
+            blamed.iter().take(MAX_PLACES).map(|blame| (blame.place.long(), blame.ns)).collect();
         let named = sum(rows.iter().map(|(_, ns)| *ns));
         if rows.is_empty() || named > ns {
             return Vec::new();
@@ -287,22 +261,15 @@ impl Answers {
         if path.useful_ns == 0 {
             return Ok(());
         }
-        let mut words = format!(
-            "critical path: {} of {} are useful",
-            time(path.useful_ns),
-            time(path.length_ns)
-        );
+        let mut words =
+            format!("critical path: {} of {} are useful", time(path.useful_ns), time(path.length_ns));
         let rows = &path.rows[..path.rows.len().min(MAX_ON_PATH)];
         for (index, row) in rows.iter().enumerate() {
             let share = percents(row.ns as f64 / path.useful_ns as f64);
             let separator = if index == 0 { ";" } else { "," };
             // A construct that combines several is several places on one line.
             let short = row.place.short();
-            let is_clear = rows
-                .iter()
-                .filter(|other| other.place.short() == short)
-                .count()
-                == 1;
+            let is_clear = rows.iter().filter(|other| other.place.short() == short).count() == 1;
             let place = if is_clear { short } else { row.place.long() };
             words += &format!("{separator} {share} at {place}");
         }
@@ -314,9 +281,7 @@ impl Answers {
     pub(crate) fn write_blocked(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
         let mut locks: BTreeMap<_, (u64, Vec<&Blocked>)> = BTreeMap::new();
         for row in &self.blocked {
-            let (ns, rows) = locks
-                .entry((&row.process, row.cause, &row.lock))
-                .or_default();
+            let (ns, rows) = locks.entry((&row.process, row.cause, &row.lock)).or_default();
             ns.grow_by(row.ns);
             rows.push(row);
         }
@@ -343,13 +308,7 @@ impl Answers {
         let rows = self.other_threads.iter();
         let rows = rows.filter(|row| row.threads != self.threads && asked.contains(&row.threads));
         let words: Vec<String> = rows
-            .map(|row| {
-                format!(
-                    "{} on {}",
-                    time(row.duration_ns),
-                    counted(row.threads.into(), "thread")
-                )
-            })
+            .map(|row| format!("{} on {}", time(row.duration_ns), counted(row.threads.into(), "thread")))
             .collect();
         if !words.is_empty() {
             write_wrapped(f, &format!("predicted: {}", words.join(", ")), 0, layout)?;
@@ -402,10 +361,7 @@ impl Efficiency {
         let parallel = ("parallel efficiency", self.parallel);
         let communication = ("communication", self.communication);
         let of_parallel = [("load balance", self.load_balance), communication];
-        let of_communication = [
-            ("serialisation", self.serialisation),
-            ("transfer", self.transfer),
-        ];
+        let of_communication = [("serialisation", self.serialisation), ("transfer", self.transfer)];
         let mut lines = Vec::new();
         lines.extend(factors(parallel, of_parallel));
         if of_communication.iter().all(|(_, factor)| factor.is_some()) {
@@ -420,10 +376,7 @@ fn matrix(rows: &[&Blocked]) -> Table {
     let mut waiters: BTreeMap<&str, u64> = BTreeMap::new();
     let mut holders: BTreeMap<String, (u64, BTreeMap<&str, u64>)> = BTreeMap::new();
     for row in rows {
-        waiters
-            .entry(&row.waiter_thread)
-            .or_default()
-            .grow_by(row.ns);
+        waiters.entry(&row.waiter_thread).or_default().grow_by(row.ns);
         let thread = row.holder_thread.as_deref().unwrap_or("nobody else");
         let holder = match &row.holder {
             Some(place) => format!("{thread} @{}", place.short()),
@@ -497,11 +450,7 @@ mod tests {
 
     /// Four threads in 10 seconds.
     fn answers() -> Answers {
-        let mut answers = Answers {
-            threads: 4,
-            duration_ns: 10_000_000_000,
-            ..Answers::default()
-        };
+        let mut answers = Answers { threads: 4, duration_ns: 10_000_000_000, ..Answers::default() };
         for (cause, ms) in [
             (Cause::Useful, 24_399),
             (Cause::Imbalance, 9_601),
@@ -532,10 +481,7 @@ mod tests {
     }
 
     fn shown(answers: &Answers) -> String {
-        let layout = Layout {
-            width: Some(80),
-            ..Layout::default()
-        };
+        let layout = Layout { width: Some(80), ..Layout::default() };
         answers.head(layout).to_string()
     }
 
@@ -549,11 +495,7 @@ mod tests {
             )
         );
         assert_eq!(Answers::default().headline(), None);
-        let mut clean = Answers {
-            threads: 1,
-            duration_ns: 1_000,
-            ..Answers::default()
-        };
+        let mut clean = Answers { threads: 1, duration_ns: 1_000, ..Answers::default() };
         clean.accounting.add(Cause::Useful, 1_000);
         let headline = clean.headline();
         assert_eq!(headline.as_deref(), Some("1 thread, 1.00 us: 100 % useful"));
@@ -561,11 +503,7 @@ mod tests {
 
     #[test]
     fn many_small_losses_are_summed_up() {
-        let mut answers = Answers {
-            threads: 2,
-            duration_ns: 50,
-            ..Answers::default()
-        };
+        let mut answers = Answers { threads: 2, duration_ns: 50, ..Answers::default() };
         answers.accounting.add(Cause::Useful, 60);
         for cause in &Cause::ALL[1..9] {
             answers.accounting.add(*cause, 5);
@@ -618,16 +556,12 @@ lock                           2.39 s      6.0  #
             critical_path: CriticalPath {
                 length_ns: 1_000_000,
                 useful_ns: 800_000,
-                rows: vec![PathRow {
-                    place: place("!$omp for", 35),
-                    ns: 600_000,
-                }],
+                rows: vec![PathRow { place: place("!$omp for", 35), ns: 600_000 }],
                 ..CriticalPath::default()
             },
             not_seen: vec![NotSeen {
                 cause: Cause::Lock,
-                reason: "the runtime does not report waits for locks; they count as useful"
-                    .to_owned(),
+                reason: "the runtime does not report waits for locks; they count as useful".to_owned(),
             }],
             ..Answers::default()
         };
@@ -659,24 +593,16 @@ findings; gains are of wall time, and do not add up
    One thread works twice as long as the others. Try schedule(dynamic, 16), or
    spread the work by hand."
         );
-        assert!(
-            findings.ends_with("\nand 2 findings more\n\n"),
-            "{findings}"
-        );
+        assert!(findings.ends_with("\nand 2 findings more\n\n"), "{findings}");
         let first = answers.first_findings(1);
         assert_eq!(first.len(), 2);
-        assert!(
-            first[0].starts_with("1. 200 us (20.0 %) to gain at stencil.c:35 [imbalance]: One")
-        );
+        assert!(first[0].starts_with("1. 200 us (20.0 %) to gain at stencil.c:35 [imbalance]: One"));
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
     }
 
     #[test]
     fn places_of_one_line_have_their_constructs() {
-        let row = |construct, ns| PathRow {
-            place: place(construct, 35),
-            ns,
-        };
+        let row = |construct, ns| PathRow { place: place(construct, 35), ns };
         let mut answers = answers();
         answers.critical_path = CriticalPath {
             length_ns: 1_000_000,

@@ -122,12 +122,7 @@ impl<const S: usize> Scenarios<S> {
             };
             *kind |= bit;
         }
-        Scenarios {
-            changes,
-            bits,
-            marks: Vec::new(),
-            at_end,
-        }
+        Scenarios { changes, bits, marks: Vec::new(), at_end }
     }
 
     fn of(&self, region: u32) -> Marks {
@@ -138,9 +133,7 @@ impl<const S: usize> Scenarios<S> {
     fn changed(&self, cause: Cause, place: u32, around: Option<(u32, u32)>) -> u16 {
         let here = self.of(place).place;
         let wider = match around {
-            Some((region, _)) if self.bits.wider != 0 => {
-                self.bits.wider & (here | self.of(region).place)
-            }
+            Some((region, _)) if self.bits.wider != 0 => self.bits.wider & (here | self.of(region).place),
             _ => 0,
         };
         self.bits.by_cause[cause as usize] & here | wider
@@ -194,11 +187,7 @@ pub(super) struct Stamp<const S: usize> {
 
 impl<const S: usize> Stamp<S> {
     pub(super) fn new(time: Ns) -> Self {
-        Stamp {
-            recorded: time,
-            base: time,
-            deviations: [0; S],
-        }
+        Stamp { recorded: time, base: time, deviations: [0; S] }
     }
 
     /// The stamp of what others need not wait for.
@@ -213,8 +202,7 @@ impl<const S: usize> Stamp<S> {
 
     /// The predicted times.
     pub(super) fn times(&self) -> [Ns; S] {
-        self.deviations
-            .map(|deviation| self.base.wrapping_add(deviation))
+        self.deviations.map(|deviation| self.base.wrapping_add(deviation))
     }
 
     /// The thread works until `time`, of which `place` is the region, and `around` the outermost region around it with the
@@ -275,13 +263,7 @@ impl<const S: usize> Stamp<S> {
 
     /// The thread goes on at `time`, for which `other` had to be there. In `costless` scenarios the meeting takes no time.
     /// Gives what it takes in others. What was waited for is added to `waited`.
-    pub(super) fn meet(
-        &mut self,
-        time: Ns,
-        other: &Stamp<S>,
-        costless: u16,
-        waited: &mut [Ns; S],
-    ) -> Ns {
+    pub(super) fn meet(&mut self, time: Ns, other: &Stamp<S>, costless: u16, waited: &mut [Ns; S]) -> Ns {
         let later = other.base.wrapping_sub(self.base);
         for ((own, waited), other) in self.each_with(waited).zip(&other.deviations) {
             let wait = above_zero(other.wrapping_add(later).wrapping_sub(*own));

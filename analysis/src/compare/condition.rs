@@ -28,23 +28,15 @@ impl FromStr for Condition {
         let metric = Metric::all().find(|metric| metric.name() == name);
         let metric = metric.ok_or_else(|| {
             let names: Vec<&str> = Metric::all().map(Metric::name).collect();
-            format!(
-                "\"{name}\" cannot be compared; allowed are {}",
-                names.join(", ")
-            )
+            format!("\"{name}\" cannot be compared; allowed are {}", names.join(", "))
         })?;
         let percent = limit[1..].trim().strip_suffix('%').map(str::trim);
         let percent = percent.and_then(|percent| percent.parse::<f64>().ok());
         match percent.filter(|percent| percent.is_finite()) {
-            Some(percent) => Ok(Condition {
-                metric,
-                is_above: limit.starts_with('>'),
-                limit: percent / 100.0,
-            }),
-            None => Err(format!(
-                "\"{}\" is no number of percent, as in -3%",
-                &limit[1..]
-            )),
+            Some(percent) => {
+                Ok(Condition { metric, is_above: limit.starts_with('>'), limit: percent / 100.0 })
+            }
+            None => Err(format!("\"{}\" is no number of percent, as in -3%", &limit[1..])),
         }
     }
 }
@@ -86,34 +78,22 @@ impl Unmet {
             row.map_or(1.0, |row| row.chance.unwrap_or(0.0))
         });
         let real = real(&chances.collect::<Vec<f64>>(), chance);
-        let broken = conditions
-            .iter()
-            .zip(real)
-            .filter_map(|(condition, is_real)| {
-                let change = match row(condition) {
-                    Some(row) if condition.metric.is_time() => row.difference / duration.max(1.0),
-                    Some(row) => row.difference,
-                    // No thread spent any time on it, before or after.
-                    None if condition.metric.is_time() => 0.0,
-                    None => {
-                        return Some(Unmet {
-                            condition: *condition,
-                            change: None,
-                        });
-                    }
-                };
-                let is_beyond = if condition.is_above {
-                    change > condition.limit
-                } else {
-                    change < condition.limit
-                };
-                // A limit that no change at all is beyond is broken by no change, too.
-                let is_broken = is_beyond && (is_real || condition.holds_without_change());
-                is_broken.then_some(Unmet {
-                    condition: *condition,
-                    change: Some(change),
-                })
-            });
+        let broken = conditions.iter().zip(real).filter_map(|(condition, is_real)| {
+            let change = match row(condition) {
+                Some(row) if condition.metric.is_time() => row.difference / duration.max(1.0),
+                Some(row) => row.difference,
+                // No thread spent any time on it, before or after.
+                None if condition.metric.is_time() => 0.0,
+                None => {
+                    return Some(Unmet { condition: *condition, change: None });
+                }
+            };
+            let is_beyond =
+                if condition.is_above { change > condition.limit } else { change < condition.limit };
+            // A limit that no change at all is beyond is broken by no change, too.
+            let is_broken = is_beyond && (is_real || condition.holds_without_change());
+            is_broken.then_some(Unmet { condition: *condition, change: Some(change) })
+        });
         broken.collect()
     }
 }
@@ -121,11 +101,7 @@ impl Unmet {
 impl Condition {
     /// Whether runs without any change are beyond the limit, as of `duration>-10%`, which wants it to be faster.
     fn holds_without_change(&self) -> bool {
-        if self.is_above {
-            0.0 > self.limit
-        } else {
-            0.0 < self.limit
-        }
+        if self.is_above { 0.0 > self.limit } else { 0.0 < self.limit }
     }
 }
 

@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use crate::answers::{
-    Accounting, Answers, Cause, Efficiency, FunctionName, Place, RegionAnswer, SCHEMA,
-};
+use crate::answers::{Accounting, Answers, Cause, Efficiency, FunctionName, Place, RegionAnswer, SCHEMA};
 use crate::compare::Run;
 use crate::compare::condition::{Condition, Unmet};
 use crate::compare::functions::{self, FunctionPair};
@@ -45,16 +43,10 @@ type EfficiencyRow = (Metric, &'static str, fn(&Efficiency) -> Option<f64>);
 
 /// All efficiencies.
 const EFFICIENCIES: [EfficiencyRow; 5] = [
-    (Metric::ParallelEfficiency, "parallel_efficiency", |of| {
-        of.parallel
-    }),
+    (Metric::ParallelEfficiency, "parallel_efficiency", |of| of.parallel),
     (Metric::LoadBalance, "load_balance", |of| of.load_balance),
-    (Metric::Communication, "communication", |of| {
-        of.communication
-    }),
-    (Metric::Serialisation, "serialisation", |of| {
-        of.serialisation
-    }),
+    (Metric::Communication, "communication", |of| of.communication),
+    (Metric::Serialisation, "serialisation", |of| of.serialisation),
     (Metric::Transfer, "transfer", |of| of.transfer),
 ];
 
@@ -63,10 +55,7 @@ impl Metric {
     pub fn all() -> impl Iterator<Item = Metric> {
         let efficiencies = EFFICIENCIES.iter().map(|(metric, _, _)| *metric);
         let causes = Cause::ALL.iter().map(|cause| Metric::Cause(*cause));
-        [Metric::Duration]
-            .into_iter()
-            .chain(efficiencies)
-            .chain(causes)
+        [Metric::Duration].into_iter().chain(efficiencies).chain(causes)
     }
 
     /// Its name in JSON and in conditions.
@@ -84,10 +73,7 @@ impl Metric {
 
     /// Whether it is a time; else it is a share, 0 to 1.
     pub fn is_time(self) -> bool {
-        matches!(
-            self,
-            Metric::Duration | Metric::Cause(_) | Metric::FunctionSelf
-        )
+        matches!(self, Metric::Duration | Metric::Cause(_) | Metric::FunctionSelf)
     }
 
     /// Whether the tests of the whole run's figures are about it.
@@ -96,21 +82,11 @@ impl Metric {
     }
 
     fn of_run(self, answers: &Answers) -> Option<f64> {
-        self.of(
-            answers.duration_ns,
-            &answers.accounting,
-            &answers.efficiency,
-            answers.threads,
-        )
+        self.of(answers.duration_ns, &answers.accounting, &answers.efficiency, answers.threads)
     }
 
     fn of_region(self, region: &RegionAnswer, threads: u32) -> Option<f64> {
-        self.of(
-            region.duration_ns,
-            &region.accounting,
-            &region.efficiency,
-            threads,
-        )
+        self.of(region.duration_ns, &region.accounting, &region.efficiency, threads)
     }
 
     fn of(
@@ -148,10 +124,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options {
-            min_effect: 0.02,
-            conditions: Vec::new(),
-        }
+        Options { min_effect: 0.02, conditions: Vec::new() }
     }
 }
 
@@ -207,10 +180,7 @@ pub struct Side {
 impl Side {
     fn of(runs: &[Run]) -> Side {
         let threads = runs.iter().map(|run| run.answers.threads);
-        let sum: u128 = runs
-            .iter()
-            .map(|run| u128::from(run.answers.duration_ns))
-            .sum();
+        let sum: u128 = runs.iter().map(|run| u128::from(run.answers.duration_ns)).sum();
         Side {
             runs: runs.iter().map(|run| run.name.clone()).collect(),
             threads: threads.max().unwrap_or(0),
@@ -267,19 +237,11 @@ impl Diff {
             index <= of_run || !row.metric.is_time() || is_seen
         });
         for row in &mut rows {
-            let least = if row.metric.is_time() {
-                least_ns
-            } else {
-                options.min_effect
-            };
+            let least = if row.metric.is_time() { least_ns } else { options.min_effect };
             row.is_large = row.difference != 0.0 && row.difference.abs() >= least;
         }
         mark(&mut rows, least_ns);
-        let failed = Unmet::of(
-            &options.conditions,
-            &rows[..of_run],
-            MAX_CHANCE_OF_CONDITIONS,
-        );
+        let failed = Unmet::of(&options.conditions, &rows[..of_run], MAX_CHANCE_OF_CONDITIONS);
         let of_parts = rows.split_off(of_run);
         rows.extend(sorted(of_parts));
         let duration = rows.iter().find(|row| row.metric == Metric::Duration);
@@ -351,10 +313,7 @@ fn of_functions(before: &[Run], after: &[Run]) -> Vec<Row> {
     let rows = rows.filter_map(|(pair, old, new)| {
         let (old, new) = (by_threads(before, &old), by_threads(after, &new));
         let row = row(Metric::FunctionSelf, None, old, new)?;
-        Some(Row {
-            function: Some(pair),
-            ..row
-        })
+        Some(Row { function: Some(pair), ..row })
     });
     rows.collect()
 }
@@ -414,14 +373,9 @@ fn mark(rows: &mut [Row], least_ns: f64) {
             let is_seen = row.before.mean.max(row.after.mean) >= least_ns;
             is_whole == is_of_whole && (is_seen || !row.metric.is_time())
         };
-        let tested: Vec<usize> = (0..rows.len())
-            .filter(|index| is_tested(&rows[*index]))
-            .collect();
+        let tested: Vec<usize> = (0..rows.len()).filter(|index| is_tested(&rows[*index])).collect();
         let chances: Option<Vec<f64>> = tested.iter().map(|index| rows[*index].chance).collect();
-        for (index, is_real) in tested
-            .iter()
-            .zip(real(&chances.unwrap_or_default(), MAX_CHANCE / 2.0))
-        {
+        for (index, is_real) in tested.iter().zip(real(&chances.unwrap_or_default(), MAX_CHANCE / 2.0)) {
             let row = &mut rows[*index];
             row.is_different = is_real && row.is_large;
         }
@@ -434,10 +388,7 @@ fn sorted(rows: Vec<Row>) -> Vec<Row> {
     let key = |row: &Row| -> (Key<Place>, Key<FunctionName>) {
         let region = row.region.clone().unwrap_or_default();
         let function = row.function.clone().unwrap_or_default();
-        (
-            (region.before, region.after),
-            (function.before, function.after),
-        )
+        ((region.before, region.after), (function.before, function.after))
     };
     let mut regions = BTreeMap::new();
     for row in rows {
@@ -445,11 +396,7 @@ fn sorted(rows: Vec<Row>) -> Vec<Row> {
         of_one.push(row);
     }
     let mut regions: Vec<Vec<Row>> = regions.into_values().collect();
-    let greatest = |rows: &Vec<Row>| {
-        rows.iter()
-            .map(|row| row.difference.abs())
-            .fold(0.0, f64::max)
-    };
+    let greatest = |rows: &Vec<Row>| rows.iter().map(|row| row.difference.abs()).fold(0.0, f64::max);
     regions.sort_by(|a, b| greatest(b).total_cmp(&greatest(a)));
     regions.into_iter().flatten().collect()
 }

@@ -8,12 +8,8 @@ use crate::compare::diff::{Diff, Metric, RegionPair, Row, Side};
 use crate::compare::functions::FunctionPair;
 use crate::table::{Column, Layout, Table, column, counted, time, write_more, write_wrapped};
 
-const COLUMNS: [Column; 4] = [
-    column("before", 1),
-    column("after", 1),
-    column("change", 0),
-    column("95 % interval", 2),
-];
+const COLUMNS: [Column; 4] =
+    [column("before", 1), column("after", 1), column("change", 0), column("95 % interval", 2)];
 
 /// The parts of a comparison that are shown.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,11 +21,7 @@ pub struct Shown {
 impl Diff {
     /// The comparison in words and tables, laid out like this.
     pub fn text(&self, layout: Layout, shown: Shown) -> impl fmt::Display {
-        Text {
-            diff: self,
-            layout,
-            shown,
-        }
+        Text { diff: self, layout, shown }
     }
 }
 
@@ -68,9 +60,7 @@ impl FunctionPair {
     fn words(&self) -> String {
         let module = |name: &FunctionName| name.module.rsplit('/').next().map(str::to_owned);
         match (&self.before, &self.after) {
-            (Some(before), Some(after)) if module(before) == module(after) => {
-                after.function.clone()
-            }
+            (Some(before), Some(after)) if module(before) == module(after) => after.function.clone(),
             (Some(before), Some(after)) => format!(
                 "{} ({} -> {})",
                 after.function,
@@ -94,11 +84,7 @@ impl Row {
 
 /// A number of a metric: a time, or percent.
 fn number(metric: Metric, value: f64) -> String {
-    if metric.is_time() {
-        time(value.max(0.0).round() as u64)
-    } else {
-        percents(value)
-    }
+    if metric.is_time() { time(value.max(0.0).round() as u64) } else { percents(value) }
 }
 
 impl Row {
@@ -121,10 +107,7 @@ impl Row {
         [
             number(self.metric, self.before.mean),
             number(self.metric, self.after.mean),
-            change.map_or_else(
-                || "new".to_owned(),
-                |change| format!("{} {sign}", percent(change)),
-            ),
+            change.map_or_else(|| "new".to_owned(), |change| format!("{} {sign}", percent(change))),
             interval.unwrap_or_default(),
         ]
     }
@@ -135,11 +118,7 @@ impl Text<'_> {
         if self.shown.all {
             return true;
         }
-        if self.diff.is_noise_known {
-            row.is_different
-        } else {
-            row.is_large
-        }
+        if self.diff.is_noise_known { row.is_different } else { row.is_large }
     }
 
     fn verdict(&self) -> String {
@@ -156,10 +135,9 @@ impl Text<'_> {
         let smallest = diff.smallest_ns.filter(|ns| ns.is_finite());
         let smallest = smallest.map(|ns| ns / diff.before.duration_ns.max(1) as f64);
         match smallest {
-            Some(share) if share < 10.0 => format!(
-                "no difference; one of the duration would show from about {} on",
-                percents(share)
-            ),
+            Some(share) if share < 10.0 => {
+                format!("no difference; one of the duration would show from about {} on", percents(share))
+            }
             _ => "no difference; with so few runs, only a much greater one would show".to_owned(),
         }
     }
@@ -168,14 +146,10 @@ impl Text<'_> {
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Text { diff, layout, .. } = self;
-        let mut lines = vec![
-            format!("before: {}", diff.before.words()),
-            format!("after: {}", diff.after.words()),
-        ];
+        let mut lines =
+            vec![format!("before: {}", diff.before.words()), format!("after: {}", diff.after.words())];
         if diff.before.threads != diff.after.threads {
-            lines.push(
-                "the numbers of threads differ; omptrace scaling compares such runs".to_owned(),
-            );
+            lines.push("the numbers of threads differ; omptrace scaling compares such runs".to_owned());
         }
         lines.push(self.verdict());
         let mut table = Table::new("mean of the runs", &COLUMNS);
@@ -206,10 +180,7 @@ impl fmt::Display for Text<'_> {
             write_wrapped(f, &line, 0, layout)?;
         }
         if !table.is_empty() {
-            let all = Layout {
-                top: None,
-                ..*layout
-            };
+            let all = Layout { top: None, ..*layout };
             writeln!(f)?;
             table.write(f, &all)?;
             write_more(f, rows, layout.top, "difference")?;
@@ -218,16 +189,9 @@ impl fmt::Display for Text<'_> {
             writeln!(f)?;
         }
         for unmet in &diff.failed {
-            let change = unmet
-                .change
-                .map(|change| format!("{:+.1} %", change * 100.0));
+            let change = unmet.change.map(|change| format!("{:+.1} %", change * 100.0));
             let change = change.unwrap_or_else(|| "a run does not show it".to_owned());
-            write_wrapped(
-                f,
-                &format!("failed: {}: {change}", unmet.condition),
-                0,
-                layout,
-            )?;
+            write_wrapped(f, &format!("failed: {}: {change}", unmet.condition), 0, layout)?;
         }
         Ok(())
     }

@@ -21,11 +21,7 @@ pub struct FunctionTime {
 impl From<FunctionStats> for FunctionTime {
     fn from(stats: FunctionStats) -> FunctionTime {
         FunctionTime {
-            name: FunctionName {
-                function: stats.function,
-                module: stats.module,
-                file: stats.file,
-            },
+            name: FunctionName { function: stats.function, module: stats.module, file: stats.file },
             self_ns: stats.self_ns,
         }
     }
@@ -98,21 +94,12 @@ pub(super) fn of(before: &[Run], after: &[Run]) -> Vec<Times> {
     }
     let mut rows = Vec::new();
     for (was, is) in pairs {
-        let (was, is) = (
-            was.and_then(|key| old.remove(&key)).unzip(),
-            is.and_then(|key| new.remove(&key)).unzip(),
-        );
-        let pair = FunctionPair {
-            before: was.0,
-            after: is.0,
-        };
+        let (was, is) =
+            (was.and_then(|key| old.remove(&key)).unzip(), is.and_then(|key| new.remove(&key)).unzip());
+        let pair = FunctionPair { before: was.0, after: is.0 };
         // A run that does not come to a function spends no time there.
         let none = |runs: &[Run]| vec![0; runs.len()];
-        rows.push((
-            pair,
-            was.1.unwrap_or_else(|| none(before)),
-            is.1.unwrap_or_else(|| none(after)),
-        ));
+        rows.push((pair, was.1.unwrap_or_else(|| none(before)), is.1.unwrap_or_else(|| none(after))));
     }
     rows
 }
@@ -123,17 +110,10 @@ mod tests {
 
     fn run(functions: &[(&str, &str, u64)]) -> Run {
         let time = |(function, module, self_ns): &(&str, &str, u64)| FunctionTime {
-            name: FunctionName {
-                function: (*function).to_owned(),
-                module: (*module).to_owned(),
-                file: None,
-            },
+            name: FunctionName { function: (*function).to_owned(), module: (*module).to_owned(), file: None },
             self_ns: *self_ns,
         };
-        Run {
-            functions: Some(functions.iter().map(time).collect()),
-            ..Run::default()
-        }
+        Run { functions: Some(functions.iter().map(time).collect()), ..Run::default() }
     }
 
     fn shown(before: &[Run], after: &[Run]) -> Vec<(String, Vec<u64>, Vec<u64>)> {
@@ -142,24 +122,15 @@ mod tests {
             Some(name) => format!("{}:{}", name.module, name.function),
             None => "-".to_owned(),
         };
-        rows.map(|(pair, old, new)| (words(pair.before) + " " + &words(pair.after), old, new))
-            .collect()
+        rows.map(|(pair, old, new)| (words(pair.before) + " " + &words(pair.after), old, new)).collect()
     }
 
     #[test]
     fn functions_are_paired_by_name_and_module() {
-        let before = [
-            run(&[("f", "/old/app", 3), ("g", "/old/app", 1)]),
-            run(&[("f", "/old/app", 4)]),
-        ];
-        let after = [run(&[
-            ("f", "/new/app", 5),
-            ("h", "/new/app", 6),
-            ("g", "/new/libg.so", 7),
-        ])];
+        let before = [run(&[("f", "/old/app", 3), ("g", "/old/app", 1)]), run(&[("f", "/old/app", 4)])];
+        let after = [run(&[("f", "/new/app", 5), ("h", "/new/app", 6), ("g", "/new/libg.so", 7)])];
         let rows = shown(&before, &after);
-        let row =
-            |words: &str, old: &[u64], new: &[u64]| (words.to_owned(), old.to_vec(), new.to_vec());
+        let row = |words: &str, old: &[u64], new: &[u64]| (words.to_owned(), old.to_vec(), new.to_vec());
         assert_eq!(
             rows,
             [

@@ -19,11 +19,7 @@ pub(crate) fn pairs(before: &[Place], after: &[Place]) -> Vec<Pair> {
     let mut partner: Vec<Option<usize>> = vec![None; before.len()];
     let mut is_taken = vec![false; after.len()];
     // The most certain first: functions and files may have other names in another build.
-    let keys: [(Key, bool); 3] = [
-        (by_function, true),
-        (by_function_only, true),
-        (by_file, false),
-    ];
+    let keys: [(Key, bool); 3] = [(by_function, true), (by_function_only, true), (by_file, false)];
     for (key, may_move) in keys {
         let mut groups: BTreeMap<[&str; 4], [Vec<usize>; 2]> = BTreeMap::new();
         for (index, place) in before.iter().enumerate() {
@@ -91,9 +87,7 @@ fn aligned(old: &[u32], new: &[u32], may_move: bool) -> Vec<(usize, usize)> {
         0 => return Vec::new(),
         _ if !may_move => vec![0],
         1..=MAX_TRIED => {
-            let moves = old
-                .iter()
-                .flat_map(|old| new.iter().map(move |new| (old, new)));
+            let moves = old.iter().flat_map(|old| new.iter().map(move |new| (old, new)));
             let moves = moves.map(|(old, new)| i64::from(*new) - i64::from(*old));
             [0].into_iter().chain(moves).collect()
         }
@@ -156,12 +150,7 @@ mod tests {
     use super::*;
 
     fn place(function: &str, line: u32) -> Place {
-        Place::at(
-            "!$omp parallel",
-            Some("/old/a.c"),
-            Some(line),
-            Some(function),
-        )
+        Place::at("!$omp parallel", Some("/old/a.c"), Some(line), Some(function))
     }
 
     fn lines(old: &[u32], new: &[u32]) -> Vec<(Option<u32>, Option<u32>)> {
@@ -169,9 +158,7 @@ mod tests {
         let (before, after): (Vec<Place>, Vec<Place>) = (places(old), places(new));
         let pairs = pairs(&before, &after).into_iter();
         let line = |of: &[Place], index: Option<usize>| index.and_then(|index| of[index].line);
-        pairs
-            .map(|(one, other)| (line(&before, one), line(&after, other)))
-            .collect()
+        pairs.map(|(one, other)| (line(&before, one), line(&after, other))).collect()
     }
 
     #[test]
@@ -179,11 +166,7 @@ mod tests {
         assert_eq!(lines(&[10], &[310]), [(Some(10), Some(310))]);
         assert_eq!(
             lines(&[10, 20, 90], &[114, 124, 196]),
-            [
-                (Some(10), Some(114)),
-                (Some(20), Some(124)),
-                (Some(90), Some(196))
-            ]
+            [(Some(10), Some(114)), (Some(20), Some(124)), (Some(90), Some(196))]
         );
     }
 
@@ -206,12 +189,7 @@ mod tests {
         after[1].file = Some("/new/b.c".to_owned());
         assert_eq!(
             pairs(&before, &after),
-            [
-                (Some(0), Some(0)),
-                (Some(1), Some(1)),
-                (Some(2), None),
-                (None, Some(2))
-            ]
+            [(Some(0), Some(0)), (Some(1), Some(1)), (Some(2), None), (None, Some(2))]
         );
     }
 
@@ -219,20 +197,13 @@ mod tests {
     fn constructs_are_not_mixed_up() {
         let mut after = place("main", 10);
         after.construct = "teams".to_owned();
-        assert_eq!(
-            pairs(&[place("main", 10)], &[after]),
-            [(Some(0), None), (None, Some(0))]
-        );
+        assert_eq!(pairs(&[place("main", 10)], &[after]), [(Some(0), None), (None, Some(0))]);
     }
 
     #[test]
     fn many_places_of_a_function_are_paired_too() {
         let old: Vec<u32> = (0..300).map(|line| line * 3).collect();
         let new: Vec<u32> = old.iter().map(|line| line + 1000).collect();
-        assert!(
-            lines(&old, &new)
-                .iter()
-                .all(|pair| pair.0.map(|line| line + 1000) == pair.1)
-        );
+        assert!(lines(&old, &new).iter().all(|pair| pair.0.map(|line| line + 1000) == pair.1));
     }
 }

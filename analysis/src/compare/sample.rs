@@ -23,11 +23,7 @@ impl Summary {
         let runs = values.len();
         let mean = values.iter().sum::<f64>() / runs.max(1) as f64;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        Summary {
-            runs,
-            mean,
-            stddev: (runs > 1).then(|| (squares / (runs - 1) as f64).sqrt()),
-        }
+        Summary { runs, mean, stddev: (runs > 1).then(|| (squares / (runs - 1) as f64).sqrt()) }
     }
 
     /// The variance of the mean, and its degrees of freedom.
@@ -52,8 +48,7 @@ impl Difference {
         let (before_variance, before_degrees) = before.of_mean()?;
         let (after_variance, after_degrees) = after.of_mean()?;
         let sum = before_variance + after_variance;
-        let below =
-            before_variance.powi(2) / before_degrees + after_variance.powi(2) / after_degrees;
+        let below = before_variance.powi(2) / before_degrees + after_variance.powi(2) / after_degrees;
         Some(Difference {
             value: after.mean - before.mean,
             error: sum.sqrt(),
@@ -139,21 +134,10 @@ mod tests {
     #[test]
     fn quantiles_are_those_of_tables() {
         for (degrees, quantile) in [(1.0, 12.706), (9.0, 2.262), (18.0, 2.101)] {
-            let difference = Difference {
-                value: 1.0,
-                error: 1.0,
-                degrees,
-            };
+            let difference = Difference { value: 1.0, error: 1.0, degrees };
             assert!((difference.smallest(0.05) - quantile).abs() < 1e-3);
-            let tail = Difference {
-                value: difference.smallest(1e-6),
-                ..difference
-            };
-            assert!(
-                (tail.chance() / 1e-6 - 1.0).abs() < 1e-3,
-                "{}",
-                tail.chance()
-            );
+            let tail = Difference { value: difference.smallest(1e-6), ..difference };
+            assert!((tail.chance() / 1e-6 - 1.0).abs() < 1e-3, "{}", tail.chance());
         }
     }
 
@@ -161,10 +145,7 @@ mod tests {
     fn measurements_without_noise_differ_or_do_not() {
         assert_eq!(difference(&[1.0; 3], &[2.0; 3]).chance(), 0.0);
         assert_eq!(difference(&[1.0; 3], &[1.0; 3]).chance(), 1.0);
-        assert_eq!(
-            Difference::of(&Summary::of(&[1.0]), &Summary::of(&[2.0; 3])),
-            None
-        );
+        assert_eq!(Difference::of(&Summary::of(&[1.0]), &Summary::of(&[2.0; 3])), None);
     }
 
     #[test]

@@ -104,10 +104,7 @@ impl Scaling {
 
     /// The table and what grows, laid out like this.
     pub fn text(&self, layout: Layout) -> impl fmt::Display {
-        Text {
-            scaling: self,
-            layout,
-        }
+        Text { scaling: self, layout }
     }
 }
 
@@ -172,9 +169,7 @@ fn growing(first: &Column, last: &Column, runs: &[&Run]) -> Vec<Growing> {
         .filter_map(|cause| {
             let share = |column: &Column| column.accounting.share(*cause);
             let (first, last) = (share(first)?, share(last)?);
-            let place = runs
-                .first()
-                .and_then(|run| run.answers.mostly_due_to(*cause));
+            let place = runs.first().and_then(|run| run.answers.mostly_due_to(*cause));
             (last - first >= MIN_GROWTH).then_some(Growing {
                 cause: *cause,
                 first,
@@ -202,9 +197,7 @@ const SHARES: [Share; 7] = [
     ("    communication %", |of| of.efficiency.communication),
     ("      serialisation %", |of| of.efficiency.serialisation),
     ("      transfer %", |of| of.efficiency.transfer),
-    ("  computation scalability %", |of| {
-        of.computation_scalability
-    }),
+    ("  computation scalability %", |of| of.computation_scalability),
 ];
 
 impl Text<'_> {
@@ -214,8 +207,7 @@ impl Text<'_> {
         let (first, last) = (columns.first()?, columns.last()?);
         if columns.len() < 2 {
             return Some(
-                "one number of threads does not show how a program scales; name runs with others"
-                    .to_owned(),
+                "one number of threads does not show how a program scales; name runs with others".to_owned(),
             );
         }
         let (before, after) = (first.efficiency.parallel?, last.efficiency.parallel?);
@@ -259,14 +251,10 @@ impl fmt::Display for Text<'_> {
         let headings = columns.iter().enumerate();
         // Those in the middle are the first to go where there is no room: their rank is the greatest.
         let rank = |index: usize| index.min(columns.len() - 1 - index) as u8;
-        let headings: Vec<table::Column> = headings
-            .map(|(index, column)| table::Column::named(column.heading(), rank(index)))
-            .collect();
+        let headings: Vec<table::Column> =
+            headings.map(|(index, column)| table::Column::named(column.heading(), rank(index))).collect();
         let mut table = Table::new("threads", &headings);
-        table.row(
-            "time".to_owned(),
-            columns.iter().map(|column| time(column.duration_ns)),
-        );
+        table.row("time".to_owned(), columns.iter().map(|column| time(column.duration_ns)));
         let known = |value: Option<f64>, factor: f64| {
             value.map_or_else(|| "-".to_owned(), |value| format!("{:.1}", value * factor))
         };
@@ -277,10 +265,7 @@ impl fmt::Display for Text<'_> {
         for (name, of) in SHARES {
             table.row(name.to_owned(), number(of, 100.0));
         }
-        let layout = Layout {
-            top: None,
-            ..*layout
-        };
+        let layout = Layout { top: None, ..*layout };
         table.write(f, &layout)?;
         writeln!(f)?;
         let mut causes = Table::new("share of the threads' time, %", &headings);
@@ -303,16 +288,10 @@ mod tests {
     /// A second of serial code, then eight seconds of work spread over the threads, and a tenth of imbalance per thread.
     fn run(threads: u32, processes: usize) -> Run {
         let n = u64::from(threads);
-        let mut answers = Answers {
-            threads,
-            duration_ns: (10 + 80 / n + n) * 100_000_000,
-            ..Answers::default()
-        };
-        for (cause, tenths) in [
-            (Cause::Useful, 90),
-            (Cause::Serial, 10 * (n - 1)),
-            (Cause::Imbalance, n * n),
-        ] {
+        let mut answers =
+            Answers { threads, duration_ns: (10 + 80 / n + n) * 100_000_000, ..Answers::default() };
+        for (cause, tenths) in [(Cause::Useful, 90), (Cause::Serial, 10 * (n - 1)), (Cause::Imbalance, n * n)]
+        {
             answers.accounting.add(cause, tenths * 100_000_000);
         }
         answers.blame.push(Blame {
@@ -322,19 +301,11 @@ mod tests {
             functions: Vec::new(),
             no_sample_ns: None,
         });
-        Run {
-            name: threads.to_string(),
-            answers,
-            processes,
-            functions: None,
-        }
+        Run { name: threads.to_string(), answers, processes, functions: None }
     }
 
     fn shown(runs: &[Run]) -> String {
-        let layout = Layout {
-            width: Some(80),
-            ..Layout::default()
-        };
+        let layout = Layout { width: Some(80), ..Layout::default() };
         Scaling::of(runs, false).text(layout).to_string()
     }
 
@@ -380,10 +351,7 @@ imbalance                       1.1   3.8  28.6
     #[test]
     fn processes_times_threads_are_a_column() {
         let text = shown(&[run(2, 1), run(8, 2), run(8, 8)]);
-        assert!(
-            text.contains("threads                           2     2x4     8x1"),
-            "{text}"
-        );
+        assert!(text.contains("threads                           2     2x4     8x1"), "{text}");
         assert!(shown(&[run(2, 1)]).starts_with("one number of threads does not show"));
     }
 
@@ -401,10 +369,7 @@ imbalance                       1.1   3.8  28.6
         let runs: Vec<Run> = (1..=16).map(|threads| run(threads, 1)).collect();
         let text = shown(&runs);
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
-        let heading = text
-            .lines()
-            .find(|line| line.starts_with("threads"))
-            .expect("a table");
+        let heading = text.lines().find(|line| line.starts_with("threads")).expect("a table");
         let heading: Vec<&str> = heading.split_whitespace().collect();
         assert_eq!((heading[1], heading.last()), ("1", Some(&"16")));
     }

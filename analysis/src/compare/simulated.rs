@@ -56,10 +56,7 @@ fn run(random: &mut Random, noise: Noise, planted: f64, line: u32) -> Run {
         let factor = of_run * (1.0 + own * random.normal());
         (seconds * factor.max(0.01) * 1e9) as u64
     };
-    let mut answers = Answers {
-        threads: THREADS as u32,
-        ..Answers::default()
-    };
+    let mut answers = Answers { threads: THREADS as u32, ..Answers::default() };
     for region in 0..6 {
         let mut accounting = Accounting::default();
         let more = if region == 2 { planted } else { 0.0 };
@@ -75,12 +72,7 @@ fn run(random: &mut Random, noise: Noise, planted: f64, line: u32) -> Run {
         answers.duration_ns += duration_ns;
         answers.accounting.merge(&accounting);
         answers.regions.push(RegionAnswer {
-            place: Place::at(
-                "!$omp parallel",
-                Some("a.c"),
-                Some(line + 10 * region),
-                Some("main"),
-            ),
+            place: Place::at("!$omp parallel", Some("a.c"), Some(line + 10 * region), Some("main")),
             visits: 1,
             duration_ns,
             accounting,
@@ -88,19 +80,12 @@ fn run(random: &mut Random, noise: Noise, planted: f64, line: u32) -> Run {
         });
     }
     answers.efficiency.parallel = answers.accounting.share(Cause::Useful);
-    Run {
-        name: "run".to_owned(),
-        answers,
-        processes: 1,
-        functions: None,
-    }
+    Run { name: "run".to_owned(), answers, processes: 1, functions: None }
 }
 
 fn runs(seed: u64, count: usize, noise: Noise, planted: f64, line: u32) -> Vec<Run> {
     let mut random = Random::new(seed);
-    (0..count)
-        .map(|_| run(&mut random, noise, planted, line))
-        .collect()
+    (0..count).map(|_| run(&mut random, noise, planted, line)).collect()
 }
 
 #[test]
@@ -141,19 +126,10 @@ fn a_planted_difference_is_found_where_it_is() {
             panic!("{seed}: {imbalance:?}");
         };
         let line = |place: &Option<Place>| place.as_ref().and_then(|place| place.line);
-        assert_eq!(
-            (line(&region.before), line(&region.after)),
-            (Some(60), Some(260))
-        );
-        let whole: Vec<&str> = different
-            .filter(|row| row.region.is_none())
-            .map(|row| row.metric.name())
-            .collect();
-        assert_eq!(
-            whole,
-            ["duration", "parallel_efficiency", "imbalance"],
-            "{seed}"
-        );
+        assert_eq!((line(&region.before), line(&region.after)), (Some(60), Some(260)));
+        let whole: Vec<&str> =
+            different.filter(|row| row.region.is_none()).map(|row| row.metric.name()).collect();
+        assert_eq!(whole, ["duration", "parallel_efficiency", "imbalance"], "{seed}");
         // 0.3 s of 6 s; the interval holds it in nearly all tries.
         let duration = &diff.rows[0];
         assert!((duration.difference - 0.3e9).abs() < 0.1e9, "{duration:?}");
@@ -181,10 +157,7 @@ fn conditions_fail_beyond_their_limit_only() {
     let (before, after) = (runs(1, 5, noise, 0.0, 40), runs(2, 5, noise, 0.6, 40));
     let failed = |text: &str, before: &[Run], after: &[Run]| {
         let conditions = text.split(',').map(|text| text.parse().expect(text));
-        let options = Options {
-            conditions: conditions.collect(),
-            ..Options::default()
-        };
+        let options = Options { conditions: conditions.collect(), ..Options::default() };
         let diff = Diff::of(before, after, &options);
         let failed = diff.failed.iter().map(|unmet| unmet.condition.to_string());
         failed.collect::<Vec<_>>().join(",")
@@ -192,45 +165,26 @@ fn conditions_fail_beyond_their_limit_only() {
     let both = "parallel_efficiency<-3%,duration>5%";
     assert_eq!(failed(both, &before, &after), both);
     assert_eq!(failed(both, &after, &before), "");
-    assert_eq!(
-        failed("duration>15%,duration<-1%,imbalance>8%", &before, &after),
-        "imbalance>8%"
-    );
+    assert_eq!(failed("duration>15%,duration<-1%,imbalance>8%", &before, &after), "imbalance>8%");
     assert_eq!(failed("duration>-5%", &before, &before), "duration>-5%");
-    assert_eq!(
-        failed("load_balance<-1%,lock>1%", &before, &after),
-        "load_balance<-1%"
-    );
+    assert_eq!(failed("load_balance<-1%,lock>1%", &before, &after), "load_balance<-1%");
     // Of single runs, what was measured counts.
     assert_eq!(failed(both, &before[..1], &after[..1]), both);
     // Noise of 20 % hides 10 %.
     let noise = Noise::Normal(0.6);
-    assert_eq!(
-        failed(
-            both,
-            &runs(1, 5, noise, 0.0, 40),
-            &runs(2, 5, noise, 0.6, 40)
-        ),
-        ""
-    );
+    assert_eq!(failed(both, &runs(1, 5, noise, 0.0, 40), &runs(2, 5, noise, 0.6, 40)), "");
 }
 
 #[test]
 fn differences_are_shown_in_80_columns() {
     let noise = Noise::Normal(0.01);
     let (before, after) = (runs(1, 5, noise, 0.0, 40), runs(2, 5, noise, 0.3, 52));
-    let options = Options {
-        conditions: vec!["duration>3%".parse().expect("a condition")],
-        ..Options::default()
-    };
-    let layout = Layout {
-        width: Some(80),
-        ..Layout::default()
-    };
+    let options =
+        Options { conditions: vec!["duration>3%".parse().expect("a condition")], ..Options::default() };
+    let layout = Layout { width: Some(80), ..Layout::default() };
     let text = |before: &[Run], after: &[Run], options: &Options| {
         let diff = Diff::of(before, after, options);
-        diff.text(layout, crate::compare::Shown::default())
-            .to_string()
+        diff.text(layout, crate::compare::Shown::default()).to_string()
     };
     assert_eq!(
         text(&before, &after, &options),
@@ -255,10 +209,7 @@ failed: duration>3%: +4.9 %
             .ends_with("no difference; one of the duration would show from about 2.0 % on\n")
     );
     let single = text(&before[..1], &after[..1], &Options::default());
-    assert!(
-        single.contains("nothing shows how much equal runs differ"),
-        "{single}"
-    );
+    assert!(single.contains("nothing shows how much equal runs differ"), "{single}");
     assert!(single.contains("\n  imbalance "), "{single}");
     assert!(single.lines().all(|line| line.len() <= 80), "{single}");
 }

@@ -62,16 +62,14 @@ impl Kind {
             Construct::Idle => Kind::Idle,
             Construct::Lost => Kind::Lost,
             // Who tests a lock does not wait for it.
-            Construct::MutexWait(ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock) => {
-                Kind::Other
-            }
+            Construct::MutexWait(ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock) => Kind::Other,
             Construct::MutexWait(_) => Kind::Wait(Wait::Lock),
             Construct::SyncRegionWait(kind) => Kind::Wait(waits_for(kind)),
             Construct::SyncRegion(ompt::ompt_sync_region_taskwait) => Kind::TaskwaitRegion,
             // The code of the program in it is no wait.
-            Construct::SyncRegion(
-                ompt::ompt_sync_region_taskgroup | ompt::ompt_sync_region_reduction,
-            ) => Kind::Other,
+            Construct::SyncRegion(ompt::ompt_sync_region_taskgroup | ompt::ompt_sync_region_reduction) => {
+                Kind::Other
+            }
             Construct::SyncRegion(_) => Kind::BarrierRegion,
             _ => match region.category {
                 Category::Task => Kind::Task,
@@ -173,9 +171,7 @@ impl Account {
 
     /// Adds the account of a later time.
     pub(super) fn append(&mut self, more: &Account) {
-        self.first = self
-            .first
-            .or(more.first.map(|first| self.serial.saturating_add(first)));
+        self.first = self.first.or(more.first.map(|first| self.serial.saturating_add(first)));
         if more.first.is_some() {
             self.last = self.serial.saturating_add(more.last);
         }
@@ -201,11 +197,7 @@ impl Account {
     pub(super) fn serial(&self) -> Serial {
         let before = self.first.unwrap_or(self.serial);
         let until_last = self.first.map_or(self.serial, |_| self.last);
-        Serial {
-            before,
-            between: until_last - before,
-            after: self.serial - until_last,
-        }
+        Serial { before, between: until_last - before, after: self.serial - until_last }
     }
 }
 

@@ -21,11 +21,7 @@ impl ChunkCollector {
         let mut durations = ChunkDurations::default();
         for (of_loop, histogram) in self.by_loop {
             if let Some((name, _)) = self.regions.get(of_loop.0 as usize) {
-                durations
-                    .0
-                    .entry(name.clone())
-                    .or_default()
-                    .merge(&histogram);
+                durations.0.entry(name.clone()).or_default().merge(&histogram);
             }
         }
         durations
@@ -85,7 +81,6 @@ impl ChunkDurations {
     /// How many chunks reach each power of two in nanoseconds.
     pub(super) fn powers(self) -> BTreeMap<String, Vec<u64>> {
         let each = self.0.into_iter();
-        each.map(|(name, histogram)| (name, histogram.powers()))
-            .collect()
+        each.map(|(name, histogram)| (name, histogram.powers())).collect()
     }
 }

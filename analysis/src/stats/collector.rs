@@ -21,9 +21,9 @@ use crate::window::Collects;
 use omptrace_common::fast_map::FastMap;
 use omptrace_timeline::Cause;
 use omptrace_timeline::sink::{
-    Arguments, Awaited, Category, Construct, Enter, Interval, Item, Link, LinkKind, Location,
-    LocationKind, LockId, Ns, Part as Slice, Point, Process, ProcessId, Region, RegionId, Sink,
-    Summary, TaskId, TeamId, ThreadEvent, ThreadRole, Wants,
+    Arguments, Awaited, Category, Construct, Enter, Interval, Item, Link, LinkKind, Location, LocationKind,
+    LockId, Ns, Part as Slice, Point, Process, ProcessId, Region, RegionId, Sink, Summary, TaskId, TeamId,
+    ThreadEvent, ThreadRole, Wants,
 };
 
 /// Adds up the timeline of one process.
@@ -97,13 +97,7 @@ impl Collected {
 /// A location: a thread with its open regions, a device's queue.
 enum Lane {
     Thread(Box<ThreadLane>),
-    Queue {
-        process: u32,
-        device_num: i32,
-        host_observed: bool,
-        name: String,
-        work: BTreeMap<String, Times>,
-    },
+    Queue { process: u32, device_num: i32, host_observed: bool, name: String, work: BTreeMap<String, Times> },
     Other,
 }
 
@@ -232,10 +226,7 @@ impl Collector {
 
     /// Returns it for a segment of a process.
     pub(crate) fn of_segment(self) -> Self {
-        Collector {
-            is_of_segment: true,
-            ..self
-        }
+        Collector { is_of_segment: true, ..self }
     }
 
     /// The numbers; none of a process of which nothing was selected.
@@ -275,28 +266,22 @@ impl Collector {
         for lane in self.lanes {
             match lane {
                 Lane::Thread(lane) if lane.is_selected => threads.push(lane.stats),
-                Lane::Queue {
-                    name: queue, work, ..
-                } => devices.extend(work.into_iter().map(|(what, times)| DeviceStats {
-                    process: name.clone(),
-                    process_id: number,
-                    queue: queue.clone(),
-                    name: what,
-                    times,
-                })),
+                Lane::Queue { name: queue, work, .. } => {
+                    devices.extend(work.into_iter().map(|(what, times)| DeviceStats {
+                        process: name.clone(),
+                        process_id: number,
+                        queue: queue.clone(),
+                        name: what,
+                        times,
+                    }))
+                }
                 Lane::Thread(_) | Lane::Other => {}
             }
         }
         let device_use = self.devices.stats(name, number);
         traced.stats.device_load_balance = devices::load_balance(&device_use, number);
-        let process = ProcessSums {
-            stats: traced.stats,
-            threads,
-            locks,
-            device_use,
-            devices,
-            notes: self.notes,
-        };
+        let process =
+            ProcessSums { stats: traced.stats, threads, locks, device_use, devices, notes: self.notes };
         Sums::of(number, process, constructs)
     }
 
@@ -309,9 +294,7 @@ impl Collector {
             return;
         };
         let members = u64::from(team.members);
-        let all = team
-            .end
-            .map_or(0, |end| end.abs_diff(team.begin).saturating_mul(members));
+        let all = team.end.map_or(0, |end| end.abs_diff(team.begin).saturating_mul(members));
         let ended = Ended {
             members,
             members_ns: all,
@@ -464,11 +447,7 @@ impl Collector {
         let traced = &self.processes[process as usize];
         let name = location.name.clone();
         self.lanes.push(match location.kind {
-            LocationKind::Thread {
-                os_tid,
-                stream,
-                role,
-            } => {
+            LocationKind::Thread { os_tid, stream, role } => {
                 let is_of_process =
                     |lane: &&Lane| matches!(lane, Lane::Thread(lane) if lane.process == process);
                 let before = self.lanes.iter().filter(is_of_process).count();
@@ -498,19 +477,10 @@ impl Collector {
                     chunks: None,
                 }))
             }
-            LocationKind::DeviceQueue {
-                device_num,
-                host_observed,
-            } => Lane::Queue {
-                process,
-                device_num,
-                host_observed,
-                name,
-                work: BTreeMap::new(),
-            },
-            LocationKind::Lock { .. } | LocationKind::Device { .. } | LocationKind::Track => {
-                Lane::Other
+            LocationKind::DeviceQueue { device_num, host_observed } => {
+                Lane::Queue { process, device_num, host_observed, name, work: BTreeMap::new() }
             }
+            LocationKind::Lock { .. } | LocationKind::Device { .. } | LocationKind::Track => Lane::Other,
         });
     }
 
@@ -553,13 +523,11 @@ impl Collector {
         };
         let around = lane.open.last();
         let around_wait = around.and_then(|around| around.wait);
-        let goes_on =
-            around_wait.filter(|wait| category == Category::Wait && wait.region == region);
+        let goes_on = around_wait.filter(|wait| category == Category::Wait && wait.region == region);
 
         let is_task = matches!(kind, Kind::Task);
-        let is_programs = lane.role != ThreadRole::Helper
-            || is_task
-            || around.is_some_and(|around| around.is_counted);
+        let is_programs =
+            lane.role != ThreadRole::Helper || is_task || around.is_some_and(|around| around.is_counted);
         let is_counted = is_programs && lane.is_selected;
         let begins_parallel = match (lane.role, kind) {
             (ThreadRole::Helper, _) => is_task,
@@ -607,8 +575,7 @@ impl Collector {
             self.constructs[region].lacks_ids |= next.lacks_id;
         }
         if let Some(lock) = next.held {
-            self.locks
-                .entered((lane.process, lock), region, self.is_inside);
+            self.locks.entered((lane.process, lock), region, self.is_inside);
         }
         lane.open.push(Open {
             region,
@@ -628,10 +595,9 @@ impl Collector {
             task: next.task,
             team: next.joined,
             forked: next.forked.map(|(team, _)| team),
-            of_loop: next.schedule.map(|schedule| OpenLoop {
-                schedule: Some(schedule),
-                ..OpenLoop::default()
-            }),
+            of_loop: next
+                .schedule
+                .map(|schedule| OpenLoop { schedule: Some(schedule), ..OpenLoop::default() }),
             lock,
         });
         let process = lane.process;
@@ -727,13 +693,11 @@ impl Collector {
                 self.tasks.end(process, task, &mut whole);
             }
             ThreadEvent::InitLock { lock, region } => {
-                self.locks
-                    .made((process, lock), region.0 as usize, is_inside);
+                self.locks.made((process, lock), region.0 as usize, is_inside);
             }
             ThreadEvent::ReleaseUnseen { lock, kind, region } => {
                 let region = region.0 as usize;
-                self.locks
-                    .released_unseen((process, lock), kind, region, is_inside);
+                self.locks.released_unseen((process, lock), kind, region, is_inside);
             }
             ThreadEvent::Recording { on } => {
                 let gaps = &mut self.processes[process as usize].gaps;
@@ -743,8 +707,7 @@ impl Collector {
                 }
             }
             ThreadEvent::ReleaseLock { lock, order } => {
-                self.locks
-                    .released((process, lock), order, at.time, is_inside);
+                self.locks.released((process, lock), order, at.time, is_inside);
             }
             ThreadEvent::AcquireLock { lock, kind, order } => {
                 let innermost = lane.open.last_mut();
@@ -756,8 +719,7 @@ impl Collector {
                     lane.next.held = Some(lock);
                 }
                 let acquisition = (order, at.time);
-                self.locks
-                    .acquired((process, lock), kind, acquisition, asked, is_inside);
+                self.locks.acquired((process, lock), kind, acquisition, asked, is_inside);
             }
             _ => {}
         }
@@ -765,16 +727,10 @@ impl Collector {
 
     fn interval(&mut self, interval: &Interval<'_>) {
         let ns = interval.end.abs_diff(interval.begin);
-        if let Some(Lane::Queue {
-            process,
-            device_num,
-            host_observed,
-            work,
-            ..
-        }) = self.lanes.get_mut(interval.track.0 as usize)
+        if let Some(Lane::Queue { process, device_num, host_observed, work, .. }) =
+            self.lanes.get_mut(interval.track.0 as usize)
         {
-            self.devices
-                .interval((*process, *device_num), *host_observed, interval);
+            self.devices.interval((*process, *device_num), *host_observed, interval);
             match work.get_mut(interval.name) {
                 Some(times) => times.add(ns),
                 None => work.entry(interval.name.to_owned()).or_default().add(ns),
@@ -785,12 +741,8 @@ impl Collector {
     /// A kernel was submitted.
     fn link(&mut self, link: &Link) {
         if link.kind == LinkKind::TargetSubmit
-            && let Some(Lane::Queue {
-                process,
-                device_num,
-                host_observed: false,
-                ..
-            }) = self.lanes.get(link.to.location.0 as usize)
+            && let Some(Lane::Queue { process, device_num, host_observed: false, .. }) =
+                self.lanes.get(link.to.location.0 as usize)
         {
             let ns = link.to.time.abs_diff(link.from.time);
             self.devices.launched(*process, *device_num, ns);
@@ -820,10 +772,7 @@ impl Collector {
             let lacks_ids = std::mem::take(&mut construct.lacks_ids);
             construct.sums.stats.times.is_of_parts |= lacks_ids && has_parts;
         }
-        let mut seen = Seen {
-            unobserved: false,
-            parts_of_tasks: has_parts,
-        };
+        let mut seen = Seen { unobserved: false, parts_of_tasks: has_parts };
         let mut main = None;
         let mut threads = 0;
         for lane in &mut self.lanes {
@@ -842,8 +791,7 @@ impl Collector {
             let is_counted = !(has_parts && lane.lacks_ids);
             lane.stats.tasks = is_counted.then_some(lane.tasks);
             lane.stats.duration_ns = end.abs_diff(begin);
-            lane.stats
-                .set(&lane.account, &traced.process.reports, lane.role);
+            lane.stats.set(&lane.account, &traced.process.reports, lane.role);
             threads += 1;
             if lane.role == ThreadRole::Main {
                 main = Some(&lane.account);
@@ -855,8 +803,7 @@ impl Collector {
         let unknown = unknown(&traced.process.reports, seen);
         traced.stats.unknown = unknown.map(str::to_owned).collect();
         let notes = traced.stats.unknown.iter();
-        self.notes
-            .extend(notes.map(|note| format!("{name}: {note}")));
+        self.notes.extend(notes.map(|note| format!("{name}: {note}")));
     }
 }
 
@@ -872,9 +819,7 @@ impl Collects for Collector {
                 lane.open.iter_mut().for_each(|open| open.is_inside = true);
             }
         }
-        self.teams
-            .values_mut()
-            .for_each(|team| team.is_inside = true);
+        self.teams.values_mut().for_each(|team| team.is_inside = true);
     }
 }
 

@@ -47,13 +47,10 @@ pub struct CounterStats {
 impl CounterStats {
     /// The sums of a construct, with what follows from them.
     fn of((name, place): Named, sums: Sums) -> CounterStats {
-        let Sums {
-            visits, ns, values, ..
-        } = sums;
+        let Sums { visits, ns, values, .. } = sums;
         let value = |name: &str| values.get(name).copied();
         let instructions = value("instructions");
-        let is_short =
-            |instructions: u64| instructions < MIN_INSTRUCTIONS_PER_VISIT.saturating_mul(visits);
+        let is_short = |instructions: u64| instructions < MIN_INSTRUCTIONS_PER_VISIT.saturating_mul(visits);
         let no_ratios = match (value("cycles"), instructions) {
             (None, _) => Some("cycles were not counted".to_owned()),
             (_, Some(instructions)) if is_short(instructions) => Some(format!(
@@ -149,18 +146,14 @@ impl CounterSums {
 
     /// The constructs in which threads work, with what findings need.
     pub(crate) fn work_counts(&self) -> Vec<WorkCounts> {
-        self.constructs
-            .iter()
-            .filter_map(|((_, place), sums)| sums.work_counts(place))
-            .collect()
+        self.constructs.iter().filter_map(|((_, place), sums)| sums.work_counts(place)).collect()
     }
 
     /// The constructs in which something was counted, those first in which that took the longest.
     pub(crate) fn into_stats(self) -> Vec<CounterStats> {
         let sums = self.constructs.into_iter().filter(|(_, sums)| sums.ns > 0);
-        let mut stats: Vec<CounterStats> = sums
-            .map(|(construct, sums)| CounterStats::of(construct, sums))
-            .collect();
+        let mut stats: Vec<CounterStats> =
+            sums.map(|(construct, sums)| CounterStats::of(construct, sums)).collect();
         stats.sort_by_key(|stats| Reverse(stats.counted_ns));
         stats
     }
@@ -198,10 +191,7 @@ impl CounterCollector {
             selected,
             sums: CounterSums {
                 was_asked: counting.is_some(),
-                not_counted: counting
-                    .into_iter()
-                    .flat_map(Counting::not_counted)
-                    .collect(),
+                not_counted: counting.into_iter().flat_map(Counting::not_counted).collect(),
                 ..CounterSums::default()
             },
             ..CounterCollector::default()
@@ -220,17 +210,9 @@ impl CounterCollector {
     }
 
     fn region(&mut self, region: &Region) {
-        let works = [
-            Category::Parallel,
-            Category::ImplicitTask,
-            Category::Work,
-            Category::Task,
-            Category::User,
-        ];
-        let sums = Sums {
-            is_work: works.contains(&region.category),
-            ..Sums::default()
-        };
+        let works =
+            [Category::Parallel, Category::ImplicitTask, Category::Work, Category::Task, Category::User];
+        let sums = Sums { is_work: works.contains(&region.category), ..Sums::default() };
         let named = (region.name.clone(), Place::of(region));
         self.constructs.push((named, sums));
     }
@@ -309,38 +291,22 @@ impl Sink for CounterCollector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use omptrace_timeline::sink::{
-        Construct, LocationId, Point, Process, RegionId, Source, ThreadRole,
-    };
+    use omptrace_timeline::sink::{Construct, LocationId, Point, Process, RegionId, Source, ThreadRole};
 
     fn stats(visits: u64, values: &[(&str, u64)]) -> CounterStats {
-        let values = values
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), *value));
-        let sums = Sums {
-            visits,
-            ns: 1,
-            values: values.collect(),
-            ..Sums::default()
-        };
+        let values = values.iter().map(|(name, value)| ((*name).to_owned(), *value));
+        let sums = Sums { visits, ns: 1, values: values.collect(), ..Sums::default() };
         CounterStats::of(Named::default(), sums)
     }
 
     /// What a thread that is in a region of this category counts, from the process on.
     fn counted_in(category: Category, values: &[u64]) -> CounterSums {
         let names = ["cycles", "instructions", "cache-misses"];
-        let process = Process {
-            counters: names.map(str::to_owned).to_vec(),
-            ..Process::default()
-        };
+        let process = Process { counters: names.map(str::to_owned).to_vec(), ..Process::default() };
         let location = Location {
             id: LocationId(0),
             process: process.id,
-            kind: LocationKind::Thread {
-                os_tid: 1,
-                stream: 1,
-                role: ThreadRole::Main,
-            },
+            kind: LocationKind::Thread { os_tid: 1, stream: 1, role: ThreadRole::Main },
             name: "main".to_owned(),
         };
         let region = Region {
@@ -354,10 +320,7 @@ mod tests {
                 ..Source::default()
             }),
         };
-        let at = |time| Point {
-            location: location.id,
-            time,
-        };
+        let at = |time| Point { location: location.id, time };
         let mut collector = CounterCollector::default();
         for item in [
             Item::Process(&process),
@@ -370,11 +333,7 @@ mod tests {
                 awaited: None,
                 arguments: &[],
             }),
-            Item::Counted(Counted {
-                at: at(1_000_000),
-                since: 0,
-                values,
-            }),
+            Item::Counted(Counted { at: at(1_000_000), since: 0, values }),
         ] {
             collector.item(&item);
         }
@@ -400,25 +359,14 @@ mod tests {
         // Who waits executes what the runtime does.
         assert!(counted_in(Category::Sync, &values).work_counts().is_empty());
         let unknown = [UNKNOWN, 500_000, 10_000];
-        assert!(
-            counted_in(Category::Work, &unknown)
-                .work_counts()
-                .is_empty()
-        );
+        assert!(counted_in(Category::Work, &unknown).work_counts().is_empty());
         let short = [3_000, 500, 10];
         assert!(counted_in(Category::Work, &short).work_counts().is_empty());
     }
 
     #[test]
     fn ratios_are_those_of_constructs_that_are_long_enough() {
-        let long = stats(
-            2,
-            &[
-                ("cycles", 20_000),
-                ("instructions", 30_000),
-                ("task-clock", 10_000),
-            ],
-        );
+        let long = stats(2, &[("cycles", 20_000), ("instructions", 30_000), ("task-clock", 10_000)]);
         assert_eq!((long.ipc, long.ghz), (Some(1.5), Some(2.0)));
         assert_eq!(long.no_ratios, None);
 

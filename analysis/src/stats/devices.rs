@@ -136,9 +136,7 @@ pub struct Transfers {
 /// How evenly kernels were spread over a process's devices: the mean of the times that they ran by the longest. `None` where that
 /// says nothing: of one device, or where none recorded kernels.
 pub(super) fn load_balance(devices: &[DeviceUse], process_id: u32) -> Option<f64> {
-    let of_process = devices
-        .iter()
-        .filter(|device| device.process_id == process_id);
+    let of_process = devices.iter().filter(|device| device.process_id == process_id);
     let times: Vec<u64> = of_process.filter_map(|device| device.kernels_ns).collect();
     let longest = times.iter().copied().max().filter(|longest| *longest > 0)?;
     let mean = times.iter().map(|ns| *ns as f64).sum::<f64>() / times.len() as f64;
@@ -187,11 +185,7 @@ impl Devices {
     ) {
         let device = self.devices.entry((process, device_num)).or_default();
         let (begin, end) = (interval.begin, interval.end);
-        let count = if host_observed {
-            &mut device.host_observed
-        } else {
-            &mut device.recorded
-        };
+        let count = if host_observed { &mut device.host_observed } else { &mut device.recorded };
         *count += 1;
         let (moved, bytes, source) = match interval.work {
             Some(DeviceWork::Kernel(_)) => {
@@ -202,9 +196,7 @@ impl Devices {
                 return;
             }
             Some(DeviceWork::TransferTo { bytes, source }) => (&mut device.moved[0], bytes, source),
-            Some(DeviceWork::TransferFrom { bytes, source }) => {
-                (&mut device.moved[1], bytes, source)
-            }
+            Some(DeviceWork::TransferFrom { bytes, source }) => (&mut device.moved[1], bytes, source),
             _ => return,
         };
         moved.count += 1;
@@ -227,9 +219,7 @@ impl Devices {
 
     /// The process lived this long.
     pub(super) fn lived(&mut self, process: u32, ns: u64) {
-        let devices = self
-            .devices
-            .range_mut((process, i32::MIN)..=(process, i32::MAX));
+        let devices = self.devices.range_mut((process, i32::MIN)..=(process, i32::MAX));
         devices.for_each(|(_, device)| device.lived_ns = ns);
     }
 
@@ -278,9 +268,8 @@ impl Device {
         let mut places = places.concat();
         places.sort_by(|one, other| {
             let by_bytes = other.bytes.cmp(&one.bytes);
-            by_bytes.then_with(|| {
-                (one.direction, one.site.order()).cmp(&(other.direction, other.site.order()))
-            })
+            by_bytes
+                .then_with(|| (one.direction, one.site.order()).cmp(&(other.direction, other.site.order())))
         });
         let (to_device, to) = to.stats();
         let (from_device, from) = from.stats();
@@ -316,11 +305,8 @@ impl Moved {
     /// Bytes moved for the line `source`, in this time where a device recorded it.
     fn at(&mut self, source: &Source, bytes: u64, ns: Option<u64>) {
         if !self.places.contains_key(source) {
-            let new = PlaceTransfers {
-                site: Site::of(source),
-                total_ns: Some(0),
-                ..PlaceTransfers::default()
-            };
+            let new =
+                PlaceTransfers { site: Site::of(source), total_ns: Some(0), ..PlaceTransfers::default() };
             self.places.insert(source.clone(), new);
         }
         if let Some(of_place) = self.places.get_mut(source) {
@@ -333,10 +319,7 @@ impl Moved {
 
     /// The transfers of each line.
     fn by_place(&self, direction: &'static str) -> Vec<PlaceTransfers> {
-        let of_place = |place: &PlaceTransfers| PlaceTransfers {
-            direction,
-            ..place.clone()
-        };
+        let of_place = |place: &PlaceTransfers| PlaceTransfers { direction, ..place.clone() };
         self.places.values().map(of_place).collect()
     }
 
@@ -436,23 +419,11 @@ mod tests {
 
     #[test]
     fn load_balance_is_the_mean_by_the_longest() {
-        let device = |process_id, kernels_ns| DeviceUse {
-            process_id,
-            kernels_ns,
-            ..DeviceUse::default()
-        };
-        let devices = [
-            device(0, Some(100)),
-            device(0, Some(50)),
-            device(0, None),
-            device(1, Some(100)),
-        ];
+        let device = |process_id, kernels_ns| DeviceUse { process_id, kernels_ns, ..DeviceUse::default() };
+        let devices = [device(0, Some(100)), device(0, Some(50)), device(0, None), device(1, Some(100))];
         assert_eq!(load_balance(&devices, 0), Some(0.75));
         assert_eq!(load_balance(&devices, 1), None);
-        assert_eq!(
-            load_balance(&[device(0, Some(0)), device(0, Some(0))], 0),
-            None
-        );
+        assert_eq!(load_balance(&[device(0, Some(0)), device(0, Some(0))], 0), None);
     }
 
     #[test]

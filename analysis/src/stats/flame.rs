@@ -68,10 +68,7 @@ impl Stacks {
 
     /// The tree of these stacks, by name.
     pub(crate) fn tree(self, names: &[FunctionName]) -> Tree {
-        let trees = self.nodes.iter().map(|(_, ns, _)| Tree {
-            self_ns: *ns,
-            calls: BTreeMap::new(),
-        });
+        let trees = self.nodes.iter().map(|(_, ns, _)| Tree { self_ns: *ns, calls: BTreeMap::new() });
         let mut trees: Vec<Tree> = trees.collect();
         // Callers come before what they call.
         for (function, _, caller) in self.nodes.into_iter().skip(1).rev() {
@@ -147,9 +144,7 @@ impl FlameGraph {
         order.truncate(most);
         order.sort_unstable();
         let frames = order.into_iter().map(|index| self.frames[index].clone());
-        FlameGraph {
-            frames: frames.collect(),
-        }
+        FlameGraph { frames: frames.collect() }
     }
 }
 
@@ -160,18 +155,12 @@ mod tests {
     use super::*;
 
     fn stack(functions: &[u32]) -> Vec<StackFrame> {
-        let frame = |function: &u32| StackFrame {
-            function: FunctionId(*function),
-            line: None,
-        };
+        let frame = |function: &u32| StackFrame { function: FunctionId(*function), line: None };
         functions.iter().map(frame).collect()
     }
 
     fn names() -> Vec<FunctionName> {
-        let name = |name: &str| FunctionName {
-            function: name.to_owned(),
-            ..FunctionName::default()
-        };
+        let name = |name: &str| FunctionName { function: name.to_owned(), ..FunctionName::default() };
         ["main", "a", "b"].map(name).to_vec()
     }
 
@@ -199,13 +188,7 @@ mod tests {
         of_other.swap(0, 2);
         tree.merge(other.tree(&of_other));
         let graph = tree.graph();
-        let expected = [
-            (0, "", 16, 0),
-            (1, "main", 16, 1),
-            (2, "a", 8, 8),
-            (2, "b", 7, 0),
-            (3, "a", 7, 7),
-        ];
+        let expected = [(0, "", 16, 0), (1, "main", 16, 1), (2, "a", 8, 8), (2, "b", 7, 0), (3, "a", 7, 7)];
         assert_eq!(shown(&graph), expected);
         assert_eq!(shown(&graph.largest(4)), expected[..4]);
         assert_eq!(Tree::default().graph(), FlameGraph::default());

@@ -8,9 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use omptrace_timeline::sink::{
-    Function, FunctionId, Item, Location, LocationKind, Sample, Sink, Wants,
-};
+use omptrace_timeline::sink::{Function, FunctionId, Item, Location, LocationKind, Sample, Sink, Wants};
 use serde::{Deserialize, Serialize};
 
 use crate::answers::{Answers, FunctionName};
@@ -64,11 +62,7 @@ pub struct FunctionStats {
 
 impl FunctionStats {
     fn name(&self) -> FunctionName {
-        FunctionName {
-            function: self.function.clone(),
-            module: self.module.clone(),
-            file: self.file.clone(),
-        }
+        FunctionName { function: self.function.clone(), module: self.module.clone(), file: self.file.clone() }
     }
 
     /// Takes the times over that the answers have of `functions`.
@@ -120,12 +114,7 @@ impl FunctionSums {
 
     /// Adds the sums of a function, which it may have already.
     fn add(&mut self, more: FunctionStats) {
-        let FunctionStats {
-            function,
-            module,
-            file,
-            ..
-        } = more.clone();
+        let FunctionStats { function, module, file, .. } = more.clone();
         match self.functions.entry((function, module, file)) {
             Entry::Vacant(place) => {
                 place.insert(more);
@@ -174,19 +163,12 @@ pub(crate) struct FunctionCollector {
 impl FunctionCollector {
     /// Of the samples in `windows`, if there are any, of these threads.
     pub(crate) fn new(windows: Option<Windows>, selected: SelectedThreads) -> FunctionCollector {
-        FunctionCollector {
-            windows,
-            selected,
-            ..FunctionCollector::default()
-        }
+        FunctionCollector { windows, selected, ..FunctionCollector::default() }
     }
 
     /// Returns it with the stacks of samples.
     pub(crate) fn with_stacks(self) -> FunctionCollector {
-        FunctionCollector {
-            stacks: Some(Stacks::default()),
-            ..self
-        }
+        FunctionCollector { stacks: Some(Stacks::default()), ..self }
     }
 
     fn location(&mut self, location: &Location) {
@@ -211,9 +193,7 @@ impl FunctionCollector {
 
     fn sample(&mut self, sample: &Sample<'_>) {
         let is_outside = |windows: &Windows| !windows.contains(sample.at.time);
-        if !self.locations[sample.at.location.0 as usize]
-            || self.windows.as_ref().is_some_and(is_outside)
-        {
+        if !self.locations[sample.at.location.0 as usize] || self.windows.as_ref().is_some_and(is_outside) {
             return;
         }
         let weight = sample.weight_ns;
@@ -235,8 +215,7 @@ impl FunctionCollector {
         }
         // A function that calls itself has the time once.
         self.stack.clear();
-        self.stack
-            .extend(sample.stack.iter().map(|frame| frame.function));
+        self.stack.extend(sample.stack.iter().map(|frame| frame.function));
         self.stack.sort_unstable();
         self.stack.dedup();
         for function in &self.stack {
@@ -252,15 +231,9 @@ impl FunctionCollector {
         let names = self.functions.iter().map(FunctionStats::name);
         let names: Vec<FunctionName> = names.collect();
         let stacks = self.stacks.map(|stacks| stacks.tree(&names));
-        let mut sums = FunctionSums {
-            time: self.time,
-            functions: BTreeMap::new(),
-            stacks: stacks.unwrap_or_default(),
-        };
-        let with_time = self
-            .functions
-            .into_iter()
-            .filter(|stats| stats.total_ns > 0);
+        let mut sums =
+            FunctionSums { time: self.time, functions: BTreeMap::new(), stacks: stacks.unwrap_or_default() };
+        let with_time = self.functions.into_iter().filter(|stats| stats.total_ns > 0);
         with_time.for_each(|stats| sums.add(stats));
         sums
     }

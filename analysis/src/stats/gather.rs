@@ -27,9 +27,7 @@ use omptrace_trace_format::Reader;
 use super::chunks::{ChunkCollector, ChunkDurations};
 use segments::First;
 
-use crate::answers::{
-    self, Gathered, Gathering, LevelCollector, Levels, Overview, Part, Plan, Predicted,
-};
+use crate::answers::{self, Gathered, Gathering, LevelCollector, Levels, Overview, Part, Plan, Predicted};
 use crate::mpi;
 use crate::selection::SelectedThreads;
 use crate::stats::counting::{CounterCollector, CounterSums};
@@ -116,11 +114,9 @@ pub enum NoAnswer {
 impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NoAnswer::Window { end } => write!(
-                f,
-                "nothing is within the window: the timeline ends at {}s",
-                *end as f64 / 1e9
-            ),
+            NoAnswer::Window { end } => {
+                write!(f, "nothing is within the window: the timeline ends at {}s", *end as f64 / 1e9)
+            }
             NoAnswer::Phase { .. } => f.write_str("no phase has that name"),
             NoAnswer::Summary(path) => {
                 write!(f, "the summary in {} makes no sense", path.display())
@@ -134,10 +130,7 @@ impl Error for NoAnswer {}
 impl Stats {
     /// The numbers of all `inputs`, with the names that `symbols` finds. The report says what was wrong with the inputs.
     pub fn of(inputs: &[&Reader], symbols: &symbols::Options) -> (Stats, Report) {
-        let options = Options {
-            symbols: symbols.clone(),
-            ..Options::default()
-        };
+        let options = Options { symbols: symbols.clone(), ..Options::default() };
         // Nothing is selected, so that nothing can be missing.
         Stats::with(inputs, &options).unwrap_or_default()
     }
@@ -157,14 +150,8 @@ impl Stats {
     ///
     /// # Errors
     /// A summary makes no sense.
-    pub fn of_inputs(
-        inputs: &[Input<'_>],
-        symbols: &symbols::Options,
-    ) -> Result<(Stats, Report), NoAnswer> {
-        let options = Options {
-            symbols: symbols.clone(),
-            ..Options::default()
-        };
+    pub fn of_inputs(inputs: &[Input<'_>], symbols: &symbols::Options) -> Result<(Stats, Report), NoAnswer> {
+        let options = Options { symbols: symbols.clone(), ..Options::default() };
         Stats::of_sources(inputs, &options)
     }
 
@@ -172,27 +159,15 @@ impl Stats {
     ///
     /// # Errors
     /// Like [`Stats::with`], or a summary makes no sense.
-    pub fn of_sources(
-        inputs: &[Input<'_>],
-        options: &Options,
-    ) -> Result<(Stats, Report), NoAnswer> {
+    pub fn of_sources(inputs: &[Input<'_>], options: &Options) -> Result<(Stats, Report), NoAnswer> {
         let (stats, _, report) = Run::of(inputs, options).in_segments().answers()?;
         Ok((stats, report))
     }
 
     /// Like [`Stats::of`], with a picture of what each thread did over time.
-    pub fn with_overview(
-        inputs: &[&Reader],
-        symbols: &symbols::Options,
-    ) -> (Stats, Overview, Report) {
-        let options = Options {
-            symbols: symbols.clone(),
-            ..Options::default()
-        };
-        let run = Run {
-            has_overview: true,
-            ..Run::of(&Input::traces(inputs), &options)
-        };
+    pub fn with_overview(inputs: &[&Reader], symbols: &symbols::Options) -> (Stats, Overview, Report) {
+        let options = Options { symbols: symbols.clone(), ..Options::default() };
+        let run = Run { has_overview: true, ..Run::of(&Input::traces(inputs), &options) };
         // Nothing is selected, so that nothing can be missing.
         run.answers().unwrap_or_default()
     }
@@ -200,11 +175,7 @@ impl Stats {
     /// The numbers of a trace, and what a summary of it has. `alone`: the numbers are whole, which takes a second pass.
     pub(crate) fn summarised(reader: &Reader, alone: bool) -> Summarised {
         let options = Options::default();
-        let run = Run {
-            is_summarised: true,
-            replays: alone,
-            ..Run::of(&Input::traces(&[reader]), &options)
-        };
+        let run = Run { is_summarised: true, replays: alone, ..Run::of(&Input::traces(&[reader]), &options) };
         let mut first = run.first_pass(0, None).unwrap_or_default();
         let body = Body {
             counters: first.counters.clone(),
@@ -215,17 +186,9 @@ impl Stats {
         let mut all = Merged::default();
         all.merge(std::mem::take(&mut first));
         // Nothing is selected, so that nothing can be missing.
-        let (stats, more_phases) = run
-            .finish(None, all)
-            .map(|finished| (finished.stats, finished.more_phases))
-            .unwrap_or_default();
-        Summarised {
-            body,
-            report,
-            earliest,
-            stats,
-            more_phases,
-        }
+        let (stats, more_phases) =
+            run.finish(None, all).map(|finished| (finished.stats, finished.more_phases)).unwrap_or_default();
+        Summarised { body, report, earliest, stats, more_phases }
     }
 }
 
@@ -252,10 +215,7 @@ pub struct Input<'a> {
 impl<'a> Input<'a> {
     /// Traces without summaries.
     pub fn traces(readers: &[&'a Reader]) -> Vec<Input<'a>> {
-        let of = |reader: &&'a Reader| Input {
-            trace: Some(*reader),
-            summary: None,
-        };
+        let of = |reader: &&'a Reader| Input { trace: Some(*reader), summary: None };
         readers.iter().map(of).collect()
     }
 
@@ -391,12 +351,7 @@ impl Run<'_> {
         let has_chunks = self.has_overview && self.replays && sums.have_chunks();
         if !plans.is_empty() || !of_phases.is_empty() || has_chunks {
             for second in self.each(|number| {
-                let changes = Changes {
-                    plans: &plans,
-                    numbers: &numbers,
-                    windows,
-                    has_chunks,
-                };
+                let changes = Changes { plans: &plans, numbers: &numbers, windows, has_chunks };
                 self.second_pass(number, changes, &windows_of_phases)
             }) {
                 predicted = Predicted::merge(predicted, second.predicted);
@@ -417,14 +372,8 @@ impl Run<'_> {
         let work = counters.work_counts();
         stats.counters = counters.into_stats();
         let phases = windows_of_phases.into_iter().zip(of_phases);
-        stats.phases = phases
-            .map(|((name, count, _), part)| PhaseStats::of(name, count, part))
-            .collect();
-        stats.phases.sort_by(|a, b| {
-            b.duration_ns
-                .cmp(&a.duration_ns)
-                .then_with(|| a.name.cmp(&b.name))
-        });
+        stats.phases = phases.map(|((name, count, _), part)| PhaseStats::of(name, count, part)).collect();
+        stats.phases.sort_by(|a, b| b.duration_ns.cmp(&a.duration_ns).then_with(|| a.name.cmp(&b.name)));
         if let Some(windows) = windows {
             part.on_timeline(windows);
         }
@@ -447,16 +396,11 @@ impl Run<'_> {
             stats.notes.push(WITHOUT_REPLAY.to_owned());
         }
         if more_phases > 0 {
-            stats.notes.push(format!(
-                "{more_phases} more phases were not analysed: --phase NAME analyses one"
-            ));
+            stats
+                .notes
+                .push(format!("{more_phases} more phases were not analysed: --phase NAME analyses one"));
         }
-        Ok(Finished {
-            stats,
-            overview,
-            report,
-            more_phases,
-        })
+        Ok(Finished { stats, overview, report, more_phases })
     }
 }
 
@@ -591,8 +535,7 @@ impl<'a> Run<'a> {
         let symbols = |reader: &Reader| Table::of(reader, &self.options.symbols);
         let (number, step) = (self.members[number].number_of_trace, self.members.len());
         handed_over(sinks, self.sink_threads, KeptArguments::Counts, |sink| {
-            self.timeline
-                .replay(number, step.max(1), &symbols, manner, sink, &mut |_| {})
+            self.timeline.replay(number, step.max(1), &symbols, manner, sink, &mut |_| {})
         })
     }
 
@@ -662,10 +605,7 @@ impl<'a> Run<'a> {
         let is_whole = windows.is_none();
         let processes = self.members.len();
         let gathering = self.has_overview.then(|| Gathering::new(processes));
-        let mut answers = Windowed::new(
-            windows,
-            self.collector().with_gathering(gathering).with_functions(),
-        );
+        let mut answers = Windowed::new(windows, self.collector().with_gathering(gathering).with_functions());
         let mut functions = FunctionCollector::new(of_functions, self.selected.clone());
         if self.has_overview {
             functions = functions.with_stacks();
@@ -690,9 +630,7 @@ impl<'a> Run<'a> {
             sinks.push(&mut levels);
         }
         let with_checkpoints = Manner {
-            checkpoints: reader
-                .filter(|_| self.is_summarised)
-                .map(checkpoint_distance),
+            checkpoints: reader.filter(|_| self.is_summarised).map(checkpoint_distance),
             ..self.manner
         };
         let report = match in_segments {
@@ -729,22 +667,13 @@ impl<'a> Run<'a> {
         })
     }
 
-    fn of_summary(
-        &self,
-        number: u32,
-        summary: &Summary,
-        start: &Start,
-    ) -> Result<Merged, NoAnswer> {
+    fn of_summary(&self, number: u32, summary: &Summary, start: &Start) -> Result<Merged, NoAnswer> {
         let start = start.offset(self.origin);
         let body = summary.body(number, start);
         let body = body.ok_or_else(|| NoAnswer::Summary(summary.path().to_owned()))?;
         let (end, process) = summary.report(start);
         Ok(Merged {
-            reports: vec![Report {
-                processes: vec![process],
-                end,
-                ..Report::default()
-            }],
+            reports: vec![Report { processes: vec![process], end, ..Report::default() }],
             sums: body.sums,
             part: body.part,
             gathered: Vec::new(),
@@ -777,16 +706,8 @@ impl<'a> Run<'a> {
     }
 
     fn second_pass(&self, number: usize, changes: Changes<'_>, phases: &[Phase]) -> Second {
-        let Changes {
-            plans,
-            numbers,
-            windows,
-            has_chunks,
-        } = changes;
-        let with_chunks = Manner {
-            chunks: true,
-            ..self.manner
-        };
+        let Changes { plans, numbers, windows, has_chunks } = changes;
+        let with_chunks = Manner { chunks: true, ..self.manner };
         if phases.is_empty() && !has_chunks && !plans.is_empty() {
             let in_segments = self.of_segments(with_chunks, || {
                 answers::Collector::replaying(plans, numbers.to_vec()).of_segment()
@@ -814,10 +735,8 @@ impl<'a> Run<'a> {
             let schedulers = (self.sink_threads - 2).min(MAX_SCHEDULERS);
             answers::Collector::scheduling(numbers, schedulers)
         });
-        let mut of_phases: Vec<_> = phases
-            .iter()
-            .map(|(_, _, when)| Windowed::new(Some(when.clone()), self.collector()))
-            .collect();
+        let mut of_phases: Vec<_> =
+            phases.iter().map(|(_, _, when)| Windowed::new(Some(when.clone()), self.collector())).collect();
         let mut sinks: Vec<&mut dyn Sink> = Vec::new();
         sinks.extend(replayed.iter_mut().map(|sink| sink as &mut dyn Sink));
         sinks.extend(scheduled.iter_mut().map(|sink| sink as &mut dyn Sink));
@@ -869,13 +788,10 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../viewer-export/tests/historic");
         let entries = fs::read_dir(folder).expect("a folder");
         let paths = entries.map(|entry| entry.expect("an entry").path());
-        let is_trace =
-            |path: &std::path::PathBuf| path.extension().is_some_and(|kind| kind == "omptrace");
+        let is_trace = |path: &std::path::PathBuf| path.extension().is_some_and(|kind| kind == "omptrace");
         let mut paths: Vec<_> = paths.filter(is_trace).collect();
         paths.sort();
-        let readers = paths
-            .iter()
-            .map(|path| Reader::open(path).expect("a trace"));
+        let readers = paths.iter().map(|path| Reader::open(path).expect("a trace"));
         readers.collect()
     }
 
@@ -919,9 +835,8 @@ mod tests {
             assert_eq!(all(groups.iter()), whole, "groups of {size}");
             assert_eq!(all(groups.iter().rev()), whole, "groups of {size}");
             // Every `size`-th, from each of the first ones on.
-            let parts: Vec<Merged> = (0..size)
-                .map(|first| all(each.iter().skip(first).step_by(size)))
-                .collect();
+            let parts: Vec<Merged> =
+                (0..size).map(|first| all(each.iter().skip(first).step_by(size))).collect();
             let merged = all(parts.iter().rev());
             assert_eq!(merged, whole, "one in {size}");
             assert_eq!(json(merged), expected, "one in {size}");

@@ -101,16 +101,12 @@ mod tests {
     #[test]
     fn buckets_are_narrow_and_in_order() {
         let mut durations: Vec<u64> = (0..200).collect();
-        durations
-            .extend((7..64).flat_map(|power| [(1 << power) - 1, 1 << power, 3 << (power - 1)]));
+        durations.extend((7..64).flat_map(|power| [(1 << power) - 1, 1 << power, 3 << (power - 1)]));
         durations.push(u64::MAX);
         durations.sort_unstable();
         for ns in &durations {
             let top = longest(bucket(*ns));
-            assert!(
-                *ns <= top && (top - ns) as f64 <= *ns as f64 / 16.0,
-                "{ns}: {top}"
-            );
+            assert!(*ns <= top && (top - ns) as f64 <= *ns as f64 / 16.0, "{ns}: {top}");
         }
         assert!(durations.is_sorted_by_key(|ns| bucket(*ns)));
     }

@@ -234,10 +234,7 @@ impl Locks {
 
 /// Distinguishes a lock from a critical or atomic region, which shows on its thread where it is.
 fn is_lock(kind: ompt::ompt_mutex_t) -> bool {
-    !matches!(
-        kind,
-        ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered
-    )
+    !matches!(kind, ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered)
 }
 
 fn kind_name(kind: ompt::ompt_mutex_t) -> &'static str {

@@ -231,10 +231,7 @@ fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'static str> 
             seen.parts_of_tasks,
             "how many explicit tasks ran, and how long each took: they have no ids, and each part of one shows as a task",
         ),
-        (
-            !reports.task_ends,
-            "how many explicit tasks ran: they were not reported",
-        ),
+        (!reports.task_ends, "how many explicit tasks ran: they were not reported"),
         (
             !reports.members,
             "when threads are in parallel regions, how long these wait for them, and imbalance: the members of teams were not \
@@ -252,14 +249,8 @@ fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'static str> 
             !reports.taskgroup_waits,
             "waits at the end of taskgroups: they were not reported, and count as work",
         ),
-        (
-            !reports.lock_waits,
-            "waits for locks: they were not reported, and count as work",
-        ),
-        (
-            !reports.critical_waits,
-            "waits for critical regions: they were not reported, and count as work",
-        ),
+        (!reports.lock_waits, "waits for locks: they were not reported, and count as work"),
+        (!reports.critical_waits, "waits for critical regions: they were not reported, and count as work"),
         (
             !reports.inlined,
             "loops with a static schedule, masked regions, atomic updates and reductions: not visible, as GCC inlines them; their \
@@ -504,22 +495,14 @@ impl ThreadStats {
         self.parallel_ns = has_place.then_some(account.parallel());
         self.idle_ns = has_place.then_some(account.idle);
         self.barriers_ns = known(account.barriers, reports.barriers || reports.barrier_waits);
-        self.taskwaits_ns = known(
-            account.taskwaits,
-            reports.taskwaits || reports.taskwait_waits,
-        );
+        self.taskwaits_ns = known(account.taskwaits, reports.taskwaits || reports.taskwait_waits);
         self.tasks_ns = self.taskwaits_ns;
         self.locks_ns = known(account.locks, reports.lock_waits || reports.critical_waits);
         self.wake_up_ns = known(account.wake_up, reports.members);
         self.serial_ns = account.serial;
         self.tasks = self.tasks.filter(|_| reports.task_ends);
         let in_parallel = self.parallel_ns.unwrap_or_else(|| {
-            let waits = [
-                self.barriers_ns,
-                self.taskwaits_ns,
-                self.locks_ns,
-                self.wake_up_ns,
-            ];
+            let waits = [self.barriers_ns, self.taskwaits_ns, self.locks_ns, self.wake_up_ns];
             waits.into_iter().flatten().sum()
         });
         let shown = in_parallel + account.serial + self.idle_ns.unwrap_or(0);
@@ -575,9 +558,5 @@ pub struct DeviceStats {
 }
 
 fn share(part: u64, whole: u64) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 / whole as f64
-    }
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }

@@ -38,11 +38,7 @@ impl JustLeft {
     }
 
     /// `region` goes on. What is further out does not.
-    pub(super) fn resume(
-        &mut self,
-        region: usize,
-        whole: &mut impl FnMut(usize, u64),
-    ) -> Option<Part> {
+    pub(super) fn resume(&mut self, region: usize, whole: &mut impl FnMut(usize, u64)) -> Option<Part> {
         let index = self.0.iter().rposition(|part| part.region == region)?;
         self.0.drain(index + 1..).for_each(|part| part.ended(whole));
         self.0.pop()
@@ -66,10 +62,7 @@ impl Part {
     fn known_as(self, known: impl Fn(usize) -> usize) -> Part {
         Part {
             region: known(self.region),
-            wait: self.wait.map(|wait| Wait {
-                region: known(wait.region),
-                ..wait
-            }),
+            wait: self.wait.map(|wait| Wait { region: known(wait.region), ..wait }),
             ..self
         }
     }
@@ -115,8 +108,8 @@ impl Tasks {
     /// See [`JustLeft::known_as`].
     pub(super) fn known_as(self, known: impl Fn(usize) -> usize) -> Tasks {
         let tasks = self.0.into_iter();
-        let tasks = tasks
-            .map(|(key, (part, inside))| (key, (part.known_as(&known), inside.known_as(&known))));
+        let tasks =
+            tasks.map(|(key, (part, inside))| (key, (part.known_as(&known), inside.known_as(&known))));
         Tasks(tasks.collect())
     }
 

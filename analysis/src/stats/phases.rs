@@ -112,11 +112,7 @@ impl PhaseCollector {
             }
             return;
         };
-        open.push(Open {
-            region,
-            begin: at.time,
-            inside: 0,
-        });
+        open.push(Open { region, begin: at.time, inside: 0 });
         if is_new {
             self.phases.0.entry(name.clone()).or_default().count += 1;
         }
@@ -133,12 +129,7 @@ impl PhaseCollector {
                 if let Some(phase) = open.pop()
                     && let Some(name) = &self.names[phase.region]
                 {
-                    Self::add(
-                        &mut self.phases,
-                        &mut self.instances,
-                        name,
-                        (phase.begin, at.time),
-                    );
+                    Self::add(&mut self.phases, &mut self.instances, name, (phase.begin, at.time));
                 }
             }
             None => {}
@@ -162,12 +153,7 @@ impl PhaseCollector {
     fn recorded(&mut self, end: Ns) {
         if let Some(begin) = self.on_since.take() {
             self.phases.0.entry(RECORDED.to_owned()).or_default().count += 1;
-            Self::add(
-                &mut self.phases,
-                &mut self.instances,
-                RECORDED,
-                (begin, end),
-            );
+            Self::add(&mut self.phases, &mut self.instances, RECORDED, (begin, end));
         }
     }
 }

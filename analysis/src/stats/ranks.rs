@@ -59,9 +59,8 @@ impl Ranks {
     /// The ranks among `processes`; `None` where there are no two.
     pub(crate) fn of(processes: &[ProcessStats]) -> Option<Ranks> {
         let ranks = processes.iter();
-        let ranks: Vec<(u32, &ProcessStats)> = ranks
-            .filter_map(|process| Some((process.rank?, process)))
-            .collect();
+        let ranks: Vec<(u32, &ProcessStats)> =
+            ranks.filter_map(|process| Some((process.rank?, process))).collect();
         let numbers: BTreeSet<u32> = ranks.iter().map(|(rank, _)| *rank).collect();
         let last = numbers.last().filter(|_| numbers.len() > 1)?;
         let is_one_job = numbers.len() == ranks.len();
@@ -72,11 +71,7 @@ impl Ranks {
                 true => (0..*last).filter(|rank| !numbers.contains(rank)).collect(),
                 false => Vec::new(),
             },
-            died: ranks
-                .iter()
-                .filter(|(_, process)| process.has_died())
-                .map(|(rank, _)| *rank)
-                .collect(),
+            died: ranks.iter().filter(|(_, process)| process.has_died()).map(|(rank, _)| *rank).collect(),
             ..Ranks::default()
         };
         if ranks.len() >= MIN_RANKS {
@@ -94,10 +89,8 @@ impl Ranks {
             self.median_accounting.add(*cause, *median);
         }
         let median = self.median_accounting;
-        let mut outliers: Vec<Outlier> = ranks
-            .iter()
-            .map(|(rank, process)| Outlier::of(*rank, process, &median))
-            .collect();
+        let mut outliers: Vec<Outlier> =
+            ranks.iter().map(|(rank, process)| Outlier::of(*rank, process, &median)).collect();
         // By rank where the distance is the same.
         outliers.sort_by_key(|outlier| (outlier.distance_ns, outlier.rank));
         self.median = outliers.first().map(|nearest| nearest.rank);
@@ -121,10 +114,7 @@ impl Ranks {
         let first: String = match (self.median, &self.outliers[..]) {
             (None, _) => format!("{} ranks", self.count),
             (Some(median), []) => {
-                format!(
-                    "{} ranks, all much like rank {median}, which is nearest to the median",
-                    self.count
-                )
+                format!("{} ranks, all much like rank {median}, which is nearest to the median", self.count)
             }
             (Some(median), _) => format!(
                 "{} ranks; nearest to the median is rank {median}, and most unlike it are:",
@@ -207,10 +197,8 @@ mod tests {
 
     #[test]
     fn the_rank_that_waits_for_locks_is_found_and_so_is_the_one_that_is_missing() {
-        let mut processes: Vec<_> = (0..10)
-            .filter(|number| *number != 4)
-            .map(|number| rank(number, 1000, 10))
-            .collect();
+        let mut processes: Vec<_> =
+            (0..10).filter(|number| *number != 4).map(|number| rank(number, 1000, 10)).collect();
         processes[7] = rank(8, 300, 710);
         processes[2].ending = "killed by signal 9".to_owned();
         let ranks = Ranks::of(&processes).expect("ranks");
@@ -246,9 +234,6 @@ mod tests {
     fn long_lists_are_cut() {
         assert_eq!(named(&[3]), "rank 3");
         let many: Vec<u32> = (0..20).collect();
-        assert_eq!(
-            named(&many),
-            "ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 8 more"
-        );
+        assert_eq!(named(&many), "ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 8 more");
     }
 }

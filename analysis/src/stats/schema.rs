@@ -7,24 +7,19 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::answers::{
-    Answers, Blame, Blocked, Cause, CriticalPath, Finding, FunctionShare, Moment, NotPredicted,
-    NotSeen, OtherThreads, PathRow, Place, RegionAnswer, TaskRegion, WhatIf,
+    Answers, Blame, Blocked, Cause, CriticalPath, Finding, FunctionShare, Moment, NotPredicted, NotSeen,
+    OtherThreads, PathRow, Place, RegionAnswer, TaskRegion, WhatIf,
 };
 use crate::stats::{
-    Analysed, ConstructStats, CounterStats, DeviceStats, DeviceUse, FunctionStats, LockStats,
-    LoopStats, Outlier, PhaseStats, PlaceMemory, PlaceTransfers, ProcessStats, Ranks, SampledTime,
-    Stats, TeamStats, ThreadStats, Times,
+    Analysed, ConstructStats, CounterStats, DeviceStats, DeviceUse, FunctionStats, LockStats, LoopStats,
+    Outlier, PhaseStats, PlaceMemory, PlaceTransfers, ProcessStats, Ranks, SampledTime, Stats, TeamStats,
+    ThreadStats, Times,
 };
 
 /// Numbers in which each list has an element, and each field that may be left out is there.
 fn sample() -> Stats {
     let place = Place::default;
-    let moment = Moment {
-        begin_ns: 0,
-        end_ns: 0,
-        process: String::new(),
-        thread: String::new(),
-    };
+    let moment = Moment { begin_ns: 0, end_ns: 0, process: String::new(), thread: String::new() };
     Stats {
         answers: Answers {
             regions: vec![RegionAnswer::default()],
@@ -46,10 +41,7 @@ fn sample() -> Stats {
                 ns: 0,
             }],
             critical_path: CriticalPath {
-                rows: vec![PathRow {
-                    place: place(),
-                    ns: 0,
-                }],
+                rows: vec![PathRow { place: place(), ns: 0 }],
                 functions: vec![FunctionShare::default()],
                 ..CriticalPath::default()
             },
@@ -61,26 +53,15 @@ fn sample() -> Stats {
                 evidence: serde_json::Map::new(),
                 instances: vec![moment],
             }],
-            what_if: vec![WhatIf {
-                change: String::new(),
-                place: place(),
-                gain_ns: 0,
-                gain_percent: 0.0,
-            }],
+            what_if: vec![WhatIf { change: String::new(), place: place(), gain_ns: 0, gain_percent: 0.0 }],
             other_threads: vec![OtherThreads::default()],
             not_predicted: vec![NotPredicted::default()],
             task_regions: vec![TaskRegion::default()],
-            not_seen: vec![NotSeen {
-                cause: Cause::Lock,
-                reason: String::new(),
-            }],
+            not_seen: vec![NotSeen { cause: Cause::Lock, reason: String::new() }],
             mpi_note: Some(String::new()),
             ..Answers::default()
         },
-        analysed: Some(Analysed {
-            threads: vec![String::new()],
-            ..Analysed::default()
-        }),
+        analysed: Some(Analysed { threads: vec![String::new()], ..Analysed::default() }),
         phases: vec![PhaseStats::default()],
         ranks: Some(Ranks {
             outliers: vec![Outlier {
@@ -95,10 +76,7 @@ fn sample() -> Stats {
             died: vec![0],
             ..Ranks::default()
         }),
-        processes: vec![ProcessStats {
-            unknown: vec![String::new()],
-            ..ProcessStats::default()
-        }],
+        processes: vec![ProcessStats { unknown: vec![String::new()], ..ProcessStats::default() }],
         constructs: vec![ConstructStats {
             team: Some(TeamStats::default()),
             schedule: Some(String::new()),
@@ -108,10 +86,7 @@ fn sample() -> Stats {
         sampling: Some(SampledTime::default()),
         no_samples: Some(String::new()),
         functions: vec![FunctionStats::default()],
-        counters: vec![CounterStats {
-            no_ratios: Some(String::new()),
-            ..CounterStats::default()
-        }],
+        counters: vec![CounterStats { no_ratios: Some(String::new()), ..CounterStats::default() }],
         not_counted: vec![String::new()],
         threads: vec![ThreadStats::default()],
         locks: vec![LockStats {
@@ -133,8 +108,7 @@ fn sample() -> Stats {
 fn paths(value: &Value, path: &str, paths_of: &mut BTreeSet<String>) {
     match value {
         // A table of its own has the causes.
-        Value::Object(fields)
-            if fields.contains_key("total_ns") && path.ends_with("accounting") => {}
+        Value::Object(fields) if fields.contains_key("total_ns") && path.ends_with("accounting") => {}
         Value::Object(fields) => {
             for (name, field) in fields {
                 let dot = if path.is_empty() { "" } else { "." };
@@ -145,9 +119,7 @@ fn paths(value: &Value, path: &str, paths_of: &mut BTreeSet<String>) {
             }
         }
         Value::Array(elements) => {
-            let element = elements
-                .first()
-                .unwrap_or_else(|| panic!("{path} is empty"));
+            let element = elements.first().unwrap_or_else(|| panic!("{path} is empty"));
             paths(element, path, paths_of);
         }
         _ => {}
@@ -162,15 +134,11 @@ fn the_document_has_every_field() {
     let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/stats.md");
     let document = fs::read_to_string(document).expect("the document");
     let rows = document.lines().filter_map(|line| line.strip_prefix("| `"));
-    let documented: BTreeSet<String> = rows
-        .filter_map(|row| Some(row.split_once('`')?.0.to_owned()))
-        .collect();
+    let documented: BTreeSet<String> =
+        rows.filter_map(|row| Some(row.split_once('`')?.0.to_owned())).collect();
     let missing: Vec<_> = fields.difference(&documented).collect();
     let gone: Vec<_> = documented.difference(&fields).collect();
-    assert!(
-        missing.is_empty() && gone.is_empty(),
-        "missing: {missing:?}, gone: {gone:?}"
-    );
+    assert!(missing.is_empty() && gone.is_empty(), "missing: {missing:?}, gone: {gone:?}");
     for (name, meaning) in TeamStats::ROWS.iter().chain(LoopStats::ROWS) {
         let row = format!("| `constructs[].{name}` | {meaning} |\n");
         assert!(document.contains(&row), "docs/stats.md lacks: {row}");

@@ -17,8 +17,8 @@ use crate::stats::collector::OpenLoop;
 use crate::stats::histogram::Histogram;
 use crate::stats::wire::StoredSums;
 use crate::stats::{
-    ConstructStats, DeviceStats, DeviceUse, LockStats, LoopStats, ProcessStats, Ranks, Share,
-    Stats, TeamStats, ThreadStats, Times, add, ending_words,
+    ConstructStats, DeviceStats, DeviceUse, LockStats, LoopStats, ProcessStats, Ranks, Share, Stats,
+    TeamStats, ThreadStats, Times, add, ending_words,
 };
 
 /// The numbers of some processes.
@@ -58,12 +58,7 @@ pub(super) struct ConstructSums {
 impl ConstructSums {
     /// The sums of a construct of which `stats` has the name and place only.
     pub(super) fn of(stats: ConstructStats, is_parallel: bool) -> ConstructSums {
-        ConstructSums {
-            stats,
-            is_parallel,
-            durations: Histogram::default(),
-            schedules: BTreeSet::new(),
-        }
+        ConstructSums { stats, is_parallel, durations: Histogram::default(), schedules: BTreeSet::new() }
     }
 
     /// Those of the same construct, of which there was none.
@@ -88,11 +83,7 @@ impl ConstructSums {
     pub(super) fn add_loop(&mut self, of_loop: &OpenLoop, ns: u64) {
         self.schedules.extend(of_loop.schedule.and_then(schedule));
         if of_loop.chunks > 0 {
-            let share = Share {
-                chunks: of_loop.chunks,
-                iterations: of_loop.iterations,
-                ns,
-            };
+            let share = Share { chunks: of_loop.chunks, iterations: of_loop.iterations, ns };
             self.stats.of_loop.get_or_insert_default().add(&share);
         }
     }
@@ -113,13 +104,9 @@ impl ConstructSums {
             stats.name = more.name;
         }
         let has_whole = !self.durations.is_empty();
-        stats
-            .times
-            .merge(&more.times, has_whole, !other.durations.is_empty());
+        stats.times.merge(&more.times, has_whole, !other.durations.is_empty());
         add(&mut stats.self_ns, more.self_ns);
-        stats.waiting_ns = either(stats.waiting_ns, more.waiting_ns, |a, b| {
-            a.saturating_add(b)
-        });
+        stats.waiting_ns = either(stats.waiting_ns, more.waiting_ns, |a, b| a.saturating_add(b));
         stats.team = either(stats.team, more.team, TeamStats::and);
         stats.of_loop = either(stats.of_loop, more.of_loop, LoopStats::and);
         self.is_parallel |= other.is_parallel;
@@ -151,8 +138,7 @@ impl ConstructSums {
         if is_whole {
             stats.durations = self.durations.powers();
         }
-        stats.self_mean_ns =
-            (!times.is_of_parts).then_some(stats.self_ns / stats.times.count.max(1));
+        stats.self_mean_ns = (!times.is_of_parts).then_some(stats.self_ns / stats.times.count.max(1));
         self.stats
     }
 }
@@ -236,10 +222,7 @@ impl Sums {
     /// Takes over how much memory of its devices the process of this number had in use.
     pub(super) fn set_memory(&mut self, number: u32, devices: &BTreeMap<i32, DeviceReport>) {
         let of_process = self.processes.get_mut(&number);
-        for of_device in of_process
-            .into_iter()
-            .flat_map(|process| &mut process.device_use)
-        {
+        for of_device in of_process.into_iter().flat_map(|process| &mut process.device_use) {
             if let Some(report) = devices.get(&of_device.device_num) {
                 of_device.set_memory(report);
             }
@@ -278,12 +261,8 @@ impl Sums {
         stats.ranks = Ranks::of(&stats.processes);
         let constructs = self.constructs.into_values();
         stats.constructs = constructs.map(ConstructSums::stats).collect();
-        stats
-            .constructs
-            .sort_by_key(|stats| Reverse((stats.self_ns, stats.times.total_ns)));
-        stats
-            .devices
-            .sort_by_key(|stats| Reverse(stats.times.total_ns));
+        stats.constructs.sort_by_key(|stats| Reverse((stats.self_ns, stats.times.total_ns)));
+        stats.devices.sort_by_key(|stats| Reverse(stats.times.total_ns));
         let held = |lock: &LockStats| lock.times.map_or(0, |times| times.total_ns);
         stats.locks.sort_by_key(|lock| Reverse(held(lock)));
         stats

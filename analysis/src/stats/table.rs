@@ -4,12 +4,12 @@ use std::fmt;
 
 use crate::answers::{Accounting, Cause, RegionAnswer};
 use crate::stats::{
-    Analysed, ConstructStats, CounterStats, DeviceStats, DeviceUse, FunctionStats, LockStats,
-    PhaseStats, ProcessStats, SampledTime, Stats, ThreadStats, Times, Transfers,
+    Analysed, ConstructStats, CounterStats, DeviceStats, DeviceUse, FunctionStats, LockStats, PhaseStats,
+    ProcessStats, SampledTime, Stats, ThreadStats, Times, Transfers,
 };
 use crate::table::{
-    Column, Empty, Layout, Table, UNKNOWN, bytes, column, column_of, counted, known, known_time,
-    percent, time, with_commas, write_more, write_wrapped,
+    Column, Empty, Layout, Table, UNKNOWN, bytes, column, column_of, counted, known, known_time, percent,
+    time, with_commas, write_more, write_wrapped,
 };
 use omptrace_timeline::sink::short_name;
 
@@ -77,11 +77,7 @@ fn loop_words(stats: &ConstructStats) -> Option<String> {
         } else {
             format!("{each:.1} iterations")
         };
-        format!(
-            "{} of {each}, {} each",
-            counted(of_loop.chunks, "chunk"),
-            time(of_loop.chunk_mean_ns)
-        )
+        format!("{} of {each}, {} each", counted(of_loop.chunks, "chunk"), time(of_loop.chunk_mean_ns))
     });
     match (schedule, chunks) {
         (Some(schedule), Some(chunks)) => Some(format!("{schedule}, {chunks}")),
@@ -121,11 +117,7 @@ fn thread_row(table: &mut Table, stats: &ThreadStats) {
 const HELPER: [Column; 3] = [column("working", 0), column("idle", 0), column("tasks", 0)];
 
 fn helper_row(table: &mut Table, stats: &ThreadStats) {
-    let cells = [
-        known_time(stats.working_ns),
-        known_time(stats.idle_ns),
-        known(stats.tasks),
-    ];
+    let cells = [known_time(stats.working_ns), known_time(stats.idle_ns), known(stats.tasks)];
     table.row(stats.name.clone(), cells);
 }
 
@@ -230,9 +222,7 @@ fn counter_names(counters: &[CounterStats]) -> Vec<&str> {
 
 /// `names` are those of the counters. Where cycles were counted, there are ratios of them.
 fn counter_row(table: &mut Table, stats: &CounterStats, names: &[&str], has_ratios: bool) {
-    let ratio = |ratio: Option<f64>| {
-        ratio.map_or_else(|| UNKNOWN.to_owned(), |ratio| format!("{ratio:.2}"))
-    };
+    let ratio = |ratio: Option<f64>| ratio.map_or_else(|| UNKNOWN.to_owned(), |ratio| format!("{ratio:.2}"));
     let value = |name: &&str| match (*name, stats.counters.get(*name)) {
         (_, None) => UNKNOWN.to_owned(),
         ("task-clock", Some(ns)) => time(*ns),
@@ -252,11 +242,7 @@ impl SampledTime {
     fn words(&self) -> String {
         let lost = match self.lost {
             0 => String::new(),
-            lost => format!(
-                "; {} samples of {} lost",
-                with_commas(lost),
-                time(self.lost_ns)
-            ),
+            lost => format!("; {} samples of {} lost", with_commas(lost), time(self.lost_ns)),
         };
         format!(
             "{}: {} of processor time, {} OpenMP work, {} OpenMP wait{lost}",
@@ -313,13 +299,8 @@ fn lock_row(table: &mut Table, stats: &LockStats) {
     table.row_above(name, cells, stats.place_name.clone());
 }
 
-const DEVICE: [Column; 5] = [
-    column("count", 0),
-    column("total", 0),
-    column("mean", 1),
-    column("min", 3),
-    column("max", 2),
-];
+const DEVICE: [Column; 5] =
+    [column("count", 0), column("total", 0), column("mean", 1), column("min", 3), column("max", 2)];
 
 const TRANSFERS: [Column; 3] = [column("count", 1), column("moved", 0), column("time", 0)];
 
@@ -334,11 +315,7 @@ fn transfer_rows(table: &mut Table, device: &DeviceUse, with_process: bool) {
         };
         let place = of_place.site.name(&file_names);
         let place = place.map_or_else(String::new, |place| format!(" @{place}"));
-        let cells = [
-            of_place.count.to_string(),
-            bytes(of_place.bytes),
-            known_time(of_place.total_ns),
-        ];
+        let cells = [of_place.count.to_string(), bytes(of_place.bytes), known_time(of_place.total_ns)];
         table.row(format!("{direction} {name}{place}"), cells);
     }
 }
@@ -427,26 +404,21 @@ impl ProcessStats {
         let time_of = time(self.duration_ns);
         match self.before_tracing_ns {
             Some(_) => format!("{time_of} from start to end of the process"),
-            None => format!(
-                "{time_of} from start to end of the trace; it does not say when the process started"
-            ),
+            None => {
+                format!("{time_of} from start to end of the trace; it does not say when the process started")
+            }
         }
     }
 
     /// Words about serial time: how much, and where it lies.
     pub(crate) fn serial_words(&self) -> Option<(String, String)> {
         let serial = time(self.serial_ns?);
-        let parts = (
-            self.serial_before_ns,
-            self.serial_between_ns,
-            self.serial_after_ns,
-        );
+        let parts = (self.serial_before_ns, self.serial_between_ns, self.serial_after_ns);
         let (Some(before), Some(between), Some(after)) = parts else {
             return Some((serial, "older events were overwritten".to_owned()));
         };
         let [before, between, after] = [before, between, after].map(time);
-        let has_region =
-            self.serial_before_ns < self.serial_ns || self.serial_ns < Some(self.duration_ns);
+        let has_region = self.serial_before_ns < self.serial_ns || self.serial_ns < Some(self.duration_ns);
         let where_it_lies = if has_region {
             format!(
                 "{before} before the first parallel region, {between} between regions, {after} after the last"
@@ -461,10 +433,7 @@ impl ProcessStats {
 impl Stats {
     /// The numbers as tables, laid out like this.
     pub fn tables(&self, layout: Layout) -> impl fmt::Display {
-        Tables {
-            stats: self,
-            layout,
-        }
+        Tables { stats: self, layout }
     }
 
     fn write_head(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
@@ -479,13 +448,9 @@ impl Stats {
                 let serial = process.serial_words();
                 lines.extend(serial.map(|(serial, place)| format!("{serial} serial: {place}")));
             }
-            _ => lines.push(format!(
-                "{} from start to end",
-                time(self.answers.duration_ns)
-            )),
+            _ => lines.push(format!("{} from start to end", time(self.answers.duration_ns))),
         }
-        let of_team =
-            |thread: &&ThreadStats| thread.role != "helper" && thread.parallel_ns > Some(0);
+        let of_team = |thread: &&ThreadStats| thread.role != "helper" && thread.parallel_ns > Some(0);
         let in_teams: Vec<_> = self.threads.iter().filter(of_team).collect();
         let sum = |what: fn(&ThreadStats) -> Option<u64>| {
             let known = in_teams.iter().filter_map(|thread| what(thread));
@@ -494,10 +459,7 @@ impl Stats {
         let (parallel, working) = (sum(|t| t.parallel_ns), sum(|t| t.working_ns));
         if parallel > 0 {
             let waiting = parallel.saturating_sub(working) as f64 / parallel as f64;
-            lines.push(format!(
-                "in parallel regions, threads waited {} % of their time",
-                percent(waiting)
-            ));
+            lines.push(format!("in parallel regions, threads waited {} % of their time", percent(waiting)));
         }
         lines.push("times of constructs are sums over threads".to_owned());
         for line in lines {
@@ -679,9 +641,7 @@ impl Stats {
             }
         }
         let queues = self.devices.iter();
-        let mut queues: Vec<(u32, &str)> = queues
-            .map(|device| (device.process_id, &*device.queue))
-            .collect();
+        let mut queues: Vec<(u32, &str)> = queues.map(|device| (device.process_id, &*device.queue)).collect();
         queues.sort_unstable();
         queues.dedup();
         for queue in queues {
@@ -702,11 +662,7 @@ impl Stats {
 
     /// The headline, and the one table of what `by` names.
     pub fn table_by(&self, by: By, layout: Layout) -> impl fmt::Display {
-        TableBy {
-            stats: self,
-            by,
-            layout,
-        }
+        TableBy { stats: self, by, layout }
     }
 }
 
@@ -744,16 +700,8 @@ impl By {
     /// All, with their names and what they are.
     pub const ALL: [(By, &str, &str); 10] = [
         (By::Construct, "construct", "Constructs, by place"),
-        (
-            By::Region,
-            "region",
-            "Parallel regions, by place, with their efficiency and what was lost",
-        ),
-        (
-            By::Function,
-            "function",
-            "Functions, by samples: processor time in each, and with what it called",
-        ),
+        (By::Region, "region", "Parallel regions, by place, with their efficiency and what was lost"),
+        (By::Function, "function", "Functions, by samples: processor time in each, and with what it called"),
         (
             By::Counter,
             "counter",
@@ -812,9 +760,7 @@ impl fmt::Display for TableBy<'_> {
             }
         }
         match by {
-            By::Construct | By::Task => {
-                stats.write_constructs(f, layout, |construct| by.is_of(construct))
-            }
+            By::Construct | By::Task => stats.write_constructs(f, layout, |construct| by.is_of(construct)),
             By::Region => stats.write_regions(f, layout),
             By::Function => stats.write_functions(f, layout),
             By::Counter => stats.write_counters(f, layout),
@@ -860,10 +806,7 @@ impl fmt::Display for Tables<'_> {
         stats.write_threads(f, layout)?;
         if !stats.locks.is_empty() {
             writeln!(f)?;
-            let layout = Layout {
-                top: Some(layout.top.unwrap_or(MAX_LOCKS)),
-                ..*layout
-            };
+            let layout = Layout { top: Some(layout.top.unwrap_or(MAX_LOCKS)), ..*layout };
             stats.write_locks(f, &layout)?;
         }
         stats.write_devices(f, layout)

@@ -6,8 +6,7 @@ use crate::answers::Place;
 use crate::stats::histogram::Histogram;
 use crate::stats::sums::{ConstructSums, ProcessSums, Sums};
 use crate::stats::{
-    ConstructStats, DeviceStats, DeviceUse, LockStats, LoopStats, ProcessStats, TeamStats,
-    ThreadStats, Times,
+    ConstructStats, DeviceStats, DeviceUse, LockStats, LoopStats, ProcessStats, TeamStats, ThreadStats, Times,
 };
 use crate::summary::words::{self, Word};
 
@@ -76,14 +75,7 @@ struct StoredDevice {
 
 impl From<Times> for StoredTimes {
     fn from(times: Times) -> StoredTimes {
-        let Times {
-            count,
-            total_ns,
-            mean_ns,
-            min_ns,
-            max_ns,
-            is_of_parts,
-        } = times;
+        let Times { count, total_ns, mean_ns, min_ns, max_ns, is_of_parts } = times;
         StoredTimes([count, total_ns, mean_ns, min_ns, max_ns], is_of_parts)
     }
 }
@@ -91,14 +83,7 @@ impl From<Times> for StoredTimes {
 impl From<StoredTimes> for Times {
     fn from(StoredTimes(numbers, is_of_parts): StoredTimes) -> Times {
         let [count, total_ns, mean_ns, min_ns, max_ns] = numbers;
-        Times {
-            count,
-            total_ns,
-            mean_ns,
-            min_ns,
-            max_ns,
-            is_of_parts,
-        }
+        Times { count, total_ns, mean_ns, min_ns, max_ns, is_of_parts }
     }
 }
 
@@ -106,11 +91,7 @@ impl From<Sums> for StoredSums {
     fn from(sums: Sums) -> StoredSums {
         StoredSums {
             process: sums.processes.into_values().next().map(StoredProcess::from),
-            constructs: sums
-                .constructs
-                .into_values()
-                .map(StoredConstruct::from)
-                .collect(),
+            constructs: sums.constructs.into_values().map(StoredConstruct::from).collect(),
         }
     }
 }
@@ -193,17 +174,8 @@ impl From<StoredProcess> for ProcessSums {
 impl From<ConstructSums> for StoredConstruct {
     fn from(sums: ConstructSums) -> StoredConstruct {
         // The other fields are made of these when all processes are known.
-        let ConstructStats {
-            name,
-            category,
-            place,
-            times,
-            self_ns,
-            waiting_ns,
-            team,
-            of_loop,
-            ..
-        } = sums.stats;
+        let ConstructStats { name, category, place, times, self_ns, waiting_ns, team, of_loop, .. } =
+            sums.stats;
         StoredConstruct {
             name,
             category,

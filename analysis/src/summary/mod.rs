@@ -152,9 +152,9 @@ pub enum NoSummary {
 impl fmt::Display for NoSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            NoSummary::NamesLookedUpLater => f.write_str(
-                "names of code are looked up when it is read (omptrace symbolize stores them)",
-            ),
+            NoSummary::NamesLookedUpLater => {
+                f.write_str("names of code are looked up when it is read (omptrace symbolize stores them)")
+            }
             NoSummary::Running => f.write_str("its process is still running"),
             NoSummary::Write(error) => error.fmt(f),
         }
@@ -190,13 +190,7 @@ impl NewSummary {
             Ending::DidNotFinish => Some(End::DidNotFinish),
             Ending::Unknown(_) => None,
         };
-        let Summarised {
-            mut body,
-            report,
-            earliest,
-            stats,
-            more_phases,
-        } = Stats::summarised(reader, alone);
+        let Summarised { mut body, report, earliest, stats, more_phases } = Stats::summarised(reader, alone);
         body.alone = alone.then(|| Alone::of(&stats, more_phases));
         let of_process = report.processes.first().cloned().unwrap_or_default();
         let process = reader.metadata().process.as_ref();
@@ -211,9 +205,7 @@ impl NewSummary {
             events: of_process.events,
             lost: of_process.lost,
             end_ns: report.end,
-            gaps: gaps
-                .map(|(severity, text)| (severity as u8, text))
-                .collect(),
+            gaps: gaps.map(|(severity, text)| (severity as u8, text)).collect(),
             no_samples: why_no_samples(reader),
             is_movable: is_movable(reader, earliest),
             has_phases: false,
@@ -221,12 +213,7 @@ impl NewSummary {
             name: of_process.name,
             runtime: of_process.runtime,
         };
-        Ok(NewSummary {
-            head,
-            body,
-            checkpoints: of_process.checkpoints,
-            stats,
-        })
+        Ok(NewSummary { head, body, checkpoints: of_process.checkpoints, stats })
     }
 
     /// Writes it into the trace, with checkpoints. Where there is no room for all of it, what is known of the process alone is left
@@ -241,10 +228,7 @@ impl NewSummary {
             text = self.text();
         }
         let room = reader.summary().file_bytes / SHARE_OF_CHECKPOINTS;
-        let checkpoints = thinned(
-            std::mem::take(&mut self.checkpoints),
-            room.min(MAX_CHECKPOINT_BYTES),
-        );
+        let checkpoints = thinned(std::mem::take(&mut self.checkpoints), room.min(MAX_CHECKPOINT_BYTES));
         stored::write(reader, &text, &checkpoints).map_err(NoSummary::Write)
     }
 
@@ -253,10 +237,7 @@ impl NewSummary {
         self.head.has_phases = self.body.phases.is_some();
         self.head.has_alone = self.body.alone.is_some();
         let json = |value: serde_json::Result<Vec<u8>>| value.unwrap_or_default();
-        let (head, body) = (
-            serde_json::to_vec(&self.head),
-            serde_json::to_vec(&self.body),
-        );
+        let (head, body) = (serde_json::to_vec(&self.head), serde_json::to_vec(&self.body));
         [json(head), b"\n".to_vec(), json(body)].concat()
     }
 }
@@ -274,12 +255,7 @@ impl Summary {
         let (head, _) = halves(&text);
         let head: Option<Head> = serde_json::from_slice(head).ok();
         let head = head.filter(|head| head.version == VERSION);
-        Ok(head.map(|head| Summary {
-            path: path.to_owned(),
-            pid: packed.pid,
-            head,
-            packed,
-        }))
+        Ok(head.map(|head| Summary { path: path.to_owned(), pid: packed.pid, head, packed }))
     }
 
     /// The trace.
@@ -313,13 +289,7 @@ impl Summary {
 
     pub(crate) fn start(&self) -> Start {
         let head = &self.head;
-        Start::new(
-            head.rank,
-            self.pid,
-            &self.path,
-            head.realtime_ns,
-            head.uncertainty_ns,
-        )
+        Start::new(head.rank, self.pid, &self.path, head.realtime_ns, head.uncertainty_ns)
     }
 
     /// The last event's time on a timeline on which the session began at `start`, and what was wrong with the trace.
@@ -342,9 +312,7 @@ impl Summary {
             ending,
             events: head.events,
             lost: head.lost,
-            summarised: gaps
-                .map(|(number, text)| (severity(*number), text.clone()))
-                .collect(),
+            summarised: gaps.map(|(number, text)| (severity(*number), text.clone())).collect(),
             ..ProcessReport::default()
         };
         (head.end_ns.saturating_add(start), report)

@@ -96,12 +96,7 @@ impl Answer {
     }
 
     fn new(status: &'static str, body: Box<dyn Read>, bytes: u64) -> Answer {
-        Answer {
-            status,
-            headers: Vec::new(),
-            body,
-            bytes,
-        }
+        Answer { status, headers: Vec::new(), body, bytes }
     }
 
     /// Returns it with a header.
@@ -124,10 +119,6 @@ impl Answer {
         stream.write_all(head.as_bytes())?;
         let sent = io::copy(&mut self.body.take(self.bytes), &mut stream)?;
         stream.shutdown(Shutdown::Write)?;
-        if sent == self.bytes {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::UnexpectedEof.into())
-        }
+        if sent == self.bytes { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 }

@@ -72,14 +72,7 @@ impl Server {
     ///
     /// # Errors
     /// The port is taken ([`io::ErrorKind::AddrInUse`]), or the system refuses it.
-    pub fn new(
-        trace: File,
-        name: &str,
-        ui: Ui,
-        way: Way,
-        port: u16,
-        start: &Start,
-    ) -> io::Result<Server> {
+    pub fn new(trace: File, name: &str, ui: Ui, way: Way, port: u16, start: &Start) -> io::Result<Server> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))?;
         listener.set_nonblocking(true)?;
         let offer = Offer {
@@ -92,10 +85,7 @@ impl Server {
             start: start.parameters(),
             progress: Mutex::default(),
         };
-        Ok(Server {
-            listener,
-            offer: Arc::new(offer),
-        })
+        Ok(Server { listener, offer: Arc::new(offer) })
     }
 
     /// The port.
@@ -226,10 +216,7 @@ impl Offer {
 
     /// That a browser goes away is its own affair: errors of a connection are not ours.
     fn answer(&self, stream: &TcpStream) {
-        let Ok(request) = stream
-            .set_nonblocking(false)
-            .and_then(|()| Request::read(stream))
-        else {
+        let Ok(request) = stream.set_nonblocking(false).and_then(|()| Request::read(stream)) else {
             return;
         };
         if let Progress::Given { last_request } = &mut *self.progress() {
@@ -239,9 +226,7 @@ impl Offer {
         if refusal.is_none() && request.method == "GET" && self.is_for_trace(&request) {
             return self.give_trace(stream);
         }
-        let _gone = refusal
-            .unwrap_or_else(|| self.page_for(&request))
-            .send(stream);
+        let _gone = refusal.unwrap_or_else(|| self.page_for(&request)).send(stream);
     }
 
     /// Why a request gets nothing: who asks, as whom it takes us, or what it would do.
@@ -264,9 +249,7 @@ impl Offer {
         let is_from_copy = matches!((&self.ui, self.way), (Ui::In(_), Way::Fetch));
         let is_known = || {
             let cookies = request.header("Cookie").unwrap_or_default();
-            cookies
-                .split(';')
-                .any(|cookie| cookie.trim() == self.cookie())
+            cookies.split(';').any(|cookie| cookie.trim() == self.cookie())
         };
         request.path == self.path() || is_from_copy && request.path == "/localtrace" && is_known()
     }
@@ -279,9 +262,7 @@ impl Offer {
         }
         let given = self.content().and_then(|answer| answer.send(stream));
         *self.progress() = match given {
-            Ok(()) => Progress::Given {
-                last_request: Instant::now(),
-            },
+            Ok(()) => Progress::Given { last_request: Instant::now() },
             Err(_gone) => Progress::Waiting,
         };
     }
@@ -298,10 +279,7 @@ impl Offer {
 
     fn content(&self) -> io::Result<Answer> {
         let bytes = self.trace.metadata()?.len();
-        let body = Content {
-            file: self.trace.try_clone()?,
-            position: 0,
-        };
+        let body = Content { file: self.trace.try_clone()?, position: 0 };
         let answer = Answer::content("application/octet-stream", Box::new(body), bytes);
         Ok(self.with_cors(answer))
     }
@@ -324,9 +302,7 @@ impl Offer {
             (_, Way::Page) if request.path == self.front() => self.page(),
             (Ui::In(_), Way::Fetch) if request.path == self.front() => self.to_ui(),
             (Ui::In(folder), _) => match &request.path[..] {
-                "/vizviewer_info" | "/file_info" => {
-                    Answer::text("application/json", "{}".to_owned())
-                }
+                "/vizviewer_info" | "/file_info" => Answer::text("application/json", "{}".to_owned()),
                 path => part_of_ui(folder, path).unwrap_or(not_found),
             },
             (Ui::At(_), _) => not_found,
@@ -340,7 +316,8 @@ impl Offer {
             .replace("{{origin}}", &script_string(&self.ui_origin()))
             .replace("{{trace}}", &script_string(&self.path()))
             .replace("{{name}}", &script_string(&self.name));
-        let policy = "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
+        let policy =
+            "default-src 'none'; connect-src 'self'; script-src 'unsafe-inline'; style-src 'unsafe-inline'";
         Answer::text("text/html; charset=utf-8", page)
             .with("Content-Security-Policy", policy)
             .with("Referrer-Policy", "no-referrer")
@@ -368,9 +345,7 @@ impl Secret {
     fn new() -> io::Result<Secret> {
         let mut bytes = [0; 16];
         File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-        Ok(Secret(
-            bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
-        ))
+        Ok(Secret(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
     }
 }
 
@@ -383,9 +358,7 @@ impl std::fmt::Debug for Secret {
 /// A name that needs no escape anywhere: not in a path, not in a query within a fragment.
 fn plain(name: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
-    name.chars()
-        .map(|letter| if is_plain(letter) { letter } else { '_' })
-        .collect()
+    name.chars().map(|letter| if is_plain(letter) { letter } else { '_' }).collect()
 }
 
 /// A string of JavaScript that cannot end the element around it.
@@ -442,12 +415,7 @@ mod tests {
     /// WCAG 2.1: 3.1.1, 1.3.1 and 4.1.3.
     #[test]
     fn the_page_can_be_read_aloud() {
-        for part in [
-            "<html lang=\"en\">",
-            "<main>",
-            "<h1>",
-            "id=\"state\" role=\"status\"",
-        ] {
+        for part in ["<html lang=\"en\">", "<main>", "<h1>", "id=\"state\" role=\"status\""] {
             assert!(PAGE.contains(part), "{part}");
         }
     }

@@ -26,7 +26,8 @@ pub struct Start {
 impl Start {
     /// The parameters, to be put behind `#!/?`.
     pub(super) fn parameters(&self) -> String {
-        let command = |id: &str, pattern: &str| json!({"id": format!("dev.perfetto.{id}"), "args": [pattern]});
+        let command =
+            |id: &str, pattern: &str| json!({"id": format!("dev.perfetto.{id}"), "args": [pattern]});
         // Folded, a process is one bar.
         let mut commands = vec![command("ExpandTracksByRegex", OPENED)];
         if !self.pinned.is_empty() {
@@ -61,9 +62,7 @@ mod tests {
 
     /// The commands that an address has.
     fn commands(parameters: &str) -> serde_json::Value {
-        let value = parameters
-            .strip_prefix("startupCommands=")
-            .expect("commands");
+        let value = parameters.strip_prefix("startupCommands=").expect("commands");
         let value = value.split('&').next().expect("a value");
         let mut bytes = value.bytes();
         let mut text = Vec::new();
@@ -105,9 +104,6 @@ mod tests {
             "args": ["^(top finding|critical path)$"],
         });
         assert_eq!(commands(&parameters)[1], pin);
-        assert!(
-            parameters.ends_with("&visStart=5&visEnd=20&ts=10&dur=5"),
-            "{parameters}"
-        );
+        assert!(parameters.ends_with("&visStart=5&visEnd=20&ts=10&dur=5"), "{parameters}");
     }
 }

@@ -34,25 +34,18 @@ pub(super) fn traces(target: Option<&Path>) -> Result<Vec<PathBuf>> {
 }
 
 fn all() -> Result<Vec<PathBuf>> {
-    let found: BTreeSet<PathBuf> = pids()
-        .flat_map(|pid| mapped_traces(pid).unwrap_or_default())
-        .collect();
+    let found: BTreeSet<PathBuf> = pids().flat_map(|pid| mapped_traces(pid).unwrap_or_default()).collect();
     if found.is_empty() {
-        return Err(
-            Failure::new("no traced program runs here, as far as this user can see").hint(format!(
-                "{START}; or name a trace: omptrace top app.omptrace"
-            )),
-        );
+        return Err(Failure::new("no traced program runs here, as far as this user can see")
+            .hint(format!("{START}; or name a trace: omptrace top app.omptrace")));
     }
     Ok(found.into_iter().collect())
 }
 
 fn of_process(pid: u32) -> Result<Vec<PathBuf>> {
     if !Path::new(&format!("/proc/{pid}")).exists() {
-        return Err(Failure::new(format!(
-            "no process has the id {pid}, and no file that name"
-        ))
-        .hint("`omptrace top` without an argument shows all traced programs"));
+        return Err(Failure::new(format!("no process has the id {pid}, and no file that name"))
+            .hint("`omptrace top` without an argument shows all traced programs"));
     }
     let mut found = BTreeSet::new();
     let mut hidden = None;
@@ -64,17 +57,12 @@ fn of_process(pid: u32) -> Result<Vec<PathBuf>> {
     }
     match hidden {
         _ if !found.is_empty() => Ok(found.into_iter().collect()),
-        Some((pid, error)) => Err(Failure::because(
-            format!("cannot see what files process {pid} uses"),
-            &error,
-        )
-        .hint("it is another user's: run as that user, or name its trace")),
-        None => Err(Failure::new(format!(
-            "neither process {pid} nor a child of it records a trace now"
-        ))
-        .hint(format!(
-            "{START}; a process has its trace from its first OpenMP construct on"
-        ))),
+        Some((pid, error)) => {
+            Err(Failure::because(format!("cannot see what files process {pid} uses"), &error)
+                .hint("it is another user's: run as that user, or name its trace"))
+        }
+        None => Err(Failure::new(format!("neither process {pid} nor a child of it records a trace now"))
+            .hint(format!("{START}; a process has its trace from its first OpenMP construct on"))),
     }
 }
 
@@ -153,14 +141,8 @@ mod tests {
     fn files_of_shared_memory_are_found_by_their_access() {
         let line = b"7f00-7f10 rw-s 00000000 08:01 12 /tmp/a b.omptrace.spool";
         assert_eq!(shared_file(line), Some(&b"/tmp/a b.omptrace.spool"[..]));
-        assert_eq!(
-            shared_file(b"7f00-7f10 r-xp 00000000 08:01 12 /usr/lib/libc.so.6"),
-            None
-        );
-        assert_eq!(
-            shared_file(b"7ffc-7ffd rw-p 00000000 00:00 0 [stack]"),
-            None
-        );
+        assert_eq!(shared_file(b"7f00-7f10 r-xp 00000000 08:01 12 /usr/lib/libc.so.6"), None);
+        assert_eq!(shared_file(b"7ffc-7ffd rw-p 00000000 00:00 0 [stack]"), None);
         assert_eq!(shared_file(b""), None);
     }
 

@@ -29,11 +29,12 @@ const SAVED: Duration = Duration::from_secs(10);
 /// There is no terminal, or the traces cannot be read.
 pub(super) fn run(choice: &Choice, watched: &mut Vec<Watched>) -> Result<()> {
     if !streams::stdout().is_terminal() || !std::io::stdin().is_terminal() {
-        return Err(Failure::new("there is no terminal to draw on")
-            .hint("print one look: omptrace top --once"));
+        return Err(
+            Failure::new("there is no terminal to draw on").hint("print one look: omptrace top --once")
+        );
     }
-    let mut terminal = ratatui::try_init()
-        .map_err(|error| Failure::because("cannot draw on this terminal", &error))?;
+    let mut terminal =
+        ratatui::try_init().map_err(|error| Failure::because("cannot draw on this terminal", &error))?;
     let mut session = Session::new(choice, watched);
     let result = loop {
         match session.look_once(&mut terminal, &|| false) {
@@ -73,18 +74,8 @@ enum Next {
 impl<'s> Session<'s> {
     /// Of one trace or more.
     pub(super) fn new(choice: &'s Choice, watched: &'s mut Vec<Watched>) -> Session<'s> {
-        let view = View {
-            processes: watched.len(),
-            period: MIN_PERIOD,
-            ..View::default()
-        };
-        Session {
-            choice,
-            watched,
-            look: None,
-            view,
-            has_begun: false,
-        }
+        let view = View { processes: watched.len(), period: MIN_PERIOD, ..View::default() };
+        Session { choice, watched, look: None, view, has_begun: false }
     }
 
     /// Further processes.
@@ -132,9 +123,7 @@ impl<'s> Session<'s> {
                 screen::draw(frame, look, &self.view);
             }
         });
-        drawn
-            .map(drop)
-            .map_err(|error| Failure::because("cannot draw on this terminal", &error))
+        drawn.map(drop).map_err(|error| Failure::because("cannot draw on this terminal", &error))
     }
 
     /// What the next key does; `None` where none came until then.
@@ -172,10 +161,7 @@ impl<'s> Session<'s> {
                 self.look = Some(watched.look(self.choice, MAX_EVENTS)?);
             }
             KeyCode::Down => {
-                let threads = self
-                    .look
-                    .as_ref()
-                    .map_or(0, |look| look.threads_by_cause.len());
+                let threads = self.look.as_ref().map_or(0, |look| look.threads_by_cause.len());
                 view.first_thread = (view.first_thread + 1).min(threads.saturating_sub(1));
             }
             KeyCode::Up => view.first_thread = view.first_thread.saturating_sub(1),

@@ -41,9 +41,8 @@ impl Live {
     /// # Errors
     /// The program would use the terminal too, or there is none.
     pub(crate) fn start(registry: PathBuf) -> Result<Live> {
-        let uses_terminal = io::stdin().is_terminal()
-            || streams::stdout().is_terminal()
-            || streams::stderr().is_terminal();
+        let uses_terminal =
+            io::stdin().is_terminal() || streams::stdout().is_terminal() || streams::stderr().is_terminal();
         if uses_terminal {
             return Err(Failure::new(
                 "with --live, the terminal is the screen's: the program's input and output must go elsewhere",
@@ -53,8 +52,7 @@ impl Live {
             ));
         }
         let tty = || File::options().read(true).write(true).open("/dev/tty");
-        let tty =
-            tty().map_err(|error| Failure::because("there is no terminal to draw on", &error))?;
+        let tty = tty().map_err(|error| Failure::because("there is no terminal to draw on", &error))?;
         let is_over = Arc::new(AtomicBool::new(false));
         let of_thread = Arc::clone(&is_over);
         let watch = move || watch(tty, &registry, &of_thread);
@@ -90,11 +88,7 @@ fn watch(tty: File, registry: &Path, is_over: &AtomicBool) {
         thread::sleep(PAUSE);
         watched = news();
     }
-    let choice = Choice {
-        symbols: symbols::Options::default(),
-        interval: INTERVAL,
-        threads: None,
-    };
+    let choice = Choice { symbols: symbols::Options::default(), interval: INTERVAL, threads: None };
     // What cannot be drawn is not said: the program's own words are in its stderr.
     let _ = draw(tty, &choice, &mut watched, &mut news, &is_over);
 }

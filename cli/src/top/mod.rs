@@ -97,13 +97,8 @@ fn once(arguments: &Top, choice: &Choice, watched: &mut [Watched]) -> Result<Out
     if watched.iter().any(Watched::is_running) {
         thread::sleep(choice.interval);
     }
-    let looks = watched
-        .iter_mut()
-        .map(|process| process.look(choice, MAX_EVENTS_OF_ONE_LOOK));
-    let looks = Looks {
-        schema: SCHEMA,
-        processes: looks.collect::<Result<Vec<Look>>>()?,
-    };
+    let looks = watched.iter_mut().map(|process| process.look(choice, MAX_EVENTS_OF_ONE_LOOK));
+    let looks = Looks { schema: SCHEMA, processes: looks.collect::<Result<Vec<Look>>>()? };
     if arguments.answer.is_json() {
         let mut stdout = streams::data();
         arguments.answer.print(&mut stdout, &looks)?;

@@ -100,10 +100,7 @@ const KEYS: &[(&str, &str)] = &[
     ("t", "sort threads: in their own order, or by lost time"),
     ("tab", "the next process"),
     ("up, down", "more threads"),
-    (
-        "w",
-        "write the last 10 seconds as a trace, while the program runs",
-    ),
+    ("w", "write the last 10 seconds as a trace, while the program runs"),
     ("?", "these words, or not"),
 ];
 
@@ -120,12 +117,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, look: &Look, view: &View) {
     ])
     .areas(area);
     draw_head(frame, head, look, view);
-    let [left, right] =
-        Layout::horizontal([Constraint::Length(42), Constraint::Fill(1)]).areas(tree);
-    let lines: Vec<Line<'_>> = text::tree(&look.efficiency)
-        .into_iter()
-        .map(Line::from)
-        .collect();
+    let [left, right] = Layout::horizontal([Constraint::Length(42), Constraint::Fill(1)]).areas(tree);
+    let lines: Vec<Line<'_>> = text::tree(&look.efficiency).into_iter().map(Line::from).collect();
     frame.render_widget(Paragraph::new(lines).block(titled("efficiency")), left);
     draw_causes(frame, right, &look.accounting);
     draw_threads(frame, threads, look, view);
@@ -138,24 +131,16 @@ pub(super) fn draw(frame: &mut Frame<'_>, look: &Look, view: &View) {
 }
 
 fn titled(title: &str) -> Block<'_> {
-    Block::new()
-        .borders(Borders::TOP)
-        .title(format!(" {title} "))
+    Block::new().borders(Borders::TOP).title(format!(" {title} "))
 }
 
 fn draw_head(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
-    let mut lines: Vec<Line<'_>> = text::head(look)
-        .iter()
-        .map(|line| Line::from(printable(line).into_owned()))
-        .collect();
+    let mut lines: Vec<Line<'_>> =
+        text::head(look).iter().map(|line| Line::from(printable(line).into_owned())).collect();
     if let Some(first) = lines.first_mut() {
         first.style = Style::new().add_modifier(Modifier::BOLD);
         if view.processes > 1 {
-            first.push_span(format!(
-                "  ({} of {} processes)",
-                view.selected + 1,
-                view.processes
-            ));
+            first.push_span(format!("  ({} of {} processes)", view.selected + 1, view.processes));
         }
     }
     let note = look.notes.first().cloned();
@@ -178,33 +163,21 @@ fn draw_causes(frame: &mut Frame<'_>, area: Rect, accounting: &Accounting) {
         }
     }
     let idle = accounting[Cause::Serial] + accounting[Cause::NarrowTeam];
-    lines.push(Line::from(format!(
-        "  {:<20}{:>5.1} %",
-        "nothing to do",
-        idle as f64 * 100.0 / whole
-    )));
+    lines.push(Line::from(format!("  {:<20}{:>5.1} %", "nothing to do", idle as f64 * 100.0 / whole)));
     frame.render_widget(Paragraph::new(lines).block(titled("all threads")), area);
 }
 
 fn draw_threads(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
-    let letters = (area.width as usize)
-        .saturating_sub(NAME + BEHIND_BAR)
-        .max(8);
+    let letters = (area.width as usize).saturating_sub(NAME + BEHIND_BAR).max(8);
     let mut threads: Vec<_> = look.threads_by_cause.iter().collect();
     if view.sorts_threads {
         threads.sort_by_key(|thread| std::cmp::Reverse(thread.accounting.lost()));
     }
     let line = |thread: &&omptrace_analysis::answers::ThreadGlance| {
-        let mut spans = vec![Span::raw(format!(
-            "{:<NAME$}",
-            text::cut(&thread.thread, NAME - 1)
-        ))];
+        let mut spans = vec![Span::raw(format!("{:<NAME$}", text::cut(&thread.thread, NAME - 1)))];
         let parts = bar(&thread.accounting, thread.rest_ns, letters);
         for ((letter, count), colour) in parts.iter().zip(COLOURS) {
-            spans.push(Span::styled(
-                letter.to_string().repeat(*count),
-                Style::new().fg(colour),
-            ));
+            spans.push(Span::styled(letter.to_string().repeat(*count), Style::new().fg(colour)));
         }
         let rest = parts.last().map_or(0, |(_, count)| *count);
         spans.push(Span::raw(" ".repeat(rest)));
@@ -215,11 +188,7 @@ fn draw_threads(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
     let title = format!(
         "{} threads, by {}",
         look.threads_by_cause.len(),
-        if view.sorts_threads {
-            "lost time"
-        } else {
-            "number"
-        }
+        if view.sorts_threads { "lost time" } else { "number" }
     );
     frame.render_widget(Paragraph::new(lines).block(titled(&title)), area);
 }
@@ -227,10 +196,8 @@ fn draw_threads(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
 fn draw_regions(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
     let mut regions: Vec<&RegionAnswer> = look.regions.iter().collect();
     regions.sort_by_key(|region| std::cmp::Reverse(view.sort.key(region)));
-    let lines: Vec<Line<'_>> = regions
-        .into_iter()
-        .map(|region| Line::from(printable(&text::region(region)).into_owned()))
-        .collect();
+    let lines: Vec<Line<'_>> =
+        regions.into_iter().map(|region| Line::from(printable(&text::region(region)).into_owned())).collect();
     let title = format!("regions by {}: time, visits, useful", view.sort.name());
     frame.render_widget(Paragraph::new(lines).block(titled(&title)), area);
 }
@@ -240,28 +207,12 @@ fn draw_waits(frame: &mut Frame<'_>, area: Rect, look: &Look) {
     let blame: Vec<Line<'_>> = look
         .blame
         .iter()
-        .map(|row| {
-            Line::from(format!(
-                "{:>9} {:<15} {}",
-                time(row.ns),
-                row.cause.name(),
-                row.place.short()
-            ))
-        })
+        .map(|row| Line::from(format!("{:>9} {:<15} {}", time(row.ns), row.cause.name(), row.place.short())))
         .collect();
-    frame.render_widget(
-        Paragraph::new(blame).block(titled("waits, by who caused them")),
-        left,
-    );
-    let locks: Vec<Line<'_>> = look
-        .blocked
-        .iter()
-        .map(|row| Line::from(printable(&text::lock(row)).into_owned()))
-        .collect();
-    frame.render_widget(
-        Paragraph::new(locks).block(titled("locks: waited, lock, where")),
-        right,
-    );
+    frame.render_widget(Paragraph::new(blame).block(titled("waits, by who caused them")), left);
+    let locks: Vec<Line<'_>> =
+        look.blocked.iter().map(|row| Line::from(printable(&text::lock(row)).into_owned())).collect();
+    frame.render_widget(Paragraph::new(locks).block(titled("locks: waited, lock, where")), right);
 }
 
 fn draw_foot(frame: &mut Frame<'_>, area: Rect, view: &View) {
@@ -269,34 +220,21 @@ fn draw_foot(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let text = match &view.said {
         Some(said) => said.clone(),
         None if view.is_paused => "paused: space goes on   ? help   q quit".to_owned(),
-        None => format!(
-            "? help  q quit  space pause  s sort  tab process  w save      every {period:.1} s"
-        ),
+        None => format!("? help  q quit  space pause  s sort  tab process  w save      every {period:.1} s"),
     };
     let style = Style::new().add_modifier(Modifier::REVERSED);
     frame.render_widget(Paragraph::new(text).style(style), area);
 }
 
 fn draw_help(frame: &mut Frame<'_>, area: Rect) {
-    let mut lines: Vec<Line<'_>> = KEYS
-        .iter()
-        .map(|(key, words)| Line::from(format!(" {key:<10}{words}")))
-        .collect();
+    let mut lines: Vec<Line<'_>> =
+        KEYS.iter().map(|(key, words)| Line::from(format!(" {key:<10}{words}"))).collect();
     lines.push(Line::from(""));
-    lines.push(Line::from(
-        " The numbers are of the last interval. Efficiencies are factors of those above.",
-    ));
-    lines.push(Line::from(
-        " A bar is a thread's time by cause; its empty part is time with nothing to do.",
-    ));
+    lines.push(Line::from(" The numbers are of the last interval. Efficiencies are factors of those above."));
+    lines.push(Line::from(" A bar is a thread's time by cause; its empty part is time with nothing to do."));
     let height = (lines.len() as u16 + 2).min(area.height);
     let width = 84.min(area.width);
-    let place = Rect {
-        x: (area.width - width) / 2,
-        y: (area.height - height) / 2,
-        width,
-        height,
-    };
+    let place = Rect { x: (area.width - width) / 2, y: (area.height - height) / 2, width, height };
     frame.render_widget(Clear, place);
     let block = Block::bordered().title(" keys ");
     frame.render_widget(Paragraph::new(lines).block(block), place);
@@ -335,10 +273,7 @@ mod tests {
             }],
             regions: vec![region(1, 5, 9), region(2, 50, 1)],
             accounting,
-            efficiency: Efficiency {
-                parallel: Some(0.6),
-                ..Efficiency::default()
-            },
+            efficiency: Efficiency { parallel: Some(0.6), ..Efficiency::default() },
             window_begin_ns: Some(0),
             ..Look::empty("a (1)".to_owned(), State::Running)
         }
@@ -346,14 +281,10 @@ mod tests {
 
     fn drawn(view: &View, (width, height): (u16, u16)) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a screen");
-        terminal
-            .draw(|frame| draw(frame, &look(), view))
-            .expect("it is drawn");
+        terminal.draw(|frame| draw(frame, &look(), view)).expect("it is drawn");
         let buffer = terminal.backend().buffer();
         let lines = buffer.content.chunks(width as usize);
-        lines
-            .map(|line| line.iter().map(|cell| cell.symbol()).collect::<String>() + "\n")
-            .collect()
+        lines.map(|line| line.iter().map(|cell| cell.symbol()).collect::<String>() + "\n").collect()
     }
 
     #[test]
@@ -376,27 +307,18 @@ mod tests {
 
     #[test]
     fn keys_change_the_order_and_show_help() {
-        let by_visits = View {
-            sort: Sort::Lost.next().next(),
-            ..View::default()
-        };
+        let by_visits = View { sort: Sort::Lost.next().next(), ..View::default() };
         let screen = drawn(&by_visits, (100, 30));
         let place = |words| screen.find(words).expect("a region");
         assert!(place("a.c:1") < place("a.c:2"), "{screen}");
-        let help = View {
-            shows_help: true,
-            ..View::default()
-        };
+        let help = View { shows_help: true, ..View::default() };
         assert!(drawn(&help, (100, 30)).contains("quit; the program runs on"));
     }
 
     #[test]
     fn any_size_can_be_drawn() {
         for size in [(1, 1), (20, 5), (80, 24), (300, 100)] {
-            let view = View {
-                shows_help: true,
-                ..View::default()
-            };
+            let view = View { shows_help: true, ..View::default() };
             drawn(&view, size);
         }
     }

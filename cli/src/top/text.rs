@@ -2,9 +2,7 @@
 
 use std::fmt::Write;
 
-use omptrace_analysis::answers::{
-    Accounting, Blame, Blocked, Cause, Efficiency, RegionAnswer, ThreadGlance,
-};
+use omptrace_analysis::answers::{Accounting, Blame, Blocked, Cause, Efficiency, RegionAnswer, ThreadGlance};
 use omptrace_analysis::{counted, time};
 use omptrace_common::printable::printable;
 
@@ -22,22 +20,10 @@ const BAR: usize = 24;
 pub(super) const LETTERS: [(char, &[Cause], &str); 9] = [
     ('#', &[Cause::Useful], "useful"),
     ('i', &[Cause::Imbalance], "imbalance"),
-    (
-        'l',
-        &[Cause::Lock, Cause::Critical, Cause::Ordered, Cause::Atomic],
-        "locks",
-    ),
+    ('l', &[Cause::Lock, Cause::Critical, Cause::Ordered, Cause::Atomic], "locks"),
     ('t', &[Cause::TaskWait, Cause::TaskStarvation], "tasks"),
-    (
-        'b',
-        &[Cause::Fork, Cause::Join, Cause::Barrier],
-        "fork, join, barrier",
-    ),
-    (
-        'r',
-        &[Cause::Reduction, Cause::Target, Cause::Runtime],
-        "runtime, devices",
-    ),
+    ('b', &[Cause::Fork, Cause::Join, Cause::Barrier], "fork, join, barrier"),
+    ('r', &[Cause::Reduction, Cause::Target, Cause::Runtime], "runtime, devices"),
     ('p', &[Cause::Preempted], "preempted"),
     ('w', &[Cause::Tracer], "tracer"),
     ('?', &[Cause::Unobserved], "not recorded"),
@@ -49,9 +35,7 @@ pub(super) fn of(look: &Look, width: Option<usize>, rows: usize) -> String {
     let mut lines = head(look);
     lines.extend(look.headline.clone());
     lines.extend(look.notes.iter().map(|note| format!("note: {note}")));
-    let lines = lines
-        .iter()
-        .map(|line| message::folded(&printable(line), Some(width), Some(2)));
+    let lines = lines.iter().map(|line| message::folded(&printable(line), Some(width), Some(2)));
     let mut text: String = lines.map(|line| line + "\n").collect();
     if look.window_begin_ns.is_none() {
         return text + "nothing is known of the interval: no event came\n";
@@ -84,24 +68,13 @@ pub(super) fn head(look: &Look) -> Vec<String> {
     }
     if let (Some(events), Some(bytes)) = (look.events_per_second, look.event_bytes_per_second) {
         let about = if look.is_estimate { "about " } else { "" };
-        sizes.push(format!(
-            "{about}{}, {}/s",
-            per_second(events, "event"),
-            message::bytes(bytes as u64)
-        ));
+        sizes.push(format!("{about}{}, {}/s", per_second(events, "event"), message::bytes(bytes as u64)));
     }
     sizes.push(match look.lost_events {
         0 => "nothing lost".to_owned(),
         lost => format!("{} lost", counted(lost, "event")),
     });
-    vec![
-        format!(
-            "{}: {state}, {}",
-            look.process,
-            message::near(&look.trace).display()
-        ),
-        sizes.join("; "),
-    ]
+    vec![format!("{}: {state}, {}", look.process, message::near(&look.trace).display()), sizes.join("; ")]
 }
 
 /// The efficiencies, each below that which it is a factor of.
@@ -145,9 +118,8 @@ pub(super) fn behind_bar(thread: &ThreadGlance) -> String {
     let percent = |ns: u64| ns as f64 * 100.0 / whole as f64;
     let losses = accounting.iter().filter(|(cause, _)| cause.is_loss());
     let worst = losses.max_by_key(|(_, ns)| *ns);
-    let worst = worst
-        .filter(|(_, ns)| *ns > 0)
-        .map(|(cause, ns)| format!("  {} {:.0} %", cause.name(), percent(ns)));
+    let worst =
+        worst.filter(|(_, ns)| *ns > 0).map(|(cause, ns)| format!("  {} {:.0} %", cause.name(), percent(ns)));
     let useful = percent(accounting[Cause::Useful]);
     format!(" {useful:>5.1} %{}", worst.unwrap_or_default())
 }
@@ -155,9 +127,7 @@ pub(super) fn behind_bar(thread: &ThreadGlance) -> String {
 /// A region: its time, visits, share of useful time, place.
 pub(super) fn region(region: &RegionAnswer) -> String {
     let useful = region.accounting.share(Cause::Useful);
-    let useful = useful.map_or("     -".to_owned(), |share| {
-        format!("{:>4.0} %", share * 100.0)
-    });
+    let useful = useful.map_or("     -".to_owned(), |share| format!("{:>4.0} %", share * 100.0));
     format!(
         "{:>9} {:>9} {useful}  {}",
         time(region.duration_ns),
@@ -168,12 +138,7 @@ pub(super) fn region(region: &RegionAnswer) -> String {
 
 /// A wait: how long all threads waited, the cause, and where they kept each other waiting.
 pub(super) fn wait(row: &Blame) -> String {
-    format!(
-        "{:>9} {:<15} {}",
-        time(row.ns),
-        row.cause.name(),
-        row.place.long()
-    )
+    format!("{:>9} {:<15} {}", time(row.ns), row.cause.name(), row.place.long())
 }
 
 /// Waits of a thread for a lock: how long, which, where, and from where another had it.
@@ -191,22 +156,14 @@ pub(super) fn lock(row: &Blocked) -> String {
 }
 
 fn threads(look: &Look, rows: usize, width: usize) -> String {
-    let letters = LETTERS
-        .iter()
-        .map(|(letter, _, words)| format!("{letter} {words}"));
+    let letters = LETTERS.iter().map(|(letter, _, words)| format!("{letter} {words}"));
     let letters: Vec<String> = letters.collect();
     let title = format!("threads ({})", letters.join(", "));
     let mut text = format!("\n{}\n", message::folded(&title, Some(width), Some(2)));
     for thread in look.threads_by_cause.iter().take(rows) {
         let bar = bar(&thread.accounting, thread.rest_ns, BAR).into_iter();
-        let bar: String = bar
-            .flat_map(|(letter, count)| std::iter::repeat_n(letter, count))
-            .collect();
-        let line = format!(
-            "  {:<18}|{bar}|{}",
-            cut(&thread.thread, 17),
-            behind_bar(thread)
-        );
+        let bar: String = bar.flat_map(|(letter, count)| std::iter::repeat_n(letter, count)).collect();
+        let line = format!("  {:<18}|{bar}|{}", cut(&thread.thread, 17), behind_bar(thread));
         text += &(cut(&line, width) + "\n");
     }
     more(&mut text, look.threads_by_cause.len(), rows);
@@ -253,9 +210,7 @@ mod tests {
         let letters = |rest| {
             let bar = bar(&accounting, rest, 8);
             let letters = bar.into_iter();
-            letters
-                .flat_map(|(letter, count)| std::iter::repeat_n(letter, count))
-                .collect::<String>()
+            letters.flat_map(|(letter, count)| std::iter::repeat_n(letter, count)).collect::<String>()
         };
         assert_eq!(letters(25), "####ll  ");
         assert_eq!(letters(0), "#####lll");
@@ -265,9 +220,7 @@ mod tests {
     #[test]
     fn each_cause_has_a_letter_unless_there_is_nothing_to_do() {
         for cause in Cause::ALL {
-            let letters = LETTERS
-                .iter()
-                .filter(|(_, causes, _)| causes.contains(cause));
+            let letters = LETTERS.iter().filter(|(_, causes, _)| causes.contains(cause));
             let expected = usize::from(!matches!(cause, Cause::Serial | Cause::NarrowTeam));
             assert_eq!(letters.count(), expected, "{}", cause.name());
         }

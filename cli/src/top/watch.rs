@@ -112,9 +112,8 @@ impl Watched {
     /// # Errors
     /// It is no trace, or cannot be read.
     pub(super) fn open(trace: &Path) -> Result<Watched> {
-        let follower = Follower::open(trace).map_err(|error| {
-            Failure::because(format!("cannot read {}", trace.display()), &error)
-        })?;
+        let follower = Follower::open(trace)
+            .map_err(|error| Failure::because(format!("cannot read {}", trace.display()), &error))?;
         let now = Now::read();
         Ok(Watched {
             ahead_ns: follower.clock_ahead((now.raw_ns, now.realtime_ns)),
@@ -165,29 +164,20 @@ impl Watched {
     fn notice_end(&mut self) -> Result<()> {
         if self.is_running() && !self.follower.is_still_written() {
             let path = self.follower.reader().path().to_owned();
-            self.follower.renew().map_err(|error| {
-                Failure::because(format!("cannot read {}", path.display()), &error)
-            })?;
+            self.follower
+                .renew()
+                .map_err(|error| Failure::because(format!("cannot read {}", path.display()), &error))?;
         }
         Ok(())
     }
 
     fn poll(&mut self, choice: &Choice) -> Result<(Polled, Duration)> {
         let interval = ns(choice.interval);
-        let begin = self
-            .follower
-            .ticks_at(self.now().saturating_sub(interval.cast_unsigned()));
-        let bounds = Bounds {
-            keep_from: begin,
-            most_words: MAX_WORDS,
-            most_events: MAX_EVENTS,
-        };
+        let begin = self.follower.ticks_at(self.now().saturating_sub(interval.cast_unsigned()));
+        let bounds = Bounds { keep_from: begin, most_words: MAX_WORDS, most_events: MAX_EVENTS };
         let path = self.follower.reader().path().to_owned();
         let polled = self.follower.poll(bounds).map_err(|error| {
-            Failure::because(
-                format!("cannot read the spool of {}", path.display()),
-                &error,
-            )
+            Failure::because(format!("cannot read the spool of {}", path.display()), &error)
         })?;
         self.words += polled.words_read;
         self.events += polled.events_read;
@@ -201,9 +191,7 @@ impl Watched {
         let interval = ns(choice.interval);
         let now = self.now();
         let until = self.follower.ticks_at(now).max(self.follower.newest());
-        let begin = self
-            .follower
-            .ticks_at(now.saturating_sub(interval.cast_unsigned()));
+        let begin = self.follower.ticks_at(now.saturating_sub(interval.cast_unsigned()));
         let covered = begin.max(self.follower.covered_from());
         let from = self.follower.begin_of_last(most_events, covered);
         let mut look = self.empty_look(State::Running);
@@ -245,18 +233,13 @@ impl Watched {
         let excerpt = Reader::open(&path).map_err(|error| cannot(&error))?;
         let codes = self.follower.code_addresses();
         if codes != self.known_codes {
-            self.names
-                .update(symbols::resolve(&excerpt, &choice.symbols));
+            self.names.update(symbols::resolve(&excerpt, &choice.symbols));
             self.known_codes = codes;
         }
         let clock = excerpt.clock();
         let window = (clock.ns(window.0).max(0), clock.ns(window.1).max(0));
         if let Some((glance, report)) = Glance::of(&excerpt, &self.names, window, choice.threads) {
-            look.lost_events += report
-                .processes
-                .iter()
-                .map(|process| process.lost)
-                .sum::<u64>();
+            look.lost_events += report.processes.iter().map(|process| process.lost).sum::<u64>();
             look.take(glance, window, ns(choice.interval));
         }
         Ok(())
@@ -300,8 +283,7 @@ impl Watched {
         } else {
             self.names = Table::of(reader, &choice.symbols);
             let window = (end - interval, end);
-            if let Some((glance, report)) = Glance::of(reader, &self.names, window, choice.threads)
-            {
+            if let Some((glance, report)) = Glance::of(reader, &self.names, window, choice.threads) {
                 look.lost_events = report.processes.iter().map(|process| process.lost).sum();
                 look.take(glance, window, interval);
             }
@@ -358,9 +340,8 @@ impl Watched {
             false => 0,
         };
         let path = free_name(reader)?;
-        let cannot = |error: &std::io::Error| {
-            Failure::because(format!("cannot write {}", path.display()), error)
-        };
+        let cannot =
+            |error: &std::io::Error| Failure::because(format!("cannot write {}", path.display()), error);
         let file = File::create_new(&path).map_err(|error| cannot(&error))?;
         let mut out = BufWriter::new(file);
         let written = follow::save(reader, from, &mut out).and_then(|_| out.flush());
@@ -376,8 +357,7 @@ impl Watched {
         };
         let seconds = last.as_secs();
         let path = message::near(&path);
-        sealing::seal_quietly(job)
-            .map_err(|why| Failure::new(format!("{}: {why}", path.display())))?;
+        sealing::seal_quietly(job).map_err(|why| Failure::new(format!("{}: {why}", path.display())))?;
         Ok(format!("the last {seconds} s are in {}", path.display()))
     }
 }

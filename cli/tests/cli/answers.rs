@@ -37,11 +37,7 @@ fn write_run(folder: &Path, name: &str, threads: u32, useful: u64, imbalance: u6
         functions: Vec::new(),
         no_sample_ns: None,
     });
-    let stats = Stats {
-        answers,
-        processes: vec![ProcessStats::default()],
-        ..Stats::default()
-    };
+    let stats = Stats { answers, processes: vec![ProcessStats::default()], ..Stats::default() };
     let text = serde_json::to_string(&stats).unwrap();
     fs::write(folder.join(name), text).unwrap();
 }
@@ -51,13 +47,7 @@ pub(crate) fn two_sets(test: &str) -> PathBuf {
     let folder = folder(test);
     for (index, noise) in [0, 3, 1, 2, 4].into_iter().enumerate() {
         write_run(&folder, &format!("a{index}.json"), 4, 800 + noise, 200);
-        write_run(
-            &folder,
-            &format!("b{index}.json"),
-            4,
-            802 - noise,
-            400 + noise,
-        );
+        write_run(&folder, &format!("b{index}.json"), 4, 802 - noise, 400 + noise);
     }
     write_run(&folder, "more.json", 8, 400, 400);
     folder
@@ -80,31 +70,18 @@ fn diff_shows_what_differs_and_where() {
     let folder = two_sets("diff_shows_what_differs_and_where");
     let text = said(&folder, &format!("diff {A} -- {B}"));
     assert_eq!((text.status, &*text.stderr), (Some(0), ""));
-    for words in [
-        "5 runs on 4 threads",
-        "differences beyond chance",
-        "!$omp parallel @a.c:7\n",
-        "  imbalance ",
-    ] {
+    for words in
+        ["5 runs on 4 threads", "differences beyond chance", "!$omp parallel @a.c:7\n", "  imbalance "]
+    {
         assert!(text.stdout.contains(words), "{}", text.stdout);
     }
     let equal = said(&folder, &format!("diff {A} -- {A}"));
-    assert!(
-        equal.stdout.contains("\nno difference; "),
-        "{}",
-        equal.stdout
-    );
+    assert!(equal.stdout.contains("\nno difference; "), "{}", equal.stdout);
 
     let answer = json(&said(&folder, &format!("diff --json {A} -- {B}")));
     let rows = answer["rows"].as_array().unwrap();
-    let imbalance = rows
-        .iter()
-        .find(|row| row["metric"] == "imbalance")
-        .unwrap();
-    assert_eq!(
-        (&imbalance["is_different"], &imbalance["region"]),
-        (&true.into(), &Value::Null)
-    );
+    let imbalance = rows.iter().find(|row| row["metric"] == "imbalance").unwrap();
+    assert_eq!((&imbalance["is_different"], &imbalance["region"]), (&true.into(), &Value::Null));
     assert_eq!(imbalance["difference"], 202_000_000.0);
     let md = said(&folder, &format!("diff --md {A} -- {B}"));
     assert!(md.stdout.contains("| before | after |"), "{}", md.stdout);
@@ -116,34 +93,13 @@ fn diff_fails_on_conditions() {
     let both = "--fail-on parallel_efficiency<-3%,duration>5%";
     let worse = said(&folder, &format!("diff {both} {A} -- {B}"));
     assert_eq!(worse.status, Some(1), "{worse:?}");
-    assert!(
-        worse
-            .stdout
-            .contains("failed: parallel_efficiency<-3%: -13."),
-        "{}",
-        worse.stdout
-    );
-    assert_eq!(
-        said(&folder, &format!("diff {both} {B} -- {A}")).status,
-        Some(0)
-    );
-    assert_eq!(
-        said(&folder, &format!("diff {both} {A} -- {A}")).status,
-        Some(0)
-    );
+    assert!(worse.stdout.contains("failed: parallel_efficiency<-3%: -13."), "{}", worse.stdout);
+    assert_eq!(said(&folder, &format!("diff {both} {B} -- {A}")).status, Some(0));
+    assert_eq!(said(&folder, &format!("diff {both} {A} -- {A}")).status, Some(0));
     // Single runs, without `--`.
-    assert_eq!(
-        said(&folder, &format!("diff {both} a0.json b0.json")).status,
-        Some(1)
-    );
-    let answer = json(&said(
-        &folder,
-        &format!("diff --select failed.condition {both} {A} -- {B}"),
-    ));
-    assert_eq!(
-        answer,
-        serde_json::json!(["parallel_efficiency<-3%", "duration>5%"])
-    );
+    assert_eq!(said(&folder, &format!("diff {both} a0.json b0.json")).status, Some(1));
+    let answer = json(&said(&folder, &format!("diff --select failed.condition {both} {A} -- {B}")));
+    assert_eq!(answer, serde_json::json!(["parallel_efficiency<-3%", "duration>5%"]));
 }
 
 #[test]
@@ -152,37 +108,18 @@ fn what_cannot_be_compared_is_an_error() {
     write_run(&folder, "a.json", 4, 1, 1);
     fs::write(folder.join("other.json"), "{\"a\": 1}").unwrap();
     fs::write(folder.join("newer.json"), "{\"schema\": 1000}").unwrap();
-    fs::write(
-        folder.join("damaged.json"),
-        "{\"schema\": 1, \"threads\": 2}",
-    )
-    .unwrap();
+    fs::write(folder.join("damaged.json"), "{\"schema\": 1, \"threads\": 2}").unwrap();
     fs::write(folder.join("broken.json"), "{\"schema\": 1,").unwrap();
     for (words, error) in [
         ("diff a.json", "there are no runs to compare with"),
-        (
-            "diff a.json a.json a.json",
-            "there are no runs to compare with",
-        ),
+        ("diff a.json a.json a.json", "there are no runs to compare with"),
         ("diff a.json none.omptrace", "cannot read none.omptrace"),
-        (
-            "diff a.json other.json",
-            "other.json does not hold the answers",
-        ),
+        ("diff a.json other.json", "other.json does not hold the answers"),
         ("diff a.json newer.json", "by a newer omptrace"),
-        (
-            "diff a.json damaged.json",
-            "damaged.json does not hold the answers",
-        ),
+        ("diff a.json damaged.json", "damaged.json does not hold the answers"),
         ("diff a.json broken.json", "broken.json is no JSON"),
-        (
-            "diff a.json -- a.json --md",
-            "--md is given where runs are named",
-        ),
-        (
-            "diff --fail-on speed>5% a.json a.json",
-            "\"speed\" cannot be compared",
-        ),
+        ("diff a.json -- a.json --md", "--md is given where runs are named"),
+        ("diff --fail-on speed>5% a.json a.json", "\"speed\" cannot be compared"),
         ("diff --min-effect x a.json a.json", "write it as 2"),
         ("scaling other.json", "other.json does not hold the answers"),
     ] {
@@ -201,15 +138,8 @@ fn scaling_shows_efficiencies_and_what_grows() {
     write_run(&folder, "8.json", 8, 1000, 600);
     let text = said(&folder, "scaling 8.json 1.json 2.json");
     assert_eq!((text.status, &*text.stderr), (Some(0), ""));
-    assert!(
-        text.stdout.contains("imbalance\ngrows by 37.5 points"),
-        "{}",
-        text.stdout
-    );
-    let answer = json(&said(
-        &folder,
-        "scaling 8.json 1.json 2.json --select columns.speed_up",
-    ));
+    assert!(text.stdout.contains("imbalance\ngrows by 37.5 points"), "{}", text.stdout);
+    let answer = json(&said(&folder, "scaling 8.json 1.json 2.json --select columns.speed_up"));
     let speed_up = |index: usize| answer[index].as_f64().unwrap();
     assert_eq!((speed_up(0), speed_up(2)), (1.0, 5.0));
     assert!((speed_up(1) - 8.0 / 4.2).abs() < 1e-9);
@@ -222,44 +152,22 @@ fn scaling_shows_efficiencies_and_what_grows() {
 #[test]
 fn stats_shows_one_table() {
     let folder = folder_with_trace("stats_shows_one_table");
-    for by in [
-        "construct",
-        "region",
-        "thread",
-        "task",
-        "lock",
-        "device",
-        "process",
-        "phase",
-    ] {
+    for by in ["construct", "region", "thread", "task", "lock", "device", "process", "phase"] {
         let text = said(&folder, &format!("stats made.omptrace --by {by}"));
         assert_eq!(text.status, Some(0), "{text:?}");
         let csv = said(&folder, &format!("stats made.omptrace --by {by} --csv"));
         assert!(csv.stdout.ends_with("\r\n"), "{csv:?}");
-        let answer = json(&said(
-            &folder,
-            &format!("stats made.omptrace --by {by} --json"),
-        ));
+        let answer = json(&said(&folder, &format!("stats made.omptrace --by {by} --json")));
         assert_eq!(answer["schema"], SCHEMA);
         assert_eq!(answer.as_object().unwrap().len(), 4, "{answer}");
     }
     let csv = said(&folder, "stats made.omptrace --by process --csv").stdout;
-    assert!(
-        csv.starts_with("id,name,pid,") && csv.lines().count() == 2,
-        "{csv}"
-    );
-    let process = json(&said(
-        &folder,
-        "stats made.omptrace --select processes.0.id",
-    ));
+    assert!(csv.starts_with("id,name,pid,") && csv.lines().count() == 2, "{csv}");
+    let process = json(&said(&folder, "stats made.omptrace --select processes.0.id"));
     assert_eq!(process, 0);
     let wrong = said(&folder, "stats made.omptrace --select finding");
     assert_eq!(wrong.status, Some(2));
-    assert!(
-        wrong.stderr.contains("there are schema, threads, "),
-        "{}",
-        wrong.stderr
-    );
+    assert!(wrong.stderr.contains("there are schema, threads, "), "{}", wrong.stderr);
 }
 
 #[test]
@@ -299,10 +207,7 @@ fn what_stats_is_to_select_must_be_there() {
     }
     let window = said(&folder, "stats made.omptrace --window ..1s --thread 0");
     assert_eq!(window.status, Some(0), "{window:?}");
-    assert!(
-        window.stdout.contains("of 0 s to 1 s, thread 0\n"),
-        "{window:?}"
-    );
+    assert!(window.stdout.contains("of 0 s to 1 s, thread 0\n"), "{window:?}");
 }
 
 #[test]
@@ -334,11 +239,7 @@ fn json_is_complete_unless_less_is_asked_for() {
     assert!(table.stdout.contains("\nshortened; "), "{}", table.stdout);
     let check = json(&said(&folder, "check --json made.omptrace"));
     assert_eq!(
-        (
-            &check["schema"],
-            check["is_sound"].is_boolean(),
-            &check["input"]
-        ),
+        (&check["schema"], check["is_sound"].is_boolean(), &check["input"]),
         (&SCHEMA.into(), true, &"made.omptrace".into())
     );
 }
@@ -351,11 +252,7 @@ fn regions_inside_of_lines_are_compared() {
         let text = fs::read_to_string(folder.join("a0.json")).unwrap();
         let mut run: Value = serde_json::from_str(&text).unwrap();
         edit(run["regions"][0].as_object_mut().unwrap());
-        if !run["regions"][0]
-            .as_object()
-            .unwrap()
-            .contains_key("position")
-        {
+        if !run["regions"][0].as_object().unwrap().contains_key("position") {
             run["schema"] = 1.into();
             run.as_object_mut().unwrap().remove("blame");
             run["blame"] = serde_json::json!([]);
@@ -371,10 +268,7 @@ fn regions_inside_of_lines_are_compared() {
     });
     // As schema 1 had it.
     moved("old.json", &|region| {
-        region.insert(
-            "construct".to_owned(),
-            "!$omp parallel inside @a.c:5".into(),
-        );
+        region.insert("construct".to_owned(), "!$omp parallel inside @a.c:5".into());
         for field in ["file", "line", "function"] {
             region.insert(field.to_owned(), Value::Null);
         }

@@ -22,10 +22,7 @@ fn a_program_of_musl_cannot_take_what_is_for_glibc() {
     let said = said("a_program_of_musl", &[loader], &[]);
     let words = &said.stdout;
     assert!(words.contains("app: cannot be traced"), "{words}");
-    assert!(
-        words.contains("musl") && words.contains("build it for glibc"),
-        "{words}"
-    );
+    assert!(words.contains("musl") && words.contains("build it for glibc"), "{words}");
     assert_eq!(said.status, Some(1), "{said:?}");
 }
 
@@ -38,34 +35,20 @@ fn a_whole_command_is_taken_as_record_takes_it() {
         "#include <omp.h>\nint main(void) { return omp_get_num_threads() - 1; }",
         &["-fopenmp"],
     );
-    for command in [
-        &["--", "./app", "-size", "1", "in file.png"][..],
-        &["./app", "--json"],
-        &["env", "A=1", "./app"],
-    ] {
+    for command in
+        [&["--", "./app", "-size", "1", "in file.png"][..], &["./app", "--json"], &["env", "A=1", "./app"]]
+    {
         let mut doctor = omptrace(&folder);
-        doctor
-            .args(["doctor", "--tool", "libomptrace.so"])
-            .args(command);
+        doctor.args(["doctor", "--tool", "libomptrace.so"]).args(command);
         let said = run(doctor.env("COLUMNS", "500"));
         let words = &said.stdout;
         assert!(words.contains("Program ./app: "), "{words} {}", said.stderr);
     }
     let mut doctor = omptrace(&folder);
-    let command = [
-        "doctor",
-        "--tool",
-        "libomptrace.so",
-        "--",
-        "nowhere",
-        "./app",
-    ];
+    let command = ["doctor", "--tool", "libomptrace.so", "--", "nowhere", "./app"];
     let said = run(doctor.args(command));
     assert_eq!(said.status, Some(2), "{said:?}");
-    assert!(
-        said.stderr.contains("nowhere: there is no program"),
-        "{said:?}"
-    );
+    assert!(said.stderr.contains("nowhere: there is no program"), "{said:?}");
 }
 
 #[test]

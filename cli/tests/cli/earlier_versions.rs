@@ -12,10 +12,7 @@ use crate::support::{folder, omptrace, run};
 const QUESTIONS: &[(&str, &[&str])] = &[
     ("stats.txt", &["stats", "--all"]),
     ("stats.json", &["stats", "--json", "--all"]),
-    (
-        "events.json",
-        &["stats", "--json", "--all", "--from", "events"],
-    ),
+    ("events.json", &["stats", "--json", "--all", "--from", "events"]),
     ("check.txt", &["check"]),
 ];
 
@@ -60,21 +57,15 @@ fn traces_of_0_2_0_are_answered_as_before() {
         assert!(!traces.is_empty(), "{set}");
         for (file, question) in QUESTIONS {
             let said = run(omptrace(&copy).args(*question).args(&traces));
-            let answer = format!(
-                "status {:?}\n--- stdout\n{}--- stderr\n{}",
-                said.status, said.stdout, said.stderr
-            );
+            let answer =
+                format!("status {:?}\n--- stdout\n{}--- stderr\n{}", said.status, said.stdout, said.stderr);
             let reviewed = source.join(file);
             if std::env::var_os("OMPTRACE_BLESS").is_some() {
                 fs::write(&reviewed, &answer).unwrap();
             }
             if fs::read_to_string(&reviewed).unwrap_or_default() != answer {
                 fs::write(copy.join(file), &answer).unwrap();
-                different.push(format!(
-                    "diff {} {}",
-                    reviewed.display(),
-                    copy.join(file).display()
-                ));
+                different.push(format!("diff {} {}", reviewed.display(), copy.join(file).display()));
             }
         }
     }

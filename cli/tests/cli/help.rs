@@ -27,11 +27,7 @@ fn help_is_as_reviewed() {
         omptrace.args(command.split_whitespace()).arg("--help");
         let said = run(&mut omptrace);
         assert_eq!(said.status, Some(0));
-        let name = if command.is_empty() {
-            "omptrace"
-        } else {
-            &command
-        };
+        let name = if command.is_empty() { "omptrace" } else { &command };
         let file = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/cli/help/{name}.txt"));
         if std::env::var_os("OMPTRACE_BLESS").is_some() {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -82,24 +78,16 @@ fn bash_completes_files_and_each_event_of_a_list() {
             words.join(" "),
             words.len()
         );
-        let said = run(Command::new("bash")
-            .args(["-c", &script])
-            .current_dir(&folder));
+        let said = run(Command::new("bash").args(["-c", &script]).current_dir(&folder));
         assert_eq!(said.stderr, "", "{words:?}");
         said.stdout
     };
     let events = complete(&["record", "--events", "default,-mutex,task_c"]);
-    assert!(
-        events.starts_with("default,-mutex,task_create\n"),
-        "{events}"
-    );
+    assert!(events.starts_with("default,-mutex,task_create\n"), "{events}");
     let first = complete(&["record", "--events", "fl"]);
     assert!(first.starts_with("flush\n"), "{first}");
     let files = complete(&["stats", "app."]);
-    assert!(
-        files.starts_with('\n') && files.contains("-o default"),
-        "{files}"
-    );
+    assert!(files.starts_with('\n') && files.contains("-o default"), "{files}");
 }
 
 #[test]
@@ -120,21 +108,14 @@ fn the_version_has_a_commit_and_the_format_of_traces() {
     let said = run(omptrace(&folder).arg("--version"));
     let version = concat!("omptrace ", env!("CARGO_PKG_VERSION"), " (");
     assert!(said.stdout.starts_with(version), "{}", said.stdout);
-    assert!(
-        said.stdout.ends_with(", trace format 1)\n"),
-        "{}",
-        said.stdout
-    );
+    assert!(said.stdout.ends_with(", trace format 1)\n"), "{}", said.stdout);
 }
 
 #[test]
 fn a_closed_pipe_is_success() {
     let folder = folder("a_closed_pipe_is_success");
-    let mut child = omptrace(&folder)
-        .args(["completions", "bash"])
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child =
+        omptrace(&folder).args(["completions", "bash"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }

@@ -14,18 +14,13 @@ use crate::support::{Said, folder, omptrace, run};
 /// begins a line.
 const DRIVES: &str = "\x1b[2J\u{9b}2J\r\u{202e}\nFORGED|<img>";
 /// Words of the metadata that readers compare with those they know.
-const KNOWN_WORDS: &[&str] = &[
-    "build_id", "clock", "dialect", "end", "kind", "lock", "meaning", "schema", "settings", "start",
-];
+const KNOWN_WORDS: &[&str] =
+    &["build_id", "clock", "dialect", "end", "kind", "lock", "meaning", "schema", "settings", "start"];
 
 /// A copy of a trace of 0.2.0 in which all names are hostile.
 fn hostile(folder: &Path, set: &str) -> PathBuf {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/0.2.0")
-        .join(set);
-    let mut traces = fs::read_dir(source)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/0.2.0").join(set);
+    let mut traces = fs::read_dir(source).unwrap().map(|entry| entry.unwrap().path());
     let is_trace = |path: &PathBuf| path.extension().is_some_and(|end| end == "omptrace");
     let trace = folder.join(format!("{set}.omptrace"));
     fs::copy(traces.find(is_trace).unwrap(), &trace).unwrap();
@@ -55,9 +50,8 @@ fn said(folder: &Path, words: &[&str]) -> Said {
 #[test]
 fn names_neither_drive_a_terminal_nor_forge_lines() {
     let folder = folder("names_neither_drive_a_terminal_nor_forge_lines");
-    let is_driving = |letter: char| {
-        letter != '\n' && letter.is_control() || ('\u{202a}'..='\u{202e}').contains(&letter)
-    };
+    let is_driving =
+        |letter: char| letter != '\n' && letter.is_control() || ('\u{202a}'..='\u{202e}').contains(&letter);
     let by = [
         "construct",
         "region",
@@ -70,14 +64,7 @@ fn names_neither_drive_a_terminal_nor_forge_lines() {
         "process",
         "phase",
     ];
-    for set in [
-        "nearly_everything",
-        "sampled",
-        "devices",
-        "counters",
-        "mpi",
-        "killed",
-    ] {
+    for set in ["nearly_everything", "sampled", "devices", "counters", "mpi", "killed"] {
         let trace = hostile(&folder, set);
         let trace = trace.file_name().unwrap().to_str().unwrap();
         let mut commands = vec![
@@ -92,9 +79,7 @@ fn names_neither_drive_a_terminal_nor_forge_lines() {
             vec!["scaling", trace, trace],
             vec!["scaling", "--md", trace],
             vec!["convert", "--to", "text", trace, "-o", "-"],
-            vec![
-                "convert", "--to", "chrome", "--thread", "none", trace, "-o", "x.json",
-            ],
+            vec!["convert", "--to", "chrome", "--thread", "none", trace, "-o", "x.json"],
             vec!["report", "--md", trace],
             vec!["report", "--md", trace, "--", trace],
             vec!["report", trace, "-o", "page.html"],
@@ -108,15 +93,11 @@ fn names_neither_drive_a_terminal_nor_forge_lines() {
             for text in [&said.stdout, &said.stderr] {
                 let driving = text.lines().find(|line| line.contains(is_driving));
                 assert_eq!(driving, None, "{command:?}");
-                let forged = text
-                    .lines()
-                    .find(|line| line.trim_start().starts_with("FORGED"));
+                let forged = text.lines().find(|line| line.trim_start().starts_with("FORGED"));
                 assert_eq!(forged, None, "{command:?}");
             }
             if command.contains(&"--md") {
-                let is_tag = |line: &&str| {
-                    line.replace("\\<img", "").contains("<img") && !line.contains('`')
-                };
+                let is_tag = |line: &&str| line.replace("\\<img", "").contains("<img") && !line.contains('`');
                 assert_eq!(said.stdout.lines().find(is_tag), None, "{command:?}");
             }
         }
@@ -130,10 +111,7 @@ fn names_neither_drive_a_terminal_nor_forge_lines() {
 fn json_has_names_as_they_are() {
     let folder = folder("json_has_names_as_they_are");
     hostile(&folder, "nearly_everything");
-    let said = said(
-        &folder,
-        &["info", "--json", "--all", "nearly_everything.omptrace"],
-    );
+    let said = said(&folder, &["info", "--json", "--all", "nearly_everything.omptrace"]);
     let answer: Value = serde_json::from_str(&said.stdout).unwrap();
     let host = answer["machine"]["host"].as_str().unwrap();
     assert!(host.ends_with(DRIVES), "{host:?}");
@@ -164,10 +142,7 @@ fn pipes_and_devices_are_not_read() {
     ] {
         let said = said(&folder, &[command, &["job"]].concat());
         assert_ne!(said.status, Some(2), "{command:?}: {}", said.stderr);
-        for (named, what) in [
-            ("job/pipe.omptrace", "pipe"),
-            ("job/zero.omptrace", "device"),
-        ] {
+        for (named, what) in [("job/pipe.omptrace", "pipe"), ("job/zero.omptrace", "device")] {
             let said = self::said(&folder, &[command, &[named]].concat());
             assert_eq!(said.status, Some(2), "{command:?}");
             assert!(said.stderr.contains(what), "{command:?}: {}", said.stderr);
@@ -187,25 +162,13 @@ fn diff_reads_answers_from_pipes() {
         "diff() {{ '{program}' diff \"$@\"; }}; stats() {{ '{program}' stats --json --all stencil.omptrace; }}
          diff <(stats) <(sleep 0.2; stats)"
     );
-    let said = run(std::process::Command::new("bash")
-        .current_dir(&folder)
-        .args(["-c", &script]));
+    let said = run(std::process::Command::new("bash").current_dir(&folder).args(["-c", &script]));
     assert_eq!(said.status, Some(0), "{}", said.stderr);
     let said = self::said(&folder, &["diff", "pipe", "stencil.omptrace"]);
     assert_eq!(said.status, Some(2));
-    assert!(
-        std::process::Command::new("mkfifo")
-            .arg(folder.join("pipe"))
-            .status()
-            .unwrap()
-            .success()
-    );
+    assert!(std::process::Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
     let said = self::said(&folder, &["diff", "pipe", "stencil.omptrace"]);
-    assert!(
-        said.stderr.contains("nobody writes to this pipe"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.contains("nobody writes to this pipe"), "{}", said.stderr);
 }
 
 /// The page of `report` has lines of sources only from where its reader lets it look.
@@ -224,30 +187,17 @@ fn a_page_has_no_file_that_only_a_trace_names() {
     }
     let page = |file: &Path, options: &[&str]| {
         let trace = hostile_source(&folder, file);
-        let words = [
-            &["report", "-o", "page.html", trace.to_str().unwrap()],
-            options,
-        ]
-        .concat();
+        let words = [&["report", "-o", "page.html", trace.to_str().unwrap()], options].concat();
         let said = said(&here, &words);
         assert_eq!(said.status, Some(0), "{}", said.stderr);
-        (
-            fs::read_to_string(here.join("page.html")).unwrap(),
-            said.stderr,
-        )
+        (fs::read_to_string(here.join("page.html")).unwrap(), said.stderr)
     };
     let (text, words) = page(&secret, &[]);
-    assert!(
-        !text.contains("SECRET") && words.contains("--source"),
-        "{words}"
-    );
+    assert!(!text.contains("SECRET") && words.contains("--source"), "{words}");
     let (text, _) = page(&key, &[]);
     assert!(!text.contains("KEY"));
     let (text, words) = page(&own, &[]);
-    assert!(
-        text.contains("OWN") && words.contains("with lines of src/own.c"),
-        "{words}"
-    );
+    assert!(text.contains("OWN") && words.contains("with lines of src/own.c"), "{words}");
     assert!(text.contains("This page holds lines of these files"));
     let (text, _) = page(&own, &["--no-source"]);
     assert!(!text.contains("OWN"));
@@ -258,9 +208,7 @@ fn a_page_has_no_file_that_only_a_trace_names() {
 /// A trace whose constructs are all in `file`.
 fn hostile_source(folder: &Path, file: &Path) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/0.2.0/stencil");
-    let mut traces = fs::read_dir(source)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
+    let mut traces = fs::read_dir(source).unwrap().map(|entry| entry.unwrap().path());
     let is_trace = |path: &PathBuf| path.extension().is_some_and(|end| end == "omptrace");
     let trace = folder.join("stencil.omptrace");
     fs::copy(traces.find(is_trace).unwrap(), &trace).unwrap();

@@ -24,9 +24,7 @@ fn documented() -> BTreeMap<String, Fields> {
             section = title.to_owned();
         } else if line.starts_with("| field of a part ") {
             section = "parts".to_owned();
-        } else if let Some((field, is)) =
-            line.strip_prefix("| `").and_then(|row| row.split_once('`'))
-        {
+        } else if let Some((field, is)) = line.strip_prefix("| `").and_then(|row| row.split_once('`')) {
             let fields = sections.entry(section.clone()).or_default();
             fields.insert(field.to_owned(), is.contains("left out"));
         }
@@ -72,17 +70,11 @@ fn paths(value: &Value, path: &str, fields: &Fields, found: &mut BTreeSet<String
 /// Traces of 0.2.0, of many kinds.
 fn traces() -> Vec<PathBuf> {
     let sets = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/0.2.0")).unwrap();
-    let sets = sets
-        .map(|set| set.unwrap().path())
-        .filter(|path| path.is_dir());
+    let sets = sets.map(|set| set.unwrap().path()).filter(|path| path.is_dir());
     let files = sets.flat_map(|set| fs::read_dir(set).unwrap());
     let files = files.map(|file| file.unwrap().path());
-    let mut traces: Vec<PathBuf> = files
-        .filter(|file| {
-            file.extension()
-                .is_some_and(|extension| extension == "omptrace")
-        })
-        .collect();
+    let mut traces: Vec<PathBuf> =
+        files.filter(|file| file.extension().is_some_and(|extension| extension == "omptrace")).collect();
     traces.sort();
     traces
 }
@@ -107,20 +99,14 @@ fn the_document_has_every_field() {
         ("info", of_traces(&["info", "--json"])),
         ("parts", of_traces(&["info", "--json", "--splits", "10K"])),
         ("check", of_traces(&["check", "--json"])),
-        (
-            "doctor",
-            of_runs("doctor --json --tool libomptrace.so /bin/true"),
-        ),
+        ("doctor", of_runs("doctor --json --tool libomptrace.so /bin/true")),
         (
             "diff",
             of_runs("diff --json a0.json a1.json -- b0.json b1.json")
                 + &of_runs("diff --json --fail-on duration>5% a0.json b0.json")
                 + &of_runs(&format!("diff --json {sampled} {sampled}")),
         ),
-        (
-            "scaling",
-            of_runs("scaling --json --weak a0.json more.json"),
-        ),
+        ("scaling", of_runs("scaling --json --weak a0.json more.json")),
     ];
     let documented = documented();
     let mut wrong = Vec::new();
@@ -137,9 +123,7 @@ fn the_document_has_every_field() {
             let is_known = |name: &str| fields.contains_key(name);
             let is_documented = is_known(field)
                 || is_known(&format!("{field}[]"))
-                || fields
-                    .keys()
-                    .any(|name| name.starts_with(&format!("{field}[]")))
+                || fields.keys().any(|name| name.starts_with(&format!("{field}[]")))
                 || field.ends_with("{}") && is_known(field.trim_end_matches("{}"));
             if !is_documented {
                 wrong.push(format!("{section}: {field} is not in the document"));
@@ -172,9 +156,7 @@ fn each_line_of_a_dump_has_the_documented_fields() {
             let exact = 1_i64 << 53;
             for (name, value) in event.as_object().unwrap() {
                 let is_exact = value.as_i64().is_none_or(|number| number.abs() <= exact)
-                    && value
-                        .as_u64()
-                        .is_none_or(|number| number <= exact.unsigned_abs());
+                    && value.as_u64().is_none_or(|number| number <= exact.unsigned_abs());
                 assert!(is_exact, "{name}: {line}");
             }
         }

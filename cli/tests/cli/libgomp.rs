@@ -43,14 +43,10 @@ fn is_replaced_where_it_is_needed() {
     let folder = folder("is_replaced_where_it_is_needed");
     let libomp = stand_in(&folder);
     compile(&folder, "app", PROGRAM, &["-fopenmp"]);
-    let said =
-        run(record(&folder, &["--libomp", "libomp.so.5"], &["./app"]).env("OMP_NUM_THREADS", "3"));
+    let said = run(record(&folder, &["--libomp", "libomp.so.5"], &["./app"]).env("OMP_NUM_THREADS", "3"));
     let list = said.stdout.strip_prefix("77 ").unwrap_or(&said.stderr);
     assert_eq!(names(list), "libomp.so.5:libomptrace.so");
-    let line = format!(
-        "omptrace: {} takes the place of GCC's libgomp",
-        libomp.display()
-    );
+    let line = format!("omptrace: {} takes the place of GCC's libgomp", libomp.display());
     assert!(said.stderr.starts_with(&line), "{}", said.stderr);
 }
 
@@ -62,12 +58,7 @@ fn stays_when_asked_to() {
     let options = ["--libgomp", "keep", "--libomp", "libomp.so.5"];
     let said = run(record(&folder, &options, &["./app"]).env("OMP_NUM_THREADS", "3"));
     assert_eq!(said.stdout, "3 \n");
-    assert!(
-        said.stderr
-            .contains("needs GCC's libgomp, which has no tools interface"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.contains("needs GCC's libgomp, which has no tools interface"), "{}", said.stderr);
 }
 
 /// Functions that the loader would not bind to the stand-in would stay libgomp's.
@@ -75,10 +66,7 @@ fn stays_when_asked_to() {
 fn stays_where_the_stand_in_lacks_a_function_at_its_version() {
     let folder = folder("stays_where_the_stand_in_lacks_a_function_at_its_version");
     // To libgomp, `omp_fulfill_event` has the version OMP_5.0.1.
-    let source = PROGRAM.replace(
-        "return 0;",
-        "if (preload == \"\") omp_fulfill_event(0); return 0;",
-    );
+    let source = PROGRAM.replace("return 0;", "if (preload == \"\") omp_fulfill_event(0); return 0;");
     compile(&folder, "app", &source, &["-fopenmp"]);
     stand_in(&folder);
     fs::write(folder.join("versions"), "VERSION { omp_fulfill_event; };").unwrap();
@@ -92,12 +80,7 @@ fn stays_where_the_stand_in_lacks_a_function_at_its_version() {
         compile(&folder, "libomp.so.5", source, flags);
         let command = &mut record(&folder, &["--libomp", "libomp.so.5"], &["./app"]);
         let said = run(command.env("OMP_NUM_THREADS", "3"));
-        assert_eq!(
-            said.stdout.starts_with("77 "),
-            is_replaced,
-            "{}",
-            said.stderr
-        );
+        assert_eq!(said.stdout.starts_with("77 "), is_replaced, "{}", said.stderr);
         let lacks = "cannot do what it calls: omp_fulfill_event (called by ./app)";
         assert_eq!(said.stderr.contains(lacks), !is_replaced, "{}", said.stderr);
     }
@@ -112,44 +95,21 @@ fn is_found_behind_rpath_and_under_another_name() {
     // The program needs a library of its own, which needs the renamed libgomp; only DT_RPATH leads to both.
     let renamed = "libgomp-a34b3233.so.1.0.0";
     let source = "int omp_get_max_threads(void) { return 5; }";
-    compile(
-        &private,
-        renamed,
-        source,
-        &["-shared", "-fPIC", &format!("-Wl,-soname,{renamed}")],
-    );
-    let source =
-        "int omp_get_max_threads(void); int threads(void) { return omp_get_max_threads(); }";
+    compile(&private, renamed, source, &["-shared", "-fPIC", &format!("-Wl,-soname,{renamed}")]);
+    let source = "int omp_get_max_threads(void); int threads(void) { return omp_get_max_threads(); }";
     let needs = format!("-l:{renamed}");
     compile(
         &private,
         "libmiddle.so",
         source,
-        &[
-            "-shared",
-            "-fPIC",
-            "-L.",
-            &needs,
-            "-Wl,-soname,libmiddle.so",
-        ],
+        &["-shared", "-fPIC", "-L.", &needs, "-Wl,-soname,libmiddle.so"],
     );
-    let source = PROGRAM
-        .replace("omp_get_max_threads()", "threads()")
-        .replace("<omp.h>", "<stddef.h>");
+    let source = PROGRAM.replace("omp_get_max_threads()", "threads()").replace("<omp.h>", "<stddef.h>");
     let source = format!("int threads(void);\n{source}");
     let rpath = "-Wl,--disable-new-dtags,-rpath,$ORIGIN/private";
-    compile(
-        &folder,
-        "app",
-        &source,
-        &[rpath, "-Lprivate", "-lmiddle", "-Wl,-rpath-link,private"],
-    );
+    compile(&folder, "app", &source, &[rpath, "-Lprivate", "-lmiddle", "-Wl,-rpath-link,private"]);
 
-    let said = run(&mut record(
-        &folder,
-        &["--libomp", "libomp.so.5"],
-        &["./app"],
-    ));
+    let said = run(&mut record(&folder, &["--libomp", "libomp.so.5"], &["./app"]));
     assert!(said.stdout.starts_with("77 /"), "{}", said.stderr);
 }
 
@@ -158,11 +118,7 @@ fn is_seen_behind_a_launcher() {
     let folder = folder("is_seen_behind_a_launcher");
     stand_in(&folder);
     compile(&folder, "app", PROGRAM, &["-fopenmp"]);
-    let said = run(&mut record(
-        &folder,
-        &["--libomp", "libomp.so.5"],
-        &["env", "A=1", "./app"],
-    ));
+    let said = run(&mut record(&folder, &["--libomp", "libomp.so.5"], &["env", "A=1", "./app"]));
     assert!(said.stdout.starts_with("77 "), "{}", said.stdout);
 
     // By its name alone, too, but not where the word before it is a program that uses OpenMP: there it may be anything.
@@ -183,11 +139,7 @@ fn is_replaced_for_interpreters_and_for_scripts_when_asked() {
     stand_in(&folder);
     for name in ["python3.13", "Rscript", "run.sh"] {
         let script = folder.join(name);
-        let text = if name == "run.sh" {
-            "#!/bin/sh\necho \"$LD_PRELOAD\"\n"
-        } else {
-            ""
-        };
+        let text = if name == "run.sh" { "#!/bin/sh\necho \"$LD_PRELOAD\"\n" } else { "" };
         if text.is_empty() {
             fs::copy("/bin/sh", &script).unwrap();
         } else {
@@ -207,10 +159,7 @@ fn is_replaced_for_interpreters_and_for_scripts_when_asked() {
     assert_eq!(said(&[], &["./run.sh"]), "");
     assert_eq!(said(&["--libgomp", "replace"], &["./run.sh"]), preloaded);
     // In front, the tracer looks for runtimes that look for no tool.
-    assert_eq!(
-        said(&["--libgomp", "replace", "--preload"], &["./run.sh"]),
-        "libomptrace.so:libomp.so.5"
-    );
+    assert_eq!(said(&["--libgomp", "replace", "--preload"], &["./run.sh"]), "libomptrace.so:libomp.so.5");
 }
 
 /// `LD_PRELOAD` separates names by spaces and colons.
@@ -237,11 +186,7 @@ fn may_be_replaced_by_what_lies_in_a_folder_of_any_name() {
         assert!(!recorded.stderr.contains("ld.so"), "{}", recorded.stderr);
         let refused = said("env");
         assert_eq!(refused.status, Some(2));
-        assert!(
-            refused.stderr.contains("which LD_PRELOAD cannot hold"),
-            "{}",
-            refused.stderr
-        );
+        assert!(refused.stderr.contains("which LD_PRELOAD cannot hold"), "{}", refused.stderr);
     }
 }
 
@@ -249,20 +194,10 @@ fn may_be_replaced_by_what_lies_in_a_folder_of_any_name() {
 fn what_cannot_stand_in_is_refused() {
     let folder = folder("what_cannot_stand_in_is_refused");
     compile(&folder, "app", PROGRAM, &["-fopenmp"]);
-    compile(
-        &folder,
-        "old.so",
-        "int omp_get_max_threads(void) { return 77; }",
-        &["-shared", "-fPIC"],
-    );
+    compile(&folder, "old.so", "int omp_get_max_threads(void) { return 77; }", &["-shared", "-fPIC"]);
     let said = run(&mut record(&folder, &["--libomp", "old.so"], &["./app"]));
     assert_eq!((said.stdout.as_str(), said.status), ("", Some(2)));
-    assert!(
-        said.stderr
-            .contains("not an OpenMP runtime that has a tools interface"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.contains("not an OpenMP runtime that has a tools interface"), "{}", said.stderr);
 }
 
 #[test]
@@ -271,15 +206,7 @@ fn doctor_says_how_a_program_can_be_traced() {
     let libomp = stand_in(&folder);
     compile(&folder, "app", PROGRAM, &["-fopenmp"]);
     let mut doctor = omptrace(&folder);
-    doctor.args([
-        "doctor",
-        "--json",
-        "--tool",
-        "libomptrace.so",
-        "--libomp",
-        "libomp.so.5",
-        "./app",
-    ]);
+    doctor.args(["doctor", "--json", "--tool", "libomptrace.so", "--libomp", "libomp.so.5", "./app"]);
     let said = run(&mut doctor);
     let report: serde_json::Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!(report["program"]["traceable"], "replaced");
@@ -306,13 +233,7 @@ fn ld_library_path_is_searched() {
     compile(&folder, "app", PROGRAM, &["-fopenmp"]);
     let said = run(Command::new(env!("CARGO_BIN_EXE_omptrace"))
         .current_dir(&folder)
-        .args([
-            "doctor",
-            "--tool",
-            "libomptrace.so",
-            "--libomp",
-            "libomp.so.5",
-        ])
+        .args(["doctor", "--tool", "libomptrace.so", "--libomp", "libomp.so.5"])
         .env("LD_LIBRARY_PATH", folder.join("lib")));
     let private = format!("{}/lib/libgomp.so.1", libomp.parent().unwrap().display());
     assert!(said.stdout.contains(&private), "{}", said.stdout);

@@ -26,8 +26,7 @@ fn the_documents_agree_on_devices() {
 /// `OMPTRACE_BLESS=1` writes the table.
 #[test]
 fn the_manual_has_every_variable() {
-    let mut table =
-        String::from("| variable | default | allowed | meaning |\n| --- | --- | --- | --- |\n");
+    let mut table = String::from("| variable | default | allowed | meaning |\n| --- | --- | --- | --- |\n");
     for setting in SETTINGS {
         let default = match setting.default {
             "" => String::new(),
@@ -49,10 +48,7 @@ fn the_manual_has_every_variable() {
     if std::env::var_os("OMPTRACE_BLESS").is_some() {
         fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
     } else {
-        assert_eq!(
-            found, table,
-            "OMPTRACE_BLESS=1 brings the manual up to date"
-        );
+        assert_eq!(found, table, "OMPTRACE_BLESS=1 brings the manual up to date");
     }
 }
 
@@ -71,18 +67,11 @@ fn the_readme_names_commands_that_exist() {
     let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md");
     let readme = fs::read_to_string(readme).unwrap();
     let known = commands(&folder("the_readme_names_commands_that_exist"));
-    let lines = readme
-        .lines()
-        .map(|line| line.trim_start_matches([' ', '`']));
+    let lines = readme.lines().map(|line| line.trim_start_matches([' ', '`']));
     let named = lines.filter_map(|line| line.strip_prefix("omptrace ")?.split(' ').next());
-    let named: Vec<&str> = named
-        .filter(|word| word.chars().all(|c| c.is_ascii_lowercase()))
-        .collect();
+    let named: Vec<&str> = named.filter(|word| word.chars().all(|c| c.is_ascii_lowercase())).collect();
     assert!(named.len() > 4, "{named:?}");
     for name in named {
-        assert!(
-            known.iter().any(|command| command == name),
-            "the readme has omptrace {name}"
-        );
+        assert!(known.iter().any(|command| command == name), "the readme has omptrace {name}");
     }
 }

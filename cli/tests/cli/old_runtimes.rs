@@ -30,18 +30,14 @@ fn doctor(folder: &Path) -> String {
 fn a_runtime_that_loads_no_tool_gets_it_preloaded() {
     let folder = folder("a_runtime_that_loads_no_tool_gets_it_preloaded");
     compile(&folder, "libomp.so", LOADS_NONE, &["-shared", "-fPIC"]);
-    let source =
-        "int omp_get_max_threads(void); int main(void) { return omp_get_max_threads() - 1; }";
+    let source = "int omp_get_max_threads(void); int main(void) { return omp_get_max_threads() - 1; }";
     compile(&folder, "app", source, &["-L.", "-lomp"]);
     let words = doctor(&folder);
     assert!(words.contains("app: can be traced"), "{words}");
     assert!(words.contains("`omptrace record` preloads"), "{words}");
 
     // One that knows the variable loads what it names.
-    let source = LOADS_NONE.replace(
-        "\"OMP_TOOL\"",
-        "getenv(\"OMP_TOOL\") ? \"OMP_TOOL_LIBRARIES\" : \"\"",
-    );
+    let source = LOADS_NONE.replace("\"OMP_TOOL\"", "getenv(\"OMP_TOOL\") ? \"OMP_TOOL_LIBRARIES\" : \"\"");
     compile(&folder, "libomp.so", &source, &["-shared", "-fPIC"]);
     assert!(!doctor(&folder).contains("preloads"));
 }

@@ -48,10 +48,7 @@ fn options_behind_the_program_are_its_own() {
     let mut command = omptrace(&folder);
     command.args(["record", "--tool", "libomptrace.so", "echo"]);
     let said = run(command.args(words));
-    assert_eq!(
-        (said.status, said.stdout),
-        (Some(0), words.join(" ") + "\n")
-    );
+    assert_eq!((said.status, said.stdout), (Some(0), words.join(" ") + "\n"));
 }
 
 #[test]
@@ -80,11 +77,7 @@ fn a_signal_is_128_and_its_number() {
     let folder = folder("a_signal_is_128_and_its_number");
     let said = run(&mut record(&folder, &[], &["sh", "-c", "kill -SEGV $$"]));
     assert_eq!(said.status, Some(139));
-    assert!(
-        said.stderr.contains("killed by signal 11 (SIGSEGV)"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.contains("killed by signal 11 (SIGSEGV)"), "{}", said.stderr);
 }
 
 #[test]
@@ -93,18 +86,9 @@ fn a_missing_program_is_127_and_one_that_cannot_run_126() {
     fs::write(folder.join("data"), "no program").unwrap();
     let said = run(&mut record(&folder, &[], &["./missing"]));
     assert_eq!(said.status, Some(127));
-    assert!(
-        said.stderr
-            .starts_with("error: cannot run ./missing: No such file"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.starts_with("error: cannot run ./missing: No such file"), "{}", said.stderr);
     for program in ["./data", "/"] {
-        assert_eq!(
-            run(&mut record(&folder, &[], &[program])).status,
-            Some(126),
-            "{program}"
-        );
+        assert_eq!(run(&mut record(&folder, &[], &[program])).status, Some(126), "{program}");
     }
 }
 
@@ -129,34 +113,19 @@ fn leaves_input_and_output_alone() {
 #[test]
 fn arguments_that_look_like_options_are_the_programs() {
     let folder = folder("arguments_that_look_like_options_are_the_programs");
-    let said = run(&mut record(
-        &folder,
-        &[],
-        &["echo", "--help", "--", "-o", "x"],
-    ));
+    let said = run(&mut record(&folder, &[], &["echo", "--help", "--", "-o", "x"]));
     assert_eq!(said.stdout, "--help -- -o x\n");
 }
 
 #[test]
 fn a_program_needs_no_dashes_in_front_and_an_unknown_option_is_none() {
     let folder = folder("a_program_needs_no_dashes_in_front_and_an_unknown_option_is_none");
-    let said = run(omptrace(&folder).args([
-        "record",
-        "--tool",
-        "libomptrace.so",
-        "echo",
-        "-n",
-        "--force",
-    ]));
+    let said = run(omptrace(&folder).args(["record", "--tool", "libomptrace.so", "echo", "-n", "--force"]));
     assert_eq!(said.stdout, "--force");
 
     let said = run(omptrace(&folder).args(["record", "--force", "--", "echo"]));
     assert_eq!(said.status, Some(2));
-    assert!(
-        said.stderr.contains("unexpected argument '--force'"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.contains("unexpected argument '--force'"), "{}", said.stderr);
 }
 
 #[test]
@@ -172,10 +141,8 @@ fn a_script_without_interpreter_line_is_the_shells() {
 #[test]
 fn the_tool_comes_first_and_others_stay() {
     let folder = folder("the_tool_comes_first_and_others_stay");
-    let said = run(
-        record(&folder, &[], &["sh", "-c", "echo $OMP_TOOL_LIBRARIES"])
-            .env("OMP_TOOL_LIBRARIES", "/other/tool.so"),
-    );
+    let said = run(record(&folder, &[], &["sh", "-c", "echo $OMP_TOOL_LIBRARIES"])
+        .env("OMP_TOOL_LIBRARIES", "/other/tool.so"));
     let ours = fs::canonicalize(folder.join("libomptrace.so")).unwrap();
     assert_eq!(said.stdout, format!("{}:/other/tool.so\n", ours.display()));
 }
@@ -232,11 +199,7 @@ fn without_an_output_traces_lie_in_the_folder_where_record_runs() {
     let folder = folder("without_an_output").join("100%");
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("libomptrace.so"), "").unwrap();
-    let said = run(&mut record(
-        &folder,
-        &[],
-        &["sh", "-c", "cd /; echo $OMPTRACE_OUTPUT"],
-    ));
+    let said = run(&mut record(&folder, &[], &["sh", "-c", "cd /; echo $OMPTRACE_OUTPUT"]));
     let expected = format!("{}%/%e.%p.omptrace\n", folder.display());
     assert_eq!(said.stdout, expected);
 }
@@ -244,16 +207,9 @@ fn without_an_output_traces_lie_in_the_folder_where_record_runs() {
 #[test]
 fn a_missing_output_folder_is_reported_before_the_run() {
     let folder = folder("a_missing_output_folder");
-    let said = run(&mut record(
-        &folder,
-        &["-o", "no/x.omptrace"],
-        &["echo", "ran"],
-    ));
+    let said = run(&mut record(&folder, &["-o", "no/x.omptrace"], &["echo", "ran"]));
     assert_eq!((said.stdout.as_str(), said.status), ("", Some(2)));
-    assert_eq!(
-        said.stderr,
-        "error: there is no folder no for the trace\nhint: mkdir -p no\n"
-    );
+    assert_eq!(said.stderr, "error: there is no folder no for the trace\nhint: mkdir -p no\n");
 }
 
 #[test]
@@ -261,11 +217,7 @@ fn a_missing_tool_is_reported_before_the_run() {
     let folder = folder("a_missing_tool");
     let said = run(omptrace(&folder).args(["record", "--tool", "gone.so", "--", "echo", "ran"]));
     assert_eq!((said.stdout.as_str(), said.status), ("", Some(2)));
-    assert!(
-        said.stderr.contains("--tool gone.so: No such file"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.contains("--tool gone.so: No such file"), "{}", said.stderr);
 }
 
 #[test]
@@ -273,48 +225,22 @@ fn says_that_nothing_was_traced_and_why() {
     let folder = folder("says_that_nothing_was_traced_and_why");
     let said = run(&mut record(&folder, &[], &["true"]));
     assert_eq!(said.status, Some(0));
-    assert!(
-        said.stderr.contains("nothing was traced"),
-        "{}",
-        said.stderr
-    );
-    assert!(
-        said.stderr.contains("needs no OpenMP runtime"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.contains("nothing was traced"), "{}", said.stderr);
+    assert!(said.stderr.contains("needs no OpenMP runtime"), "{}", said.stderr);
 
-    compile(
-        &folder,
-        "static",
-        "int main(void) { return 0; }",
-        &["-static"],
-    );
+    compile(&folder, "static", "int main(void) { return 0; }", &["-static"]);
     let said = run(&mut record(&folder, &[], &["./static"]));
-    assert!(
-        said.stderr.contains("./static is linked statically"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.contains("./static is linked statically"), "{}", said.stderr);
 
     let said = run(record(&folder, &[], &["true"]).env("OMP_TOOL", "disabled"));
-    assert!(
-        said.stderr.contains("OMP_TOOL=disabled is set"),
-        "{}",
-        said.stderr
-    );
-    assert!(
-        said.stderr.contains("hint: unset OMP_TOOL"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.contains("OMP_TOOL=disabled is set"), "{}", said.stderr);
+    assert!(said.stderr.contains("hint: unset OMP_TOOL"), "{}", said.stderr);
 }
 
 #[test]
 fn leaves_nothing_behind() {
     let folder = folder("leaves_nothing_behind");
-    let said =
-        run(record(&folder, &[], &["sh", "-c", "ls -d $OMPTRACE_REGISTRY"]).env("TMPDIR", &folder));
+    let said = run(record(&folder, &[], &["sh", "-c", "ls -d $OMPTRACE_REGISTRY"]).env("TMPDIR", &folder));
     let registry = said.stdout.trim();
     assert!(registry.starts_with(folder.to_str().unwrap()), "{registry}");
     assert!(!fs::exists(registry).unwrap());
@@ -336,9 +262,7 @@ fn start(test: &str, script: &str) -> (Child, BufReader<ChildStdout>) {
 }
 
 fn send(signal: &str, target: &str) {
-    let status = Command::new("kill")
-        .args(["-s", signal, "--", target])
-        .status();
+    let status = Command::new("kill").args(["-s", signal, "--", target]).status();
     assert!(status.unwrap().success());
 }
 
@@ -351,9 +275,8 @@ fn rest(mut output: BufReader<ChildStdout>) -> String {
 #[test]
 fn term_and_hup_and_the_users_signals_are_forwarded() {
     for (signal, status) in [("TERM", 7), ("HUP", 8), ("USR1", 9), ("USR2", 10)] {
-        let script = format!(
-            "trap 'echo {signal}; exit {status}' {signal}; echo ready; while :; do sleep 0.02; done"
-        );
+        let script =
+            format!("trap 'echo {signal}; exit {status}' {signal}; echo ready; while :; do sleep 0.02; done");
         let (mut child, output) = start(&format!("forwarded_{signal}"), &script);
         send(signal, &child.id().to_string());
         assert_eq!(rest(output), format!("{signal}\n"));
@@ -372,20 +295,13 @@ fn a_program_killed_by_a_forwarded_signal_is_128_and_its_number() {
 #[test]
 fn int_and_quit_of_the_terminal_reach_the_program_once() {
     for signal in ["INT", "QUIT"] {
-        let script =
-            format!("trap 'echo {signal}' {signal}; echo ready; read _; sleep 0.3; exit 9");
+        let script = format!("trap 'echo {signal}' {signal}; echo ready; read _; sleep 0.3; exit 9");
         let script = script.replace("read _", "while ! test -e stop; do sleep 0.02; done");
         let test = format!("terminal_{signal}");
         let (mut child, output) = start(&test, &script);
         send(signal, &format!("-{}", child.id()));
         std::thread::sleep(std::time::Duration::from_millis(300));
-        fs::write(
-            std::path::Path::new(env!("CARGO_TARGET_TMPDIR"))
-                .join(&test)
-                .join("stop"),
-            "",
-        )
-        .unwrap();
+        fs::write(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(&test).join("stop"), "").unwrap();
         assert_eq!(rest(output), format!("{signal}\n"));
         assert_eq!(child.wait().unwrap().code(), Some(9));
     }
@@ -411,23 +327,11 @@ fn ignored_signals_stay_ignored() {
 #[test]
 fn env_prints_what_the_shell_takes() {
     let folder = folder("env_prints_what_the_shell_takes");
-    let said =
-        run(omptrace(&folder).args(["env", "--tool", "libomptrace.so", "-o", "a b.omptrace"]));
-    let script = format!(
-        "{}echo \"$OMP_TOOL_LIBRARIES|$OMPTRACE_OUTPUT\"",
-        said.stdout
-    );
-    let said = run(Command::new("sh")
-        .args(["-c", &script])
-        .env("OMP_TOOL_LIBRARIES", "other.so"));
+    let said = run(omptrace(&folder).args(["env", "--tool", "libomptrace.so", "-o", "a b.omptrace"]));
+    let script = format!("{}echo \"$OMP_TOOL_LIBRARIES|$OMPTRACE_OUTPUT\"", said.stdout);
+    let said = run(Command::new("sh").args(["-c", &script]).env("OMP_TOOL_LIBRARIES", "other.so"));
     let here = fs::canonicalize(&folder).unwrap();
-    assert_eq!(
-        said.stdout,
-        format!(
-            "{0}/libomptrace.so:other.so|{0}/a b.omptrace\n",
-            here.display()
-        )
-    );
+    assert_eq!(said.stdout, format!("{0}/libomptrace.so:other.so|{0}/a b.omptrace\n", here.display()));
 }
 
 #[test]
@@ -445,11 +349,7 @@ fn wrong_usage_is_2() {
         &["nonsense"],
         &["convert", "x"],
     ] {
-        assert_eq!(
-            run(omptrace(&folder).args(words)).status,
-            Some(2),
-            "{words:?}"
-        );
+        assert_eq!(run(omptrace(&folder).args(words)).status, Some(2), "{words:?}");
     }
 }
 
@@ -460,8 +360,5 @@ fn a_full_disk_behind_stderr_changes_nothing() {
     let mut command = record(&folder, &[], &["sh", "-c", "echo ran; exit 7"]);
     let full = fs::File::options().write(true).open("/dev/full").unwrap();
     let output = command.stderr(full).output().unwrap();
-    assert_eq!(
-        (&*output.stdout, output.status.code()),
-        (&b"ran\n"[..], Some(7))
-    );
+    assert_eq!((&*output.stdout, output.status.code()), (&b"ran\n"[..], Some(7)));
 }

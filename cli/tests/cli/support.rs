@@ -32,11 +32,7 @@ pub(crate) fn omptrace(folder: &Path) -> Command {
 /// `omptrace record` with `options`, of a program.
 pub(crate) fn record(folder: &Path, options: &[&str], program: &[&str]) -> Command {
     let mut command = omptrace(folder);
-    command
-        .args(["record", "--tool", "libomptrace.so"])
-        .args(options)
-        .arg("--")
-        .args(program);
+    command.args(["record", "--tool", "libomptrace.so"]).args(options).arg("--").args(program);
     command
 }
 
@@ -67,12 +63,8 @@ impl From<Output> for Said {
 pub(crate) fn compile(folder: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
     let file = folder.join(name).with_added_extension("c");
     fs::write(&file, source).unwrap();
-    let said = run(Command::new("cc")
-        .arg(&file)
-        .arg("-o")
-        .arg(folder.join(name))
-        .args(flags)
-        .current_dir(folder));
+    let said =
+        run(Command::new("cc").arg(&file).arg("-o").arg(folder.join(name)).args(flags).current_dir(folder));
     assert_eq!(said.status, Some(0), "{}", said.stderr);
     folder.join(name)
 }

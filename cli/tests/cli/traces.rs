@@ -22,11 +22,8 @@ use crate::support::{compile, folder, omptrace, record, run};
 /// Chunks enough that a signal comes before they are read.
 const LONG: u32 = 100_000;
 const SESSION: u64 = 1;
-const CLOCK: ClockPair = ClockPair {
-    ticks: 1_000_000,
-    monotonic_raw_ns: 5_000_000_000,
-    realtime_ns: 1_700_000_000_000_000_000,
-};
+const CLOCK: ClockPair =
+    ClockPair { ticks: 1_000_000, monotonic_raw_ns: 5_000_000_000, realtime_ns: 1_700_000_000_000_000_000 };
 
 /// A trace with a stream of three events.
 fn write_trace(path: &Path) {
@@ -45,12 +42,7 @@ fn write_chunks(path: &Path, chunks: u32) {
     let mut bytes = header.encode();
     bytes.extend(metadata_block(SESSION, CLOCK, &metadata));
     for sequence in 0..chunks {
-        let chunk = Chunk {
-            stream: 1,
-            sequence,
-            clock: CLOCK,
-            first_id: 1 << 40,
-        };
+        let chunk = Chunk { stream: 1, sequence, clock: CLOCK, first_id: 1 << 40 };
         let mut state = State::new(chunk.first_id);
         let mut words = Vec::new();
         for (row, ticks) in [100, 200, 300].into_iter().enumerate() {
@@ -62,14 +54,7 @@ fn write_chunks(path: &Path, chunks: u32) {
         let mut payload = Vec::new();
         push_words(&mut payload, &words);
         let words = u32::try_from(words.len()).unwrap();
-        bytes.extend(chunk_header(
-            SESSION,
-            &chunk,
-            words,
-            3,
-            Codec::RAW,
-            &payload,
-        ));
+        bytes.extend(chunk_header(SESSION, &chunk, words, 3, Codec::RAW, &payload));
         bytes.extend(payload);
     }
     fs::write(path, bytes).unwrap();
@@ -83,12 +68,7 @@ pub(crate) fn folder_with_trace(test: &str) -> PathBuf {
 }
 
 /// Runs `command` until there is a file whose name passes, and sends it a signal; returns how it ended.
-fn interrupt(
-    command: &mut Command,
-    folder: &Path,
-    signal: i32,
-    passes: impl Fn(&str) -> bool,
-) -> ExitStatus {
+fn interrupt(command: &mut Command, folder: &Path, signal: i32, passes: impl Fn(&str) -> bool) -> ExitStatus {
     let mut child = command.stderr(Stdio::null()).spawn().unwrap();
     while !names_in(folder).iter().any(|name| passes(name)) {
         assert_eq!(child.try_wait().unwrap(), None, "it came to its end");
@@ -118,19 +98,13 @@ fn traced(name: &str, note: &str) -> String {
 }
 
 fn record_of(trace: &Path) -> omptrace_trace_format::metadata::Record {
-    Reader::open(trace)
-        .unwrap()
-        .metadata()
-        .record
-        .clone()
-        .unwrap()
+    Reader::open(trace).unwrap().metadata().record.clone().unwrap()
 }
 
 #[test]
 fn record_completes_every_trace_and_reports_it() {
     let folder = folder_with_trace("record_completes_every_trace_and_reports_it");
-    let script =
-        traced("own.omptrace", "$$.1") + &traced("child.omptrace", "4000000000.1") + "exit 3";
+    let script = traced("own.omptrace", "$$.1") + &traced("child.omptrace", "4000000000.1") + "exit 3";
     let said = run(&mut record(&folder, &[], &["sh", "-c", &script]));
     assert_eq!(said.status, Some(3));
     for line in [
@@ -147,12 +121,7 @@ fn record_completes_every_trace_and_reports_it() {
     // How the child ended is not known to `record`.
     let child = record_of(&folder.join("child.omptrace"));
     assert_eq!((child.exit_status, child.signal), (None, None));
-    assert!(
-        Reader::open(&folder.join("child.omptrace"))
-            .unwrap()
-            .summary()
-            .sealed
-    );
+    assert!(Reader::open(&folder.join("child.omptrace")).unwrap().summary().sealed);
 }
 
 #[test]
@@ -171,31 +140,19 @@ fn of_a_process_that_executed_another_program_the_last_session_saw_the_end() {
     let script = traced("first.omptrace", "$$.1") + &traced("second.omptrace", "$$.2") + "exit 4";
     run(&mut record(&folder, &[], &["sh", "-c", &script]));
     assert_eq!(record_of(&folder.join("first.omptrace")).exit_status, None);
-    assert_eq!(
-        record_of(&folder.join("second.omptrace")).exit_status,
-        Some(4)
-    );
+    assert_eq!(record_of(&folder.join("second.omptrace")).exit_status, Some(4));
 }
 
 #[test]
 fn a_trace_that_cannot_be_completed_is_reported_and_the_others_are() {
     let folder = folder_with_trace("a_trace_that_cannot_be_completed");
-    let script =
-        "echo nonsense > bad.omptrace; ln -s \"$PWD/bad.omptrace\" $OMPTRACE_REGISTRY/5.1; "
-            .to_owned()
-            + &traced("good.omptrace", "$$.1");
+    let script = "echo nonsense > bad.omptrace; ln -s \"$PWD/bad.omptrace\" $OMPTRACE_REGISTRY/5.1; "
+        .to_owned()
+        + &traced("good.omptrace", "$$.1");
     let said = run(&mut record(&folder, &[], &["sh", "-c", &script]));
     assert_eq!(said.status, Some(0));
-    assert!(
-        said.stderr.contains("warning: bad.omptrace: "),
-        "{}",
-        said.stderr
-    );
-    assert!(
-        said.stderr.contains("good.omptrace: 3 events"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.contains("warning: bad.omptrace: "), "{}", said.stderr);
+    assert!(said.stderr.contains("good.omptrace: 3 events"), "{}", said.stderr);
 }
 
 #[test]
@@ -335,10 +292,7 @@ fn recover_removes_what_was_left_of_its_traces_only() {
         assert_eq!(said.status, Some(0), "{}", said.stderr);
         let names = names_in(&folder);
         assert!(!names.contains(&left));
-        assert!(
-            others.iter().all(|other| names.contains(other)),
-            "{names:?}"
-        );
+        assert!(others.iter().all(|other| names.contains(other)), "{names:?}");
     }
 }
 
@@ -347,17 +301,8 @@ fn convert_names_its_output_after_input_and_format() {
     let folder = folder_with_trace("convert_names_its_output");
     for (format, name) in [("chrome", "made.json"), ("text", "made.txt")] {
         let said = run(omptrace(&folder).args(["convert", "made.omptrace", "--to", format]));
-        assert_eq!(
-            (said.stdout.as_str(), said.status),
-            ("", Some(0)),
-            "{}",
-            said.stderr
-        );
-        assert!(
-            said.stderr.contains(&format!("omptrace: {name}: ")),
-            "{}",
-            said.stderr
-        );
+        assert_eq!((said.stdout.as_str(), said.status), ("", Some(0)), "{}", said.stderr);
+        assert!(said.stderr.contains(&format!("omptrace: {name}: ")), "{}", said.stderr);
         assert!(folder.join(name).is_file());
     }
     let chrome = fs::read(folder.join("made.json")).unwrap();
@@ -369,10 +314,7 @@ fn convert_writes_to_stdout_what_it_writes_to_a_file() {
     let folder = folder_with_trace("convert_writes_to_stdout");
     run(omptrace(&folder).args(["convert", "made.omptrace", "--to", "text", "-o", "file"]));
     let said = run(omptrace(&folder).args(["convert", "made.omptrace", "--to", "text", "-o", "-"]));
-    assert_eq!(
-        said.stdout,
-        fs::read_to_string(folder.join("file")).unwrap()
-    );
+    assert_eq!(said.stdout, fs::read_to_string(folder.join("file")).unwrap());
 }
 
 #[test]
@@ -381,14 +323,7 @@ fn a_window_behind_the_end_is_reported() {
     for (window, is_reported) in [("0s..1s", false), ("10s..20s", true)] {
         for options in ["-o out.txt", "-o out.txt --split 1M"] {
             let said = run(omptrace(&folder)
-                .args([
-                    "convert",
-                    "made.omptrace",
-                    "--to",
-                    "chrome",
-                    "--window",
-                    window,
-                ])
+                .args(["convert", "made.omptrace", "--to", "chrome", "--window", window])
                 .args(options.split_whitespace()));
             assert_eq!(said.status, Some(0), "{}", said.stderr);
             let words = "warning: nothing is within the window: the timeline ends at 0.0";
@@ -402,17 +337,11 @@ fn formats_of_one_file_are_not_split() {
     let folder = folder_with_trace("formats_of_one_file_are_not_split");
     for format in ["text", "folded", "pprof", "firefox"] {
         let options = ["--to", format, "--split", "20K", "-o", "x"];
-        let said = run(omptrace(&folder)
-            .args(["convert", "made.omptrace"])
-            .args(options));
+        let said = run(omptrace(&folder).args(["convert", "made.omptrace"]).args(options));
         assert_eq!(said.status, Some(2), "{format}");
         // Whether it has samples is another question.
         let words = ["cannot be split", "has no samples"];
-        assert!(
-            words.iter().any(|words| said.stderr.contains(words)),
-            "{}",
-            said.stderr
-        );
+        assert!(words.iter().any(|words| said.stderr.contains(words)), "{}", said.stderr);
         assert_eq!(names_in(&folder).len(), 2, "{format}");
     }
 }
@@ -422,15 +351,9 @@ fn a_series_does_not_go_to_stdout() {
     let folder = folder_with_trace("a_series_does_not_go_to_stdout");
     let before = names_in(&folder);
     let options = ["--to", "chrome", "--split", "20K", "-o", "-"];
-    let said = run(omptrace(&folder)
-        .args(["convert", "made.omptrace"])
-        .args(options));
+    let said = run(omptrace(&folder).args(["convert", "made.omptrace"]).args(options));
     assert_eq!((said.stdout.as_str(), said.status), ("", Some(2)));
-    assert!(
-        said.stderr.contains("cannot go to stdout"),
-        "{}",
-        said.stderr
-    );
+    assert!(said.stderr.contains("cannot go to stdout"), "{}", said.stderr);
     assert_eq!(names_in(&folder), before);
 }
 
@@ -454,15 +377,9 @@ fn convert_overwrites_its_own_outputs_and_no_trace() {
     fs::copy(folder.join("made.omptrace"), folder.join("other")).unwrap();
     let before = fs::read(folder.join("made.omptrace")).unwrap();
     for output in ["made.omptrace", "other"] {
-        let said =
-            run(omptrace(&folder).args(["convert", "made.omptrace", "--to", "text", "-o", output]));
+        let said = run(omptrace(&folder).args(["convert", "made.omptrace", "--to", "text", "-o", output]));
         assert_eq!(said.status, Some(2));
-        assert!(
-            said.stderr
-                .contains("is a trace, and will not be overwritten"),
-            "{}",
-            said.stderr
-        );
+        assert!(said.stderr.contains("is a trace, and will not be overwritten"), "{}", said.stderr);
         assert!(fs::read(folder.join(output)).unwrap() == before);
     }
     for _ in 0..2 {
@@ -492,14 +409,8 @@ fn no_output_takes_the_place_of_a_file_with_events() {
     fs::write(at("archive/traces/9.evt"), &trace).unwrap();
 
     let before = files_below(&folder);
-    let outputs = [
-        "made.omptrace",
-        "other",
-        "link",
-        "second-name.json",
-        "k.omptrace.spool",
-        "damaged.omptrace",
-    ];
+    let outputs =
+        ["made.omptrace", "other", "link", "second-name.json", "k.omptrace.spool", "damaged.omptrace"];
     let commands: &[&[&str]] = &[
         &["stats", "made.omptrace", "--talp"],
         &["convert", "made.omptrace", "--to", "chrome", "-o"],
@@ -514,13 +425,7 @@ fn no_output_takes_the_place_of_a_file_with_events() {
         tried.extend(outputs.map(|output| [*command, &[output]].concat()));
     }
     let convert = ["convert", "made.omptrace", "--to"];
-    tried.push(
-        [
-            &convert[..],
-            &["chrome", "--split", "1k", "-o", "part.json"],
-        ]
-        .concat(),
-    );
+    tried.push([&convert[..], &["chrome", "--split", "1k", "-o", "part.json"]].concat());
     tried.push([&convert[..], &["otf2", "-o", "archive"]].concat());
     for arguments in tried {
         let said = run(omptrace(&folder).args(&arguments));
@@ -553,10 +458,7 @@ fn outputs_that_are_no_files_are_written_and_errors_name_what_was_asked_for() {
         ([&convert[..], &["text", "-o"]].concat(), "none/x"),
         ([&convert[..], &["otf2", "-o"]].concat(), "none/x"),
         ([&convert[..], &["parquet", "-o"]].concat(), "none/x"),
-        (
-            [&convert[..], &["chrome", "--split", "1k", "-o"]].concat(),
-            "none/x",
-        ),
+        ([&convert[..], &["chrome", "--split", "1k", "-o"]].concat(), "none/x"),
         (vec!["report", "made.omptrace", "-o"], "none/x"),
         (vec!["stats", "made.omptrace", "--talp"], "none/x"),
         (vec!["report", "made.omptrace", "-o"], "/dev/full"),
@@ -587,9 +489,8 @@ fn files_below(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
 #[test]
 fn an_archive_takes_the_place_of_nothing_else() {
     let folder = folder_with_trace("an_archive_takes_the_place_of_nothing_else");
-    let archive = |out: &str| {
-        run(omptrace(&folder).args(["convert", "made.omptrace", "--to", "otf2", "-o", out]))
-    };
+    let archive =
+        |out: &str| run(omptrace(&folder).args(["convert", "made.omptrace", "--to", "otf2", "-o", out]));
     for out in ["with_mine", "with_link", "without_anchor"] {
         let said = archive(out);
         assert_eq!(said.status, Some(0), "{}", said.stderr);
@@ -614,8 +515,7 @@ fn an_archive_takes_the_place_of_nothing_else() {
 #[test]
 fn an_archive_is_written_into_no_folder_of_its_inputs() {
     let folder = folder_with_trace("into_no_folder_of_its_inputs");
-    let archive =
-        |input: &str| run(omptrace(&folder).args(["convert", input, "--to", "otf2", "-o", "out"]));
+    let archive = |input: &str| run(omptrace(&folder).args(["convert", input, "--to", "otf2", "-o", "out"]));
     assert_eq!(archive("made.omptrace").status, Some(0));
     // By its name it could be a part of the archive.
     write_trace(&folder.join("out/traces/7.evt"));
@@ -663,11 +563,7 @@ fn a_conversion_that_a_signal_ends_leaves_nothing() {
         let mut convert = omptrace(&folder);
         convert.args(["convert", "long.omptrace"]);
         convert.args(options.split_whitespace());
-        let watched = if options.ends_with("there") {
-            folder.join("there")
-        } else {
-            folder.clone()
-        };
+        let watched = if options.ends_with("there") { folder.join("there") } else { folder.clone() };
         let status = interrupt(&mut convert, &watched, signal, is_unfinished);
         assert_eq!(status.signal(), Some(signal), "{options}: {status}");
         assert_eq!(names_in(&folder), before, "{options}");
@@ -682,9 +578,7 @@ fn a_conversion_under_nohup_outlives_its_terminal() {
     let program = omptrace(&folder).get_program().to_owned();
     let mut nohup = Command::new("sh");
     nohup.current_dir(&folder);
-    nohup
-        .args(["-c", "trap '' HUP; exec \"$0\" \"$@\""])
-        .arg(program);
+    nohup.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(program);
     nohup.args(["convert", "long.omptrace", "--to", "text", "-o", "new"]);
     let is_unfinished = |name: &str| name.starts_with(".omptrace-");
     let status = interrupt(&mut nohup, &folder, libc::SIGHUP, is_unfinished);
@@ -727,20 +621,16 @@ fn info_reports_each_trace() {
 fn lines_for_people_are_as_long_as_the_terminal_is_wide() {
     let folder = folder("lines_for_people");
     compile(&folder, "libomptrace.so", "", &["-shared", "-fPIC"]);
-    let name =
-        "a_folder_whose_name_is_long/and_a_trace_whose_name_is_no_shorter_than_that.omptrace";
+    let name = "a_folder_whose_name_is_long/and_a_trace_whose_name_is_no_shorter_than_that.omptrace";
     fs::create_dir(folder.join("a_folder_whose_name_is_long")).unwrap();
     let trace = folder.join(name);
     write_chunks(&trace, 3);
     // Cut off: there is something to find.
     let bytes = fs::read(&trace).unwrap();
     fs::write(&trace, &bytes[..bytes.len() - 100]).unwrap();
-    for words in [
-        &["info", name][..],
-        &["check", name],
-        &["stats", name],
-        &["doctor", "--tool", "libomptrace.so"],
-    ] {
+    for words in
+        [&["info", name][..], &["check", name], &["stats", name], &["doctor", "--tool", "libomptrace.so"]]
+    {
         let said = run(omptrace(&folder).args(words).env("COLUMNS", "80"));
         assert!(said.stdout.lines().count() > 1, "{words:?}: {said:?}");
         for line in said.stdout.lines() {
@@ -750,10 +640,7 @@ fn lines_for_people_are_as_long_as_the_terminal_is_wide() {
     }
     // In a pipe a script reads each as one line.
     let said = run(omptrace(&folder).args(["check", name]));
-    assert!(
-        said.stdout.lines().all(|line| line.starts_with(name)),
-        "{said:?}"
-    );
+    assert!(said.stdout.lines().all(|line| line.starts_with(name)), "{said:?}");
 }
 
 #[test]
@@ -817,10 +704,7 @@ fn a_long_dump_as_json_is_complete() {
     assert_eq!(left_out(cut.lines().last()), 600 - shown);
     assert!(all.starts_with(&cut[..cut.len() / 2]));
     let five = dump(&["--top", "5"]);
-    assert_eq!(
-        (five.lines().count(), left_out(five.lines().last())),
-        (6, 595)
-    );
+    assert_eq!((five.lines().count(), left_out(five.lines().last())), (6, 595));
 }
 
 #[test]
@@ -845,14 +729,7 @@ fn the_name_of_the_output_decides_the_format() {
         let mut command = omptrace(&folder);
         run(command.args(["convert", "made.omptrace", "-o", output]))
     };
-    for output in [
-        "a.pftrace",
-        "a.pftrace.gz",
-        "a.json",
-        "a.json.gz",
-        "a.txt",
-        "a.otf2",
-    ] {
+    for output in ["a.pftrace", "a.pftrace.gz", "a.json", "a.json.gz", "a.txt", "a.otf2"] {
         let said = convert(output);
         assert_eq!(said.status, Some(0), "{output}: {}", said.stderr);
         assert!(folder.join(output).exists(), "{output}");
@@ -860,21 +737,13 @@ fn the_name_of_the_output_decides_the_format() {
     for output in ["-", "a.svg", "a"] {
         let said = convert(output);
         assert_eq!(said.status, Some(2), "{output}: {said:?}");
-        assert!(
-            said.stderr.contains("--to takes chrome, perfetto"),
-            "{}",
-            said.stderr
-        );
+        assert!(said.stderr.contains("--to takes chrome, perfetto"), "{}", said.stderr);
     }
     let said = run(omptrace(&folder).args(["convert", "made.omptrace"]));
     assert!(said.stderr.contains("neither --to nor"), "{}", said.stderr);
     for output in ["nowhere/a.json", "nowhere/a.otf2", "nowhere/a.tables"] {
         let said = convert(output);
         assert!(said.stderr.contains("nowhere"), "{output}: {}", said.stderr);
-        assert!(
-            !said.stderr.contains(".omptrace-"),
-            "{output}: {}",
-            said.stderr
-        );
+        assert!(!said.stderr.contains(".omptrace-"), "{output}: {}", said.stderr);
     }
 }

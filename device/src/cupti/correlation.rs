@@ -97,11 +97,7 @@ pub(super) struct Correlations {
 impl Correlations {
     /// A record of external correlation.
     pub(super) fn external(&mut self, external: External) {
-        let External {
-            kind,
-            id,
-            correlation_id,
-        } = external;
+        let External { kind, id, correlation_id } = external;
         if kind != OPERATION && kind != DEVICE {
             return;
         }
@@ -171,11 +167,7 @@ impl Correlations {
     }
 
     fn resolved(&mut self, known: Known, numbered: Numbered) -> (Option<i32>, Record) {
-        let Numbered {
-            ordinal,
-            mut record,
-            ..
-        } = numbered;
+        let Numbered { ordinal, mut record, .. } = numbered;
         record.correlation_id = known.host_op_id.unwrap_or(0);
         // An operation that is a kernel may copy, too.
         let is_kernel = matches!(record.work, Work::Kernel { .. });
@@ -221,11 +213,7 @@ mod tests {
     use crate::record::DataOp;
 
     fn kernel(correlation_id: u32, ordinal: u32) -> Numbered {
-        let work = Work::Kernel {
-            requested_num_teams: 0,
-            granted_num_teams: 1,
-            name: None,
-        };
+        let work = Work::Kernel { requested_num_teams: 0, granted_num_teams: 1, name: None };
         numbered(correlation_id, ordinal, work)
     }
 
@@ -233,14 +221,7 @@ mod tests {
         Numbered {
             correlation_id,
             ordinal,
-            record: Record {
-                correlation_id: 0,
-                target_id: 0,
-                stream: 7,
-                begin: 1,
-                end: 2,
-                work,
-            },
+            record: Record { correlation_id: 0, target_id: 0, stream: 7, begin: 1, end: 2, work },
         }
     }
 
@@ -248,32 +229,16 @@ mod tests {
         Work::of_data_op(DataOp::of_bytes(optype, 8))
     }
 
-    fn push(
-        correlations: &mut Correlations,
-        correlation_id: u32,
-        host_op_id: u64,
-        device: i32,
-        optype: u32,
-    ) {
-        let operation = HostOperation {
-            host_op_id,
-            device_num: device,
-            optype: ompt_target_data_op_t(optype),
-        };
+    fn push(correlations: &mut Correlations, correlation_id: u32, host_op_id: u64, device: i32, optype: u32) {
+        let operation =
+            HostOperation { host_op_id, device_num: device, optype: ompt_target_data_op_t(optype) };
         for (kind, id) in [(OPERATION, host_op_id), (DEVICE, packed(&operation))] {
-            correlations.external(External {
-                kind,
-                id,
-                correlation_id,
-            });
+            correlations.external(External { kind, id, correlation_id });
         }
     }
 
     fn ids(ready: &[(Option<i32>, Record)]) -> Vec<(Option<i32>, u64)> {
-        ready
-            .iter()
-            .map(|(device, record)| (*device, record.correlation_id))
-            .collect()
+        ready.iter().map(|(device, record)| (*device, record.correlation_id)).collect()
     }
 
     #[test]
@@ -296,10 +261,7 @@ mod tests {
         push(&mut correlations, 8, 80, -2, 0);
         correlations.add(kernel(8, 3));
         correlations.add(kernel(9, 3));
-        assert_eq!(
-            ids(&correlations.ready(false)),
-            [(Some(-2), 80), (Some(-2), 0)]
-        );
+        assert_eq!(ids(&correlations.ready(false)), [(Some(-2), 80), (Some(-2), 0)]);
     }
 
     #[test]

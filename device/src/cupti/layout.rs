@@ -153,10 +153,7 @@ pub(crate) struct Place<T> {
 
 impl<T> Place<T> {
     const fn at(offset: usize) -> Place<T> {
-        Place {
-            offset,
-            of: std::marker::PhantomData,
-        }
+        Place { offset, of: std::marker::PhantomData }
     }
 }
 

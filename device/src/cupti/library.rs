@@ -73,10 +73,7 @@ impl Answer {
             (999, "UNKNOWN"),
         ];
         let name = NAMES.iter().find(|(number, _)| *number == self.0);
-        name.map_or_else(
-            || format!("CUptiResult {}", self.0),
-            |(_, name)| format!("CUPTI_ERROR_{name}"),
-        )
+        name.map_or_else(|| format!("CUptiResult {}", self.0), |(_, name)| format!("CUPTI_ERROR_{name}"))
     }
 }
 
@@ -137,48 +134,32 @@ pub(super) fn load(choice: &Choice) -> Result<Library, String> {
         return Err("switched off by OMPTRACE_CUPTI".into());
     }
     let Some(driver) = loaded(DRIVER) else {
-        return Err(format!(
-            "the process has no {DRIVER}, so it does not use CUDA"
-        ));
+        return Err(format!("the process has no {DRIVER}, so it does not use CUDA"));
     };
     let driver_version = version_of(&driver);
     // What is loaded stays: the process uses it.
     std::mem::forget(driver);
     let others = MAJORS.iter().map(|major| format!("libcupti.so.{major}"));
-    if let Some(other) = others
-        .chain(["libcupti.so".into()])
-        .find(|name| loaded(name).is_some())
-    {
-        return Err(format!(
-            "{other} is loaded already: the process has another tool that uses it"
-        ));
+    if let Some(other) = others.chain(["libcupti.so".into()]).find(|name| loaded(name).is_some()) {
+        return Err(format!("{other} is loaded already: the process has another tool that uses it"));
     }
     let (library, name) = match choice {
         Choice::At(path) => open(path).map(|library| (library, path.to_string_lossy().into())),
         _ => find(driver_version),
     }?;
-    let functions =
-        Functions::bind(&library).map_err(|missing| format!("{name} has no {missing}"))?;
+    let functions = Functions::bind(&library).map_err(|missing| format!("{name} has no {missing}"))?;
     let mut version = 0;
     // SAFETY: NVIDIA's function, and the number can be written.
     let answer = unsafe { (functions.get_version)(&mut version) };
     // Never closed: a thread of its own may run.
     std::mem::forget(library);
     if answer != Answer::SUCCESS {
-        return Err(format!(
-            "cuptiGetVersion of {name} answered {}",
-            answer.text()
-        ));
+        return Err(format!("cuptiGetVersion of {name} answered {}", answer.text()));
     }
     if !layout::knows(version) {
-        return Err(format!(
-            "{name} has interface version {version}, whose records are not known"
-        ));
+        return Err(format!("{name} has interface version {version}, whose records are not known"));
     }
-    Ok(Library {
-        functions,
-        description: format!("CUPTI {version} ({name})"),
-    })
+    Ok(Library { functions, description: format!("CUPTI {version} ({name})") })
 }
 
 /// A library that the process has loaded.
@@ -222,18 +203,9 @@ fn find(driver_version: Option<u32>) -> Result<(Loaded, String), String> {
             }
         }
     }
-    let names: Vec<String> = majors
-        .iter()
-        .map(|major| format!("libcupti.so.{major}"))
-        .collect();
+    let names: Vec<String> = majors.iter().map(|major| format!("libcupti.so.{major}")).collect();
     Err(match &names[..] {
-        [] => format!(
-            "the driver supports CUDA {} only, and 12 is needed",
-            driver_version.unwrap_or(0)
-        ),
-        names => format!(
-            "{} was not found; give its path as OMPTRACE_CUPTI",
-            names.join(" or ")
-        ),
+        [] => format!("the driver supports CUDA {} only, and 12 is needed", driver_version.unwrap_or(0)),
+        names => format!("{} was not found; give its path as OMPTRACE_CUPTI", names.join(" or ")),
     })
 }

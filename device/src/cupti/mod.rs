@@ -35,9 +35,7 @@ use crate::problem::Problem;
 use crate::record::{DataOp, Record, Work};
 use crate::tracer::{BufferSource, Completion, DeviceTracer, Format, HostOperation, Setup};
 use correlation::{Correlations, DEVICE, External, Numbered, OPERATION, packed};
-use layout::{
-    Bytes, external, kernel, memcpy, memcpy_peers, memory as memory_layout, memset, overhead,
-};
+use layout::{Bytes, external, kernel, memcpy, memcpy_peers, memory as memory_layout, memset, overhead};
 use library::{Answer, Library};
 
 pub use library::Choice;
@@ -45,11 +43,7 @@ pub use library::Choice;
 /// The kinds of records that are asked for, in this order: calls that are made before external correlation is on have no
 /// numbers of ours. `true` for those without which there is nothing to show.
 const KINDS: &[(&str, u32, bool)] = &[
-    (
-        "EXTERNAL_CORRELATION",
-        external::EXTERNAL_CORRELATION,
-        false,
-    ),
+    ("EXTERNAL_CORRELATION", external::EXTERNAL_CORRELATION, false),
     // CUPTI numbers the calls that it records only.
     ("DRIVER", layout::DRIVER, false),
     ("RUNTIME", layout::RUNTIME, false),
@@ -107,9 +101,7 @@ pub(crate) struct CuptiTracer {
 pub(crate) fn is_nvidias(device_type: &str) -> bool {
     let device_type = device_type.to_ascii_lowercase();
     device_type.starts_with("sm_")
-        || ["nvidia", "nvptx", "cuda"]
-            .iter()
-            .any(|word| device_type.contains(word))
+        || ["nvidia", "nvptx", "cuda"].iter().any(|word| device_type.contains(word))
 }
 
 impl CuptiTracer {
@@ -167,10 +159,7 @@ impl Process {
         // SAFETY: NVIDIA's function with callbacks of the signatures that it calls.
         let answer = unsafe { (functions.register_callbacks)(requested, completed) };
         if answer != Answer::SUCCESS {
-            problems.push(format!(
-                "cuptiActivityRegisterCallbacks answered {}",
-                answer.text()
-            ));
+            problems.push(format!("cuptiActivityRegisterCallbacks answered {}", answer.text()));
             return false;
         }
         for (name, kind, must) in KINDS {
@@ -179,10 +168,7 @@ impl Process {
             if answer == Answer::SUCCESS {
                 continue;
             }
-            problems.push(format!(
-                "cuptiActivityEnable of {name} answered {}",
-                answer.text()
-            ));
+            problems.push(format!("cuptiActivityEnable of {name} answered {}", answer.text()));
             // Without a driver none is granted.
             if *must || *kind == external::EXTERNAL_CORRELATION {
                 self.disable();
@@ -220,9 +206,8 @@ impl Process {
     fn complete(&self, buffer: *mut u8, bytes: usize, is_returned: bool) {
         let mut dropped = 0;
         // SAFETY: NVIDIA's function; all buffers are of no context.
-        let answer = unsafe {
-            (self.library.functions.get_num_dropped)(std::ptr::null_mut(), 0, &mut dropped)
-        };
+        let answer =
+            unsafe { (self.library.functions.get_num_dropped)(std::ptr::null_mut(), 0, &mut dropped) };
         if answer == Answer::SUCCESS {
             self.dropped.fetch_add(dropped as u64, Ordering::Relaxed);
         }
@@ -256,9 +241,8 @@ impl Process {
             let before = record;
             let buffer = completion.buffer as *mut u8;
             // SAFETY: NVIDIA's function; the buffer is the completion's, the record the one that it gave last.
-            let answer = unsafe {
-                (self.library.functions.get_next_record)(buffer, completion.bytes, &mut record)
-            };
+            let answer =
+                unsafe { (self.library.functions.get_next_record)(buffer, completion.bytes, &mut record) };
             match answer {
                 Answer::SUCCESS if record > before => {}
                 Answer::SUCCESS => return problem(Problem::EndlessBuffer, 1),
@@ -293,17 +277,12 @@ impl DeviceTracer for CuptiTracer {
     }
 
     fn offers(&self) -> Vec<&'static str> {
-        self.process
-            .as_ref()
-            .map_or(Vec::new(), |_| library::NAMES.to_vec())
+        self.process.as_ref().map_or(Vec::new(), |_| library::NAMES.to_vec())
     }
 
     fn missing(&self) -> Vec<String> {
         let reason = self.process.as_ref().err();
-        reason
-            .map(|reason| format!("CUPTI: {reason}"))
-            .into_iter()
-            .collect()
+        reason.map(|reason| format!("CUPTI: {reason}")).into_iter().collect()
     }
 
     fn num_procs(&self) -> Option<i32> {
@@ -313,10 +292,7 @@ impl DeviceTracer for CuptiTracer {
     fn start(&self, source: &'static dyn BufferSource) -> Setup {
         match &self.process {
             Ok(process) => process.start(self.device_num, source),
-            Err(_) => Setup {
-                format: None,
-                problems: self.missing(),
-            },
+            Err(_) => Setup { format: None, problems: self.missing() },
         }
     }
 
@@ -409,12 +385,8 @@ impl DeviceTracer for CuptiTracer {
         let comes = !process.is_closing.load(Ordering::Relaxed);
         let ready = {
             let correlations = &mut process.state.lock().correlations;
-            externals
-                .into_iter()
-                .for_each(|external| correlations.external(external));
-            numbered
-                .into_iter()
-                .for_each(|record| correlations.add(record));
+            externals.into_iter().for_each(|external| correlations.external(external));
+            numbered.into_iter().for_each(|record| correlations.add(record));
             correlations.ready(comes)
         };
         problem(Problem::Overhead, overheads.0);
@@ -439,23 +411,14 @@ fn numbered_record(kind: u32, bytes: Bytes<'_>) -> Option<Numbered> {
     let common = |correlation_id, ordinal, stream, begin, end, work| Numbered {
         correlation_id: bytes.get(correlation_id) as u32,
         ordinal: bytes.get(ordinal) as u32,
-        record: Record {
-            correlation_id: 0,
-            target_id: 0,
-            stream,
-            begin,
-            end,
-            work,
-        },
+        record: Record { correlation_id: 0, target_id: 0, stream, begin, end, work },
     };
     let data_op = |optype, bytes| Work::of_data_op(DataOp::of_bytes(optype, bytes));
     Some(match kind {
         kernel::KERNEL | kernel::CONCURRENT_KERNEL => {
             let blocks = [kernel::grid_x, kernel::grid_y, kernel::grid_z]
                 .into_iter()
-                .fold(1_u64, |all, side| {
-                    all.saturating_mul(bytes.get(side).max(1))
-                });
+                .fold(1_u64, |all, side| all.saturating_mul(bytes.get(side).max(1)));
             let name = bytes.get(kernel::name) as usize as *const c_char;
             let work = Work::Kernel {
                 requested_num_teams: 0,
@@ -477,10 +440,7 @@ fn numbered_record(kind: u32, bytes: Bytes<'_>) -> Option<Numbered> {
             bytes.get(memcpy::stream_id),
             bytes.get(memcpy::start),
             bytes.get(memcpy::end),
-            data_op(
-                direction(bytes.get(memcpy::copy_kind)),
-                bytes.get(memcpy::bytes),
-            ),
+            data_op(direction(bytes.get(memcpy::copy_kind)), bytes.get(memcpy::bytes)),
         ),
         memcpy_peers::MEMCPY2 => common(
             memcpy_peers::correlation_id,
@@ -488,10 +448,7 @@ fn numbered_record(kind: u32, bytes: Bytes<'_>) -> Option<Numbered> {
             bytes.get(memcpy_peers::stream_id),
             bytes.get(memcpy_peers::start),
             bytes.get(memcpy_peers::end),
-            data_op(
-                ompt::ompt_target_data_transfer,
-                bytes.get(memcpy_peers::bytes),
-            ),
+            data_op(ompt::ompt_target_data_transfer, bytes.get(memcpy_peers::bytes)),
         ),
         memset::MEMSET => common(
             memset::correlation_id,
@@ -503,14 +460,7 @@ fn numbered_record(kind: u32, bytes: Bytes<'_>) -> Option<Numbered> {
         ),
         memory_layout::MEMORY2 => {
             let time = bytes.get(memory_layout::timestamp);
-            common(
-                memory_layout::correlation_id,
-                memory_layout::device_id,
-                0,
-                time,
-                time,
-                allocation(bytes)?,
-            )
+            common(memory_layout::correlation_id, memory_layout::device_id, 0, time, time, allocation(bytes)?)
         }
         _ => return None,
     })

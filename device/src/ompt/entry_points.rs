@@ -78,12 +78,7 @@ mod tests {
     fn binds_what_the_lookup_answers() {
         // SAFETY: `some` is a lookup like a runtime's, and nothing calls what it answers.
         let bound = unsafe { EntryPoints::bind(Some(some)) };
-        let names = [
-            "ompt_start_trace",
-            "ompt_pause_trace",
-            "ompt_flush_trace",
-            "ompt_stop_trace",
-        ];
+        let names = ["ompt_start_trace", "ompt_pause_trace", "ompt_flush_trace", "ompt_stop_trace"];
         assert_eq!(bound.names(), names);
         // SAFETY: no lookup is allowed too.
         assert!(unsafe { EntryPoints::bind(None) }.names().is_empty());

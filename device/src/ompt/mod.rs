@@ -23,10 +23,7 @@ use scrap::SCRAP;
 /// Records of target regions are not asked for. AMD's runtime gives them no times, and writes them on a thread without a
 /// task through a null pointer. The host's callbacks have their times.
 const KINDS: &[[ompt_callbacks_t; 2]] = &[
-    [
-        ompt_callback_target_data_op_emi,
-        ompt_callback_target_data_op,
-    ],
+    [ompt_callback_target_data_op_emi, ompt_callback_target_data_op],
     [ompt_callback_target_submit_emi, ompt_callback_target_submit],
 ];
 /// The native records that are asked for: all.
@@ -70,8 +67,7 @@ impl OmptTracer {
     }
 
     fn gives_native(&self) -> bool {
-        self.entry_points.get_record_native.is_some()
-            && self.entry_points.get_record_abstract.is_some()
+        self.entry_points.get_record_native.is_some() && self.entry_points.get_record_abstract.is_some()
     }
 
     /// The first format that the device grants.
@@ -104,10 +100,7 @@ impl OmptTracer {
             }
         }
         if !refused.is_empty() {
-            setup.problems.push(format!(
-                "ompt_set_trace_ompt answered {}",
-                refused.join(", ")
-            ));
+            setup.problems.push(format!("ompt_set_trace_ompt answered {}", refused.join(", ")));
         }
         refused.len() < KINDS.len()
     }
@@ -115,17 +108,13 @@ impl OmptTracer {
     fn grants_native(&self, setup: &mut Setup) -> bool {
         const ENABLE: c_int = 1;
         let Some(set_trace_native) = self.entry_points.set_trace_native else {
-            setup
-                .problems
-                .push("ompt_set_trace_native is missing".into());
+            setup.problems.push("ompt_set_trace_native is missing".into());
             return true;
         };
         // SAFETY: an entry point of this device (`new`).
         let result = unsafe { set_trace_native(self.handle, ENABLE, ALL_NATIVE) };
         if result < ompt_set_sometimes {
-            setup
-                .problems
-                .push(format!("ompt_set_trace_native answered {}", answer(result)));
+            setup.problems.push(format!("ompt_set_trace_native answered {}", answer(result)));
         }
         result >= ompt_set_sometimes
     }
@@ -141,15 +130,9 @@ impl OmptTracer {
         readable: &Range<usize>,
     ) -> Result<Record, Problem> {
         let entry_points = &self.entry_points;
-        let otherwise = if self.gives_ompt() {
-            ompt::ompt_record_ompt
-        } else {
-            ompt::ompt_record_native
-        };
+        let otherwise = if self.gives_ompt() { ompt::ompt_record_ompt } else { ompt::ompt_record_native };
         // SAFETY: by this function's contract, for all calls here.
-        let kind = entry_points
-            .get_record_type
-            .map_or(otherwise, |f| unsafe { f(buffer, cursor) });
+        let kind = entry_points.get_record_type.map_or(otherwise, |f| unsafe { f(buffer, cursor) });
         match kind {
             ompt::ompt_record_ompt => {
                 let get = entry_points.get_record_ompt.ok_or(Problem::InvalidRecord)?;
@@ -158,12 +141,8 @@ impl OmptTracer {
                 ompt_record(record as usize, readable)
             }
             ompt::ompt_record_native => {
-                let get = entry_points
-                    .get_record_native
-                    .ok_or(Problem::InvalidRecord)?;
-                let describe = entry_points
-                    .get_record_abstract
-                    .ok_or(Problem::InvalidRecord)?;
+                let get = entry_points.get_record_native.ok_or(Problem::InvalidRecord)?;
+                let describe = entry_points.get_record_abstract.ok_or(Problem::InvalidRecord)?;
                 let mut host_op_id = ompt_id_none;
                 // SAFETY: as above.
                 let record = unsafe { get(buffer, cursor, &mut host_op_id) };
@@ -194,19 +173,11 @@ impl DeviceTracer for OmptTracer {
         }
         let needed = [
             ("ompt_start_trace", self.entry_points.start_trace.is_some()),
-            (
-                "ompt_advance_buffer_cursor",
-                self.entry_points.advance_buffer_cursor.is_some(),
-            ),
-            (
-                "ompt_get_record_ompt or _native",
-                self.gives_ompt() || self.gives_native(),
-            ),
+            ("ompt_advance_buffer_cursor", self.entry_points.advance_buffer_cursor.is_some()),
+            ("ompt_get_record_ompt or _native", self.gives_ompt() || self.gives_native()),
         ];
         let missing = needed.iter().filter(|(_, is_there)| !is_there);
-        missing
-            .map(|(name, _)| format!("{name} is missing"))
-            .collect()
+        missing.map(|(name, _)| format!("{name} is missing")).collect()
     }
 
     fn num_procs(&self) -> Option<i32> {
@@ -216,12 +187,8 @@ impl DeviceTracer for OmptTracer {
     }
 
     fn start(&self, source: &'static dyn BufferSource) -> Setup {
-        let mut setup = Setup {
-            format: None,
-            problems: self.missing(),
-        };
-        let (true, Some(start_trace)) = (setup.problems.is_empty(), self.entry_points.start_trace)
-        else {
+        let mut setup = Setup { format: None, problems: self.missing() };
+        let (true, Some(start_trace)) = (setup.problems.is_empty(), self.entry_points.start_trace) else {
             return setup;
         };
         let Some(format) = self.choose_format(&mut setup) else {
@@ -322,9 +289,7 @@ impl DeviceTracer for OmptTracer {
 fn no_flush_at_end() -> Option<String> {
     const VARIABLE: &str = "LIBOMPTARGET_OMPT_FLUSH_ON_SHUTDOWN";
     let value = std::env::var(VARIABLE).ok()?;
-    let is_off = ["false", "0", "no", "off"]
-        .iter()
-        .any(|off| value.eq_ignore_ascii_case(off));
+    let is_off = ["false", "0", "no", "off"].iter().any(|off| value.eq_ignore_ascii_case(off));
     is_off.then(|| {
         format!(
             "{VARIABLE} is {value}: at the end, the runtime may drop the records in buffers that are not full; unset it"
@@ -334,11 +299,7 @@ fn no_flush_at_end() -> Option<String> {
 
 /// A device wants a buffer (OpenMP 5.2, 19.5.2.23). It always gets one, also in a child and after the end of a session. AMD's
 /// runtime writes through the null pointer where it gets none.
-unsafe extern "C" fn request(
-    device_num: c_int,
-    buffer: *mut *mut ompt_buffer_t,
-    bytes: *mut usize,
-) {
+unsafe extern "C" fn request(device_num: c_int, buffer: *mut *mut ompt_buffer_t, bytes: *mut usize) {
     if buffer.is_null() || bytes.is_null() {
         return;
     }
@@ -362,13 +323,8 @@ unsafe extern "C" fn complete(
     if SCRAP.completes(buffer as usize, buffer_owned != 0) {
         return;
     }
-    let completion = Completion {
-        device_num,
-        buffer: buffer as usize,
-        bytes,
-        begin,
-        is_returned: buffer_owned != 0,
-    };
+    let completion =
+        Completion { device_num, buffer: buffer as usize, bytes, begin, is_returned: buffer_owned != 0 };
     if let Some(source) = SOURCE.get() {
         // SAFETY: the arguments of this call, in which the runtime lets the tool read the records.
         unsafe { source.complete(&completion) };
@@ -377,9 +333,7 @@ unsafe extern "C" fn complete(
 
 /// The answer to a request, as the specification spells it.
 fn answer(result: ompt_set_result_t) -> String {
-    result
-        .name()
-        .map_or_else(|| result.0.to_string(), str::to_owned)
+    result.name().map_or_else(|| result.0.to_string(), str::to_owned)
 }
 
 #[cfg(test)]

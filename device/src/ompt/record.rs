@@ -44,9 +44,7 @@ fn member_bytes(kind: ompt_callbacks_t) -> usize {
         ompt::ompt_callback_nest_lock => size_of::<ompt_record_nest_lock_t>(),
         ompt::ompt_callback_flush => size_of::<ompt_record_flush_t>(),
         ompt::ompt_callback_cancel => size_of::<ompt_record_cancel_t>(),
-        ompt::ompt_callback_target | ompt::ompt_callback_target_emi => {
-            size_of::<ompt_record_target_t>()
-        }
+        ompt::ompt_callback_target | ompt::ompt_callback_target_emi => size_of::<ompt_record_target_t>(),
         ompt::ompt_callback_target_data_op | ompt::ompt_callback_target_data_op_emi => {
             size_of::<ompt_record_target_data_op_t>()
         }
@@ -109,9 +107,7 @@ pub(crate) fn ompt_record(address: usize, readable: &Range<usize>) -> Result<Rec
     let member = &member[..len];
     let (correlation_id, end, work) = match kind {
         ompt::ompt_callback_target_submit | ompt::ompt_callback_target_submit_emi => kernel(member),
-        ompt::ompt_callback_target_data_op | ompt::ompt_callback_target_data_op_emi => {
-            data_op(member)
-        }
+        ompt::ompt_callback_target_data_op | ompt::ompt_callback_target_data_op_emi => data_op(member),
         r#type => {
             let words = (0..len).step_by(8).map(|at| word(member, at)).collect();
             (ompt_id_none, ompt_time_none, Work::Marker { r#type, words })
@@ -224,11 +220,7 @@ mod tests {
                 stream: 8,
                 begin: 7,
                 end: 13,
-                work: Work::Kernel {
-                    requested_num_teams: 11,
-                    granted_num_teams: 12,
-                    name: None,
-                },
+                work: Work::Kernel { requested_num_teams: 11, granted_num_teams: 12, name: None },
             };
             assert_eq!(record, expected);
         }
@@ -263,9 +255,6 @@ mod tests {
         assert_eq!(ompt_record(0, &(0..0)), Err(Problem::NullRecord));
         assert_eq!(ompt_record(8, &(0..0)), Err(Problem::UnreadableRecord));
         assert_eq!(native_record(0, 1), Err(Problem::NullRecord));
-        assert_eq!(
-            native_record(usize::MAX - 7, 1),
-            Err(Problem::UnreadableRecord)
-        );
+        assert_eq!(native_record(usize::MAX - 7, 1), Err(Problem::UnreadableRecord));
     }
 }

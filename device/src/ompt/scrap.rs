@@ -52,8 +52,7 @@ impl Scrap {
         let offset = buffer.wrapping_sub(self.memory.get() as usize);
         let is_here = offset < PLACES * BYTES;
         if is_here && is_returned {
-            self.taken
-                .fetch_and(!(1 << (offset / BYTES)), Ordering::Relaxed);
+            self.taken.fetch_and(!(1 << (offset / BYTES)), Ordering::Relaxed);
         }
         is_here
     }

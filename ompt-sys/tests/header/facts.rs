@@ -28,11 +28,7 @@ pub(crate) fn facts() -> Vec<Fact> {
 
 fn constants(facts: &mut Vec<Fact>) {
     let mut constant = |name: &str, rust: i128| {
-        facts.push(Fact {
-            name: name.into(),
-            c: format!("(long long)({name})"),
-            rust,
-        });
+        facts.push(Fact { name: name.into(), c: format!("(long long)({name})"), rust });
     };
     constant("ompt_id_none", ompt_id_none.into());
     constant("ompt_wait_id_none", ompt_wait_id_none.into());
@@ -42,10 +38,7 @@ fn constants(facts: &mut Vec<Fact>) {
     constant("ompt_addr_none", ompt_addr_none as isize as i128);
     constant("ompt_callback_master", ompt_callback_master.0.into());
     constant("omp_control_tool_notool", omp_control_tool_notool.into());
-    constant(
-        "omp_control_tool_nocallback",
-        omp_control_tool_nocallback.into(),
-    );
+    constant("omp_control_tool_nocallback", omp_control_tool_nocallback.into());
     constant("omp_control_tool_success", omp_control_tool_success.into());
     constant("omp_control_tool_ignored", omp_control_tool_ignored.into());
 }
@@ -201,18 +194,10 @@ fn structures(facts: &mut Vec<Fact>) {
 }
 
 fn size<T>(name: &str) -> Fact {
-    Fact {
-        name: name.into(),
-        c: format!("sizeof({name})"),
-        rust: size_of::<T>() as i128,
-    }
+    Fact { name: name.into(), c: format!("sizeof({name})"), rust: size_of::<T>() as i128 }
 }
 
 /// That two C types are the same.
 fn same_type(name: String, c_left: &str, c_right: &str) -> Fact {
-    Fact {
-        name,
-        c: format!("__builtin_types_compatible_p({c_left}, {c_right})"),
-        rust: 1,
-    }
+    Fact { name, c: format!("__builtin_types_compatible_p({c_left}, {c_right})"), rust: 1 }
 }

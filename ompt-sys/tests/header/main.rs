@@ -48,10 +48,7 @@ const ABSENCES: &[Absence] = &[
     Absence {
         why: "OpenMP 5.2: omp_all_memory",
         present_from: 19,
-        facts: &[
-            "ompt_dependence_type_out_all_memory",
-            "ompt_dependence_type_inout_all_memory",
-        ],
+        facts: &["ompt_dependence_type_out_all_memory", "ompt_dependence_type_inout_all_memory"],
     },
     Absence {
         why: "defined by the tool; older headers do not declare it",
@@ -119,12 +116,7 @@ fn agrees_with_every_header() {
                 })
                 .map(|(fact, value)| {
                     let value = value.map_or("absent".into(), |value| value.to_string());
-                    format!(
-                        "{}: {} is {value}, in Rust {}",
-                        header.display(),
-                        fact.name,
-                        fact.rust
-                    )
+                    format!("{}: {} is {value}, in Rust {}", header.display(), fact.name, fact.rust)
                 })
                 .collect::<Vec<_>>()
         })
@@ -145,11 +137,7 @@ fn every_absence_is_about_facts() {
     let facts = facts();
     for absence in ABSENCES {
         for pattern in absence.facts {
-            assert!(
-                facts.iter().any(|fact| matches(pattern, &fact.name)),
-                "{pattern} ({})",
-                absence.why
-            );
+            assert!(facts.iter().any(|fact| matches(pattern, &fact.name)), "{pattern} ({})", absence.why);
         }
     }
 }
@@ -171,47 +159,30 @@ fn matches(pattern: &str, fact: &str) -> bool {
 
 /// Every `omp-tools.h` in the folders where compilers, `cargo xtask setup` and the user put them.
 fn headers() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("the workspace");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
     let mut folders = subfolders(&root.join("target/tools/headers"));
     for llvm in subfolders(Path::new("/usr/lib")) {
-        folders.extend(
-            subfolders(&llvm.join("lib/clang"))
-                .iter()
-                .map(|version| version.join("include")),
-        );
+        folders.extend(subfolders(&llvm.join("lib/clang")).iter().map(|version| version.join("include")));
     }
     for target in subfolders(Path::new("/usr/lib/gcc")) {
-        folders.extend(
-            subfolders(&target)
-                .iter()
-                .map(|version| version.join("include")),
-        );
+        folders.extend(subfolders(&target).iter().map(|version| version.join("include")));
     }
     if let Some(own) = env::var_os("OMPTRACE_OMP_TOOLS_H") {
         folders.extend(env::split_paths(&own));
     }
-    let headers: BTreeSet<PathBuf> = folders
-        .iter()
-        .filter_map(|folder| folder.join("omp-tools.h").canonicalize().ok())
-        .collect();
+    let headers: BTreeSet<PathBuf> =
+        folders.iter().filter_map(|folder| folder.join("omp-tools.h").canonicalize().ok()).collect();
     headers.into_iter().collect()
 }
 
 fn subfolders(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
-    entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.is_dir())
-        .collect()
+    entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect()
 }
 
 /// The major version in `.../llvm-19/...`, where both Debian and `cargo xtask setup` have it.
 fn llvm_version(header: &Path) -> Option<u32> {
-    let folder = header
-        .iter()
-        .find_map(|folder| folder.to_str()?.strip_prefix("llvm-"))?;
+    let folder = header.iter().find_map(|folder| folder.to_str()?.strip_prefix("llvm-"))?;
     folder.split('.').next()?.parse().ok()
 }
 
@@ -223,10 +194,7 @@ fn values(header: &Path, facts: &[Fact]) -> Vec<Option<i128>> {
         match run(&program) {
             Ok(output) => {
                 let mut values = output.lines().map(|line| line.parse().expect("a number"));
-                return present
-                    .iter()
-                    .map(|present| present.then(|| values.next()).flatten())
-                    .collect();
+                return present.iter().map(|present| present.then(|| values.next()).flatten()).collect();
             }
             Err(absent) => absent.into_iter().for_each(|fact| present[fact] = false),
         }
@@ -243,12 +211,8 @@ fn program(header: &Path, facts: &[Fact], present: &[bool]) -> String {
     let present = || (0..facts.len()).filter(|&fact| present[fact]);
     for fact in present() {
         // The file's name in errors about this line is the fact's number.
-        writeln!(
-            program,
-            "#line 1 \"{fact}\"\nlong long fact_{fact} = {};",
-            facts[fact].c
-        )
-        .expect("a String");
+        writeln!(program, "#line 1 \"{fact}\"\nlong long fact_{fact} = {};", facts[fact].c)
+            .expect("a String");
     }
     program.push_str("int main(void) {\n");
     for fact in present() {
@@ -280,9 +244,6 @@ fn run(program: &str) -> Result<String, BTreeSet<usize>> {
         .filter(|line| line.contains("error:"))
         .filter_map(|line| line.split(':').next()?.parse().ok())
         .collect();
-    assert!(
-        !rejected.is_empty(),
-        "the compiler rejects the header itself:\n{errors}"
-    );
+    assert!(!rejected.is_empty(), "the compiler rejects the header itself:\n{errors}");
     Err(rejected)
 }

@@ -84,16 +84,12 @@ impl Definitions {
         }
         if count != anchor.definitions {
             let stated = anchor.definitions;
-            faults.add(Fault::DefinitionCount, || {
-                format!("{stated}, but there are {count}")
-            });
+            faults.add(Fault::DefinitionCount, || format!("{stated}, but there are {count}"));
         }
         let locations = definitions.locations.len() as u64;
         if locations != anchor.locations {
             let stated = anchor.locations;
-            faults.add(Fault::LocationCount, || {
-                format!("{stated}, but there are {locations}")
-            });
+            faults.add(Fault::LocationCount, || format!("{stated}, but there are {locations}"));
         }
         definitions.check_late(faults);
         definitions
@@ -138,10 +134,8 @@ impl Definitions {
                 self.locations.insert(location.id, facts);
             }
             Definition::LocationGroup(group) => {
-                let facts = GroupFacts {
-                    group_type: group.group_type,
-                    creator: group.creating_location_group.0,
-                };
+                let facts =
+                    GroupFacts { group_type: group.group_type, creator: group.creating_location_group.0 };
                 self.location_groups.insert(group.id, facts);
             }
             Definition::Group(group) => self.add_group(group, faults),
@@ -152,8 +146,7 @@ impl Definitions {
                 self.windows.insert(window.id, window.comm);
             }
             Definition::Parameter(parameter) => {
-                self.parameters
-                    .insert(parameter.id, parameter.parameter_type);
+                self.parameters.insert(parameter.id, parameter.parameter_type);
             }
             Definition::MetricMember(member) => {
                 self.metric_members.insert(member.id, member.value_type);
@@ -161,8 +154,7 @@ impl Definitions {
             Definition::MetricClass(class) => {
                 let members = class.members.0.iter();
                 let types = members.filter_map(|member| self.metric_members.get(&member.0));
-                self.metric_classes
-                    .insert(class.id, types.copied().collect());
+                self.metric_classes.insert(class.id, types.copied().collect());
             }
             Definition::MetricInstance(instance) => {
                 self.metric_instances.insert(instance.id, instance.class.0);
@@ -180,22 +172,14 @@ impl Definitions {
                     faults.add(Fault::Group, || format!("group {id} has location {member}"));
                 }
                 let members = group.members.clone();
-                if self
-                    .comm_locations
-                    .insert(group.paradigm, members)
-                    .is_some()
-                {
-                    faults.add(Fault::Group, || {
-                        format!("group {id} of all locations is the second")
-                    });
+                if self.comm_locations.insert(group.paradigm, members).is_some() {
+                    faults.add(Fault::Group, || format!("group {id} of all locations is the second"));
                 }
             }
             COMM_GROUP => {
                 let all = self.comm_locations.get(&group.paradigm).map_or(0, Vec::len) as u64;
                 if let Some(member) = group.members.iter().find(|member| **member >= all) {
-                    faults.add(Fault::Group, || {
-                        format!("group {id} has member {member} of {all} locations")
-                    });
+                    faults.add(Fault::Group, || format!("group {id} has member {member} of {all} locations"));
                 }
             }
             _ => {}
@@ -206,11 +190,7 @@ impl Definitions {
     /// Checks that need all definitions.
     fn check_late(&mut self, faults: &mut Faults) {
         for (kind, number, name) in std::mem::take(&mut self.forward) {
-            let fault = if self.known.contains(&(kind, number)) {
-                Fault::Forward
-            } else {
-                Fault::Undefined
-            };
+            let fault = if self.known.contains(&(kind, number)) { Fault::Forward } else { Fault::Undefined };
             faults.add(fault, || format!("{name} refers to {kind} {number}"));
         }
         if self.clock.is_none() {
@@ -356,15 +336,11 @@ impl LocalDefinitions {
     fn add(&mut self, kind: Kind, mappings: Mappings) {
         match mappings {
             Mappings::Dense(global) => {
-                let pairs = (0..)
-                    .zip(global)
-                    .map(|(local, global)| ((kind, local), global));
+                let pairs = (0..).zip(global).map(|(local, global)| ((kind, local), global));
                 self.numbers.extend(pairs);
             }
             Mappings::Sparse(pairs) => {
-                let pairs = pairs
-                    .into_iter()
-                    .map(|(local, global)| ((kind, local), global));
+                let pairs = pairs.into_iter().map(|(local, global)| ((kind, local), global));
                 self.numbers.extend(pairs);
             }
         }
@@ -425,10 +401,8 @@ mod tests {
     #[test]
     fn clocks_are_corrected_along_the_nearest_line() {
         let times = |clock_offsets: &[(u64, i64)]| {
-            let definitions = LocalDefinitions {
-                clock_offsets: clock_offsets.to_vec(),
-                ..LocalDefinitions::default()
-            };
+            let definitions =
+                LocalDefinitions { clock_offsets: clock_offsets.to_vec(), ..LocalDefinitions::default() };
             [0, 100, 150, 200, 300].map(|time| definitions.global_time(time))
         };
         let unchanged = [0, 100, 150, 200, 300];

@@ -128,9 +128,7 @@ impl<'a> Checker<'a> {
         source.global_time = source.numbers.global_time(time);
         if time < before {
             (source.time, source.global_time) = (before, source.numbers.global_time(before));
-            self.faults.add(Fault::TimeWentBack, || {
-                format!("location {location}, from {before} to {time}")
-            });
+            self.faults.add(Fault::TimeWentBack, || format!("location {location}, from {before} to {time}"));
         }
         match read {
             Ok(is_event) => {
@@ -157,9 +155,7 @@ impl<'a> Checker<'a> {
         let is_wrong = last != before || (!at_end && stated.0 != source.events);
         source.chunk = stated;
         if is_wrong {
-            self.faults.add(Fault::ChunkNumbers, || {
-                format!("location {location}, event {before}")
-            });
+            self.faults.add(Fault::ChunkNumbers, || format!("location {location}, event {before}"));
         }
     }
 
@@ -167,8 +163,7 @@ impl<'a> Checker<'a> {
         self.check_time(index, time, event);
         self.check_references(index, time, event, attributes);
         let source = &mut self.sources[index];
-        let comm =
-            |team: &CommRef| CommRef(source.numbers.global(Kind::Comm, team.0.into()) as u32);
+        let comm = |team: &CommRef| CommRef(source.numbers.global(Kind::Comm, team.0.into()) as u32);
         let task = |team: &CommRef, creating_thread: &u32, generation: &u32| TaskName {
             team: comm(team),
             creating_thread: *creating_thread,
@@ -234,9 +229,7 @@ impl<'a> Checker<'a> {
             Event::RmaPut(e) => self.transfer(index, time, e.window, e.remote, e.matching_id),
             Event::RmaGet(e) => self.transfer(index, time, e.window, e.remote, e.matching_id),
             Event::RmaAtomic(e) => self.transfer(index, time, e.window, e.remote, e.matching_id),
-            Event::RmaOpCompleteBlocking(e) => {
-                self.completion(index, time, (e.window.0, e.matching_id))
-            }
+            Event::RmaOpCompleteBlocking(e) => self.completion(index, time, (e.window.0, e.matching_id)),
             Event::RmaOpCompleteNonBlocking(e) => {
                 self.completion(index, time, (e.window.0, e.matching_id));
             }
@@ -249,8 +242,7 @@ impl<'a> Checker<'a> {
     #[cold]
     fn fault(&mut self, fault: Fault, index: usize, time: u64) {
         let location = self.sources[index].location;
-        self.faults
-            .add(fault, || format!("location {location} at {time}"));
+        self.faults.add(fault, || format!("location {location} at {time}"));
     }
 
     /// All events were checked: what is missing?

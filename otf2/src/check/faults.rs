@@ -74,11 +74,7 @@ impl Faults {
         let finding = |(fault, count, place): &(Fault, u64, String)| {
             let (severity, name, words) = fault.of();
             let text = format!("{words} ({count}; first: {place})");
-            Finding {
-                severity,
-                name,
-                text,
-            }
+            Finding { severity, name, text }
         };
         let mut findings: Vec<Finding> = self.0.iter().map(finding).collect();
         findings.sort_by_key(|finding| std::cmp::Reverse(finding.severity));

@@ -28,11 +28,7 @@ pub fn check_archive(anchor: &Path) -> Vec<Finding> {
     let stated = match Anchor::read(anchor) {
         Ok(stated) => stated,
         Err(damage) => {
-            return vec![Finding {
-                severity: Severity::Error,
-                name: "anchor",
-                text: damage.0,
-            }];
+            return vec![Finding { severity: Severity::Error, name: "anchor", text: damage.0 }];
         }
     };
     let mut faults = Faults::default();

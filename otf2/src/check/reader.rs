@@ -42,36 +42,22 @@ impl Anchor {
         let [CHUNK_HEADER, order, ref rest @ ..] = bytes[..] else {
             return Err(bad("is no anchor"));
         };
-        let mut from = Bytes {
-            rest,
-            big_endian: order == BIG_ENDIAN,
-        };
+        let mut from = Bytes { rest, big_endian: order == BIG_ENDIAN };
         if from.text().as_deref() != Some("OTF2") {
             return Err(bad("is no anchor"));
         }
         let mut anchor = || {
             let (_format, trace_format) = (from.byte()?, from.byte()?);
             from.slice(3)?;
-            let (Full(events), Full(definitions)) =
-                (Field::take(&mut from)?, Field::take(&mut from)?);
+            let (Full(events), Full(definitions)) = (Field::take(&mut from)?, Field::take(&mut from)?);
             let (substrate, compression) = (from.byte()?, from.byte()?);
             let (Full(locations), Full(count)) = (Field::take(&mut from)?, Field::take(&mut from)?);
-            Some((
-                trace_format,
-                events,
-                definitions,
-                substrate,
-                compression,
-                locations,
-                count,
-            ))
+            Some((trace_format, events, definitions, substrate, compression, locations, count))
         };
         let (trace_format, events, definitions, substrate, compression, locations, count) =
             anchor().ok_or_else(|| bad("ends too early"))?;
         if trace_format > 2 || substrate != 1 || compression > 1 {
-            return Err(bad(
-                "is of a kind that nobody reads without the reference library",
-            ));
+            return Err(bad("is of a kind that nobody reads without the reference library"));
         }
         if !CHUNK_BYTES.contains(&events) || !CHUNK_BYTES.contains(&definitions) {
             return Err(bad("states no valid size of chunks"));
@@ -133,10 +119,7 @@ impl Records {
         self.chunk.resize(self.chunk_bytes, 0);
         let mut len = 0;
         while len < self.chunk.len() {
-            match self
-                .file
-                .read_at(&mut self.chunk[len..], self.start + len as u64)
-            {
+            match self.file.read_at(&mut self.chunk[len..], self.start + len as u64) {
                 Ok(0) => break,
                 Ok(read) => len += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -144,18 +127,10 @@ impl Records {
             }
         }
         self.chunk.truncate(len);
-        let [
-            CHUNK_HEADER,
-            order @ (LITTLE_ENDIAN | BIG_ENDIAN),
-            ref rest @ ..,
-        ] = self.chunk[..]
-        else {
+        let [CHUNK_HEADER, order @ (LITTLE_ENDIAN | BIG_ENDIAN), ref rest @ ..] = self.chunk[..] else {
             return Err(self.damage("has no chunk where one should begin"));
         };
-        let mut from = Bytes {
-            rest,
-            big_endian: order == BIG_ENDIAN,
-        };
+        let mut from = Bytes { rest, big_endian: order == BIG_ENDIAN };
         let numbers = Full::take(&mut from).zip(Full::take(&mut from));
         let Some((Full(first), Full(last))) = numbers else {
             return Err(self.damage("ends in the header of a chunk"));
@@ -180,10 +155,7 @@ impl Records {
             }
             self.load()?;
         }
-        let mut from = Bytes {
-            rest: &self.chunk[self.at..],
-            big_endian: self.big_endian,
-        };
+        let mut from = Bytes { rest: &self.chunk[self.at..], big_endian: self.big_endian };
         match from.byte() {
             None => Err(self.damage("ends without its last record")),
             Some(END_OF_FILE) => Ok(None),

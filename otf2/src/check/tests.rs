@@ -40,17 +40,8 @@ impl Sample {
             realtime_timestamp: Added(u64::MAX),
         });
         let (paradigm, name) = (paradigm::OPENMP, StringRef(1));
-        definitions.put(&Paradigm {
-            paradigm,
-            name,
-            class: 1,
-        });
-        definitions.put(&SystemTreeNode {
-            id: 0,
-            name,
-            class: name,
-            parent: SystemTreeNodeRef::UNDEFINED,
-        });
+        definitions.put(&Paradigm { paradigm, name, class: 1 });
+        definitions.put(&SystemTreeNode { id: 0, name, class: name, parent: SystemTreeNodeRef::UNDEFINED });
         definitions.put(&LocationGroup {
             id: 0,
             name,
@@ -59,10 +50,7 @@ impl Sample {
             creating_location_group: Added(LocationGroupRef::UNDEFINED),
         });
         for (location, events) in (0..).zip(events) {
-            archive
-                .local_definitions(location)
-                .finish()
-                .expect("written");
+            archive.local_definitions(location).finish().expect("written");
             definitions.put(&Location {
                 id: location.into(),
                 name,
@@ -88,15 +76,7 @@ impl Sample {
         }
         let members = [(4, vec![0, 1]), (5, vec![0, 1]), (5, vec![0])];
         for (id, (group_type, members)) in (0..).zip(members) {
-            definitions.put(&Group {
-                id,
-                name,
-                legacy_type: 0,
-                members,
-                group_type,
-                paradigm,
-                flags: 0,
-            });
+            definitions.put(&Group { id, name, legacy_type: 0, members, group_type, paradigm, flags: 0 });
         }
         for id in 0..2 {
             definitions.put(&Comm {
@@ -107,12 +87,7 @@ impl Sample {
                 flags: Added(0),
             });
         }
-        definitions.put(&RmaWin {
-            id: 0,
-            name,
-            comm: CommRef(0),
-            flags: Added(0),
-        });
+        definitions.put(&RmaWin { id: 0, name, comm: CommRef(0), flags: Added(0) });
         let anchor = Anchor {
             locations: 2,
             definitions: definitions.finish().expect("written"),
@@ -153,10 +128,7 @@ fn write(archive: &Archive, location: u32, events: &str) -> u64 {
                 "program_end" => file.event(time, &[], &ProgramEnd { exit_status: 0 }),
                 "fork" => {
                     let requested_threads = 2;
-                    let fork = ThreadFork {
-                        paradigm,
-                        requested_threads,
-                    };
+                    let fork = ThreadFork { paradigm, requested_threads };
                     file.event(time, &[], &fork)
                 }
                 "join" => file.event(time, &[], &ThreadJoin { paradigm }),
@@ -164,66 +136,38 @@ fn write(archive: &Archive, location: u32, events: &str) -> u64 {
                 "team_end" => file.event(time, &[], &ThreadTeamEnd { team: team(2) }),
                 "create" => {
                     let (team, creating_thread, generation) = (team(2), number(3), number(4));
-                    let create = ThreadTaskCreate {
-                        team,
-                        creating_thread,
-                        generation,
-                    };
+                    let create = ThreadTaskCreate { team, creating_thread, generation };
                     file.event(time, &[], &create)
                 }
                 "switch" => {
                     let (team, creating_thread, generation) = (team(2), number(3), number(4));
-                    let switch = ThreadTaskSwitch {
-                        team,
-                        creating_thread,
-                        generation,
-                    };
+                    let switch = ThreadTaskSwitch { team, creating_thread, generation };
                     file.event(time, &[], &switch)
                 }
                 "complete" => {
                     let (team, creating_thread, generation) = (team(2), number(3), number(4));
-                    let complete = ThreadTaskComplete {
-                        team,
-                        creating_thread,
-                        generation,
-                    };
+                    let complete = ThreadTaskComplete { team, creating_thread, generation };
                     file.event(time, &[], &complete)
                 }
                 "acquire" => {
                     let (lock, acquisition_order) = (number(2), number(3));
-                    let acquire = ThreadAcquireLock {
-                        paradigm,
-                        lock,
-                        acquisition_order,
-                    };
+                    let acquire = ThreadAcquireLock { paradigm, lock, acquisition_order };
                     file.event(time, &[], &acquire)
                 }
                 "release" => {
                     let (lock, acquisition_order) = (number(2), number(3));
-                    let release = ThreadReleaseLock {
-                        paradigm,
-                        lock,
-                        acquisition_order,
-                    };
+                    let release = ThreadReleaseLock { paradigm, lock, acquisition_order };
                     file.event(time, &[], &release)
                 }
                 "put" => {
                     let (window, remote, bytes) = (RmaWinRef(0), 0, 8);
                     let matching_id = number(2).into();
-                    let put = RmaPut {
-                        window,
-                        remote,
-                        bytes,
-                        matching_id,
-                    };
+                    let put = RmaPut { window, remote, bytes, matching_id };
                     file.event(time, &[], &put)
                 }
                 "done" => {
                     let (window, matching_id) = (RmaWinRef(0), number(2).into());
-                    let done = RmaOpCompleteBlocking {
-                        window,
-                        matching_id,
-                    };
+                    let done = RmaOpCompleteBlocking { window, matching_id };
                     file.event(time, &[], &done)
                 }
                 _ => panic!("{name} is no event"),
@@ -244,53 +188,23 @@ const EVENT_FAULTS: &[(&str, &str, &[&str])] = &[
     ("11 program_end", "12 program_end", &["outside_clock"]),
     ("7 enter 2", "6 enter 2", &["time_went_back"]),
     ("1 enter 0", "0 enter 0", &["time_went_back"]),
-    (
-        "7 enter 2",
-        "7 enter 3",
-        &["undefined_reference", "nesting", "task_not_left"],
-    ),
+    ("7 enter 2", "7 enter 3", &["undefined_reference", "nesting", "task_not_left"]),
     ("8 leave 2", "8 leave 1", &["nesting", "task_not_left"]),
     ("8 leave 2; ", "", &["task_not_left"]),
     ("11 leave 0; ", "", &["not_left"]),
     ("2 fork; ", "", &["fork_join"]),
     ("10 join; ", "", &["fork_join"]),
-    (
-        "3 team_begin 0; 3 enter 1; 6",
-        "3 team_begin 1; 3 enter 1; 6",
-        &["not_a_member", "team"],
-    ),
+    ("3 team_begin 0; 3 enter 1; 6", "3 team_begin 1; 3 enter 1; 6", &["not_a_member", "team"]),
     ("9 team_end 0; 10", "9 team_end 1; 10", &["team"]),
     ("4 create 0 0 1; ", "", &["task_unknown"]),
-    (
-        "4 create 0 0 1",
-        "4 create 0 0 1; 4 create 0 0 1",
-        &["task_twice"],
-    ),
+    ("4 create 0 0 1", "4 create 0 0 1; 4 create 0 0 1", &["task_twice"]),
     ("8 complete 0 0 1; ", "", &["task_not_complete"]),
     ("8 switch 0 0 0", "8 switch 0 1 0", &["not_a_member"]),
-    (
-        "8 switch 0 0 0; ",
-        "",
-        &[
-            "nesting",
-            "not_left",
-            "task_not_complete",
-            "task_unknown",
-            "team",
-        ],
-    ),
+    ("8 switch 0 0 0; ", "", &["nesting", "not_left", "task_not_complete", "task_unknown", "team"]),
     ("6 release 7 1; ", "", &["lock"]),
     ("6 release 7 1", "6 release 7 3", &["lock"]),
-    (
-        "7 acquire 7 2; 8 release 7 2",
-        "7 acquire 7 3; 8 release 7 3",
-        &["lock_order"],
-    ),
-    (
-        "7 acquire 7 2; 8 release 7 2",
-        "7 acquire 7 1; 8 release 7 1",
-        &["lock_order"],
-    ),
+    ("7 acquire 7 2; 8 release 7 2", "7 acquire 7 3; 8 release 7 3", &["lock_order"]),
+    ("7 acquire 7 2; 8 release 7 2", "7 acquire 7 1; 8 release 7 1", &["lock_order"]),
     ("1 program_begin; ", "", &["program"]),
     (
         "10 join; 11 leave 0; 11 program_end",
@@ -326,10 +240,7 @@ fn the_first_fault_of_a_kind_is_named_in_words() {
         let findings = check_archive(&sample.path("traces.otf2"));
         let text = |name: &str| {
             let found = findings.iter().find(|finding| finding.name == name);
-            found
-                .unwrap_or_else(|| panic!("{name} in {findings:?}"))
-                .text
-                .clone()
+            found.unwrap_or_else(|| panic!("{name} in {findings:?}")).text.clone()
         };
         let not_complete = text("task_not_complete");
         assert!(
@@ -337,10 +248,7 @@ fn the_first_fault_of_a_kind_is_named_in_words() {
             "{not_complete}"
         );
         let unknown = text("task_unknown");
-        assert!(
-            unknown.ends_with("(2; first: task 7 that thread 0 of team 0 created)"),
-            "{unknown}"
-        );
+        assert!(unknown.ends_with("(2; first: task 7 that thread 0 of team 0 created)"), "{unknown}");
     }
 }
 
@@ -363,21 +271,9 @@ fn faults_of_files_are_found() {
     check("traces.otf2", |bytes| bytes[14] = 0, &["anchor"]);
     check("traces.otf2", |bytes| bytes.truncate(40), &["anchor"]);
     check("traces/0.evt", |bytes| bytes[10] += 1, &["chunk_numbers"]);
-    check(
-        "traces/1.evt",
-        |bytes| bytes[1] = 7,
-        &["damaged", "event_count"],
-    );
-    check(
-        "traces/1.evt",
-        |bytes| bytes.truncate(bytes.len() - 2),
-        &["damaged"],
-    );
-    check(
-        "traces.def",
-        |bytes| bytes.truncate(bytes.len() - 2),
-        &["damaged"],
-    );
+    check("traces/1.evt", |bytes| bytes[1] = 7, &["damaged", "event_count"]);
+    check("traces/1.evt", |bytes| bytes.truncate(bytes.len() - 2), &["damaged"]);
+    check("traces.def", |bytes| bytes.truncate(bytes.len() - 2), &["damaged"]);
 }
 
 #[test]
@@ -399,13 +295,7 @@ fn no_byte_of_any_file_makes_it_panic() {
     const BYTES: usize = 300;
 
     let sample = Sample::new(SOUND);
-    for file in [
-        "traces.otf2",
-        "traces.def",
-        "traces/0.def",
-        "traces/0.evt",
-        "traces/1.evt",
-    ] {
+    for file in ["traces.otf2", "traces.def", "traces/0.def", "traces/0.evt", "traces/1.evt"] {
         let path = sample.path(file);
         let sound = fs::read(&path).expect("a file");
         for at in 0..sound.len().min(BYTES) {

@@ -52,8 +52,7 @@ impl Placed for Option<Box<ompt_frame_t>> {
             enter_frame_flags: 0,
         });
         // SAFETY: every bit pattern is a `u64`.
-        let [exit_frame, enter_frame] =
-            unsafe { [frame.exit_frame.value, frame.enter_frame.value] };
+        let [exit_frame, enter_frame] = unsafe { [frame.exit_frame.value, frame.enter_frame.value] };
         Address(exit_frame).show("exit_frame", line);
         Address(enter_frame).show("enter_frame", line);
         Address(u64::from(frame.exit_frame_flags as u32)).show("exit_frame_flags", line);
@@ -88,9 +87,7 @@ impl Placed for Option<Vec<u8>> {
     }
 
     fn show(&self, name: &str, line: &mut Line) {
-        let text = self
-            .as_deref()
-            .map(|text| String::from_utf8_lossy(&text[..text.len() - 1]));
+        let text = self.as_deref().map(|text| String::from_utf8_lossy(&text[..text.len() - 1]));
         line.insert(name.into(), json!(text));
     }
 }
@@ -149,10 +146,7 @@ pub enum Instance {
     /// An iteration or a code address; only for kinds that are not chunks.
     Word(u64),
     /// A pointer to a chunk, for the kinds that are.
-    #[allow(
-        missing_docs,
-        reason = "the fields are those of `ompt_dispatch_chunk_t`"
-    )]
+    #[allow(missing_docs, reason = "the fields are those of `ompt_dispatch_chunk_t`")]
     Chunk { start: u64, iterations: u64 },
 }
 
@@ -253,13 +247,7 @@ impl<T> Numbers<T> {
 
 impl<T> Argument for Numbers<T>
 where
-    T: Copy
-        + Into<u64>
-        + TryFrom<u64, Error: Debug>
-        + Debug
-        + Serialize
-        + DeserializeOwned
-        + 'static,
+    T: Copy + Into<u64> + TryFrom<u64, Error: Debug> + Debug + Serialize + DeserializeOwned + 'static,
 {
     type Placed<'a> = &'a Self;
 
@@ -274,12 +262,7 @@ impl<T: Copy + Into<u64>> Placed for &Numbers<T> {
     }
 
     fn show(&self, name: &str, line: &mut Line) {
-        let numbers: Vec<Value> = self
-            .0
-            .iter()
-            .flatten()
-            .map(|&number| hex(number.into()))
-            .collect();
+        let numbers: Vec<Value> = self.0.iter().flatten().map(|&number| hex(number.into())).collect();
         line.insert(name.into(), numbers.into());
     }
 }

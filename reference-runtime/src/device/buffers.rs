@@ -13,8 +13,8 @@ use ompt_sys::*;
 
 use super::records::NativeRecord;
 use super::{
-    BIG_RECORD_BYTES, Buffer, ENDS, FLUSHES, Format, LATE, Misbehaviour, Operation, Played,
-    Running, Trace, die, host_ns,
+    BIG_RECORD_BYTES, Buffer, ENDS, FLUSHES, Format, LATE, Misbehaviour, Operation, Played, Running, Trace,
+    die, host_ns,
 };
 
 thread_local! {
@@ -48,11 +48,7 @@ impl Running {
 
     /// The number that it gives as its own.
     pub(super) fn said_number(&self) -> c_int {
-        if self.does(Misbehaviour::SaysDeviceZero) {
-            0
-        } else {
-            self.number as c_int
-        }
+        if self.does(Misbehaviour::SaysDeviceZero) { 0 } else { self.number as c_int }
     }
 
     pub(super) fn record_bytes(&self) -> usize {
@@ -67,9 +63,7 @@ impl Running {
         let most_ns = self.script.clock.jitter_us * 1000;
         if most_ns > 0 {
             // SplitMix64 (Steele, Lea, Flood 2014).
-            let mut z = self
-                .random
-                .fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+            let mut z = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
             z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
             z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
             let until = host_ns() + (z ^ z >> 31) % most_ns;
@@ -122,10 +116,9 @@ impl Running {
             return false;
         }
         let optype = ompt_target_data_op_t(operation.data_op.unwrap_or(0));
-        let is_association =
-            optype == ompt_target_data_associate || optype == ompt_target_data_disassociate;
-        let is_transfer = optype == ompt_target_data_transfer_to_device
-            || optype == ompt_target_data_transfer_from_device;
+        let is_association = optype == ompt_target_data_associate || optype == ompt_target_data_disassociate;
+        let is_transfer =
+            optype == ompt_target_data_transfer_to_device || optype == ompt_target_data_transfer_from_device;
         trace.is_unloaded
             || is_association && self.does(Misbehaviour::NoAssociationRecords)
             || is_transfer && self.does(Misbehaviour::NoTransferRecords)
@@ -166,11 +159,7 @@ impl Running {
 
     /// Completions of a device come one after the other. Within one, a thread has its turn.
     fn turn(&self) -> Option<MutexGuard<'_, ()>> {
-        let lock = || {
-            self.completions
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-        };
+        let lock = || self.completions.lock().unwrap_or_else(PoisonError::into_inner);
         (!is_in_completion()).then(lock)
     }
 
@@ -192,11 +181,7 @@ impl Running {
             die("a record of a target region on a thread without a task");
         }
         let writer = self.writer();
-        if trace
-            .filling
-            .get(&writer)
-            .is_some_and(|buffer| buffer.used + bytes <= buffer.bytes)
-        {
+        if trace.filling.get(&writer).is_some_and(|buffer| buffer.used + bytes <= buffer.bytes) {
             return Some(trace);
         }
         drop(trace);
@@ -204,16 +189,10 @@ impl Running {
         let mut trace = self.trace();
         let full = trace.filling.remove(&writer);
         trace.full.extend(full);
-        let waits =
-            self.does(Misbehaviour::ReversesBuffers) || self.does(Misbehaviour::KeepsBuffers);
-        let full = if waits {
-            Vec::new()
-        } else {
-            mem::take(&mut trace.full)
-        };
+        let waits = self.does(Misbehaviour::ReversesBuffers) || self.does(Misbehaviour::KeepsBuffers);
+        let full = if waits { Vec::new() } else { mem::take(&mut trace.full) };
         drop(trace);
-        full.into_iter()
-            .for_each(|buffer| self.complete(buffer, true));
+        full.into_iter().for_each(|buffer| self.complete(buffer, true));
         drop(turn);
         let (mut address, mut size) = (ptr::null_mut(), 0);
         // SAFETY: the tool's callback, with places that it can write.
@@ -227,13 +206,8 @@ impl Running {
         }
         let mut trace = self.trace();
         if has_room {
-            let buffer = Buffer {
-                address: address as usize,
-                bytes: size,
-                used: 0,
-                delivered: 0,
-                is_flushed: false,
-            };
+            let buffer =
+                Buffer { address: address as usize, bytes: size, used: 0, delivered: 0, is_flushed: false };
             // Another thread that shares the buffer may have brought one meanwhile.
             let other = trace.filling.insert(writer, buffer);
             trace.full.extend(other);
@@ -249,8 +223,7 @@ impl Running {
         };
         drop(trace);
         let mut calls = Vec::new();
-        let in_parts =
-            self.does(Misbehaviour::CompletesInParts) || self.does(Misbehaviour::BufferPerThread);
+        let in_parts = self.does(Misbehaviour::CompletesInParts) || self.does(Misbehaviour::BufferPerThread);
         let ranges = self.ranges(&buffer);
         for (number, range) in ranges.iter().enumerate() {
             let mut bytes = range.len();
@@ -258,13 +231,7 @@ impl Running {
                 bytes += buffer.bytes + (1 << 20);
             }
             let is_last = owned && !in_parts && number + 1 == ranges.len();
-            calls.push((
-                buffer.address,
-                bytes,
-                range.start as u64,
-                is_last,
-                range.end,
-            ));
+            calls.push((buffer.address, bytes, range.start as u64, is_last, range.end));
         }
         if owned && in_parts {
             calls.push((buffer.address, 0, 0, true, 0));
@@ -279,9 +246,7 @@ impl Running {
         let deliver = move || {
             let before = IN_COMPLETION.replace(true);
             for (address, bytes, begin, owned, end) in calls {
-                ENDS.lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .insert(address, end);
+                ENDS.lock().unwrap_or_else(PoisonError::into_inner).insert(address, end);
                 let address = address as *mut ompt_buffer_t;
                 // SAFETY: the tool's callback, with a buffer of its own, or one that this device misbehaves with.
                 unsafe { complete(number, address, bytes, begin, owned.into()) };
@@ -297,10 +262,7 @@ impl Running {
 
     /// The ranges of a buffer that are to be delivered: a completion for each.
     fn ranges(&self, buffer: &Buffer) -> Vec<Range<usize>> {
-        let (begin, end) = (
-            buffer.address + buffer.delivered,
-            buffer.address + buffer.used,
-        );
+        let (begin, end) = (buffer.address + buffer.delivered, buffer.address + buffer.used);
         let bytes = self.record_bytes();
         if !self.does(Misbehaviour::GapsInBuffers) {
             return (begin < end).then_some(begin..end).into_iter().collect();
@@ -322,10 +284,7 @@ impl Running {
             thread::sleep(FLUSH_TAKES);
             self.flush_now(false);
         });
-        FLUSHES
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(flush);
+        FLUSHES.lock().unwrap_or_else(PoisonError::into_inner).push(flush);
     }
 
     pub(super) fn flush_now(&self, stop: bool) {
@@ -350,15 +309,11 @@ impl Running {
             buffers.extend(mem::take(&mut trace.filling).into_values());
         }
         drop(trace);
-        partly
-            .into_iter()
-            .for_each(|buffer| self.complete(buffer, false));
+        partly.into_iter().for_each(|buffer| self.complete(buffer, false));
         if self.does(Misbehaviour::ReversesBuffers) {
             buffers.reverse();
         }
-        buffers
-            .into_iter()
-            .for_each(|buffer| self.complete(buffer, true));
+        buffers.into_iter().for_each(|buffer| self.complete(buffer, true));
     }
 
     /// Tracing stops.
@@ -369,9 +324,7 @@ impl Running {
                 self.flush_now(true);
                 self.trace().callbacks = None;
             });
-            LATE.lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .push(late);
+            LATE.lock().unwrap_or_else(PoisonError::into_inner).push(late);
             return;
         }
         if !self.does(Misbehaviour::StopDropsUndelivered) {

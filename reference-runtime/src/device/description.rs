@@ -37,8 +37,7 @@ impl Device {
     /// Whether its lookup does not answer this name, which is without `ompt_`.
     pub(super) fn lacks(&self, name: &str) -> bool {
         let is_amds = self.misbehaviours.contains(&Misbehaviour::Amd2026);
-        self.missing.iter().any(|missing| missing == name)
-            || is_amds && MISSING_AMDS.contains(&name)
+        self.missing.iter().any(|missing| missing == name) || is_amds && MISSING_AMDS.contains(&name)
     }
 }
 
@@ -68,9 +67,7 @@ pub struct Clock {
 impl Clock {
     /// The reading of its clock at a time of the host.
     pub(super) fn at(&self, host_ns: u64) -> u64 {
-        host_ns
-            .wrapping_add(self.offset)
-            .wrapping_add((host_ns as f64 * self.drift_ppm / 1e6) as i64 as u64)
+        host_ns.wrapping_add(self.offset).wrapping_add((host_ns as f64 * self.drift_ppm / 1e6) as i64 as u64)
     }
 
     /// The time of the host at which it shows so much.

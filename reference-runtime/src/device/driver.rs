@@ -21,25 +21,15 @@ impl Driver {
     pub(super) fn load(path: &Path) -> Result<Driver, String> {
         let words = |error| format!("{}: {error}", path.display());
         // SAFETY: a library made for this.
-        let library =
-            unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) }.map_err(words)?;
+        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_GLOBAL) }.map_err(words)?;
         // SAFETY: its function of this name has this signature.
         let worked = *unsafe { library.get::<Worked>("stand_in_work") }.map_err(words)?;
-        Ok(Driver {
-            worked,
-            _library: library,
-        })
+        Ok(Driver { worked, _library: library })
     }
 
     /// The device has worked.
     pub(super) fn worked(&self, device: u32, operation: &Operation) {
-        let Operation {
-            data_op,
-            bytes,
-            begin_ns,
-            end_ns,
-            ..
-        } = *operation;
+        let Operation { data_op, bytes, begin_ns, end_ns, .. } = *operation;
         // SAFETY: as in `load`.
         unsafe { (self.worked)(device, data_op.unwrap_or(0), bytes, begin_ns, end_ns) };
     }

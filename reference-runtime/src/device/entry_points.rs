@@ -17,11 +17,7 @@ fn of_handle(device: *mut ompt_device_t) -> Option<&'static Running> {
 
 /// Whether any device does this. Entry points for records do not say which device the buffer belongs to.
 fn with_misbehaviour(misbehaviour: Misbehaviour) -> bool {
-    DEVICES
-        .get()
-        .into_iter()
-        .flatten()
-        .any(|device| device.does(misbehaviour))
+    DEVICES.get().into_iter().flatten().any(|device| device.does(misbehaviour))
 }
 
 /// Makes of these functions the lookups of devices.
@@ -104,14 +100,10 @@ unsafe extern "C" fn set_trace_ompt(
 ) -> ompt_set_result_t {
     match of_handle(device) {
         None => ompt_set_error,
-        Some(device)
-            if device.does(Misbehaviour::RefusesOmpt) || device.script.format == Format::Native =>
-        {
+        Some(device) if device.does(Misbehaviour::RefusesOmpt) || device.script.format == Format::Native => {
             ompt_set_never
         }
-        Some(device)
-            if device.does(Misbehaviour::RefusesEmi) && kind >= ompt_callback_target_emi.0 =>
-        {
+        Some(device) if device.does(Misbehaviour::RefusesEmi) && kind >= ompt_callback_target_emi.0 => {
             ompt_set_error
         }
         Some(device) => {
@@ -132,16 +124,10 @@ unsafe extern "C" fn set_trace_ompt(
     }
 }
 
-unsafe extern "C" fn set_trace_native(
-    device: *mut ompt_device_t,
-    _: c_int,
-    _: c_int,
-) -> ompt_set_result_t {
+unsafe extern "C" fn set_trace_native(device: *mut ompt_device_t, _: c_int, _: c_int) -> ompt_set_result_t {
     match of_handle(device) {
         None => ompt_set_error,
-        Some(device)
-            if device.does(Misbehaviour::RefusesNative) || device.script.format == Format::Ompt =>
-        {
+        Some(device) if device.does(Misbehaviour::RefusesNative) || device.script.format == Format::Ompt => {
             ompt_set_never
         }
         Some(_) => ompt_set_always,
@@ -224,9 +210,7 @@ unsafe extern "C" fn advance_buffer_cursor(
     }
     let after = current + device.record_bytes() as u64;
     let ends = ENDS.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_valid = ends
-        .get(&(buffer as usize))
-        .is_some_and(|end| after < *end as u64);
+    let is_valid = ends.get(&(buffer as usize)).is_some_and(|end| after < *end as u64);
     if is_valid {
         // SAFETY: the specification demands a pointer that can be written.
         unsafe { *next = after };
@@ -243,21 +227,13 @@ unsafe extern "C" fn get_record_type(
     buffer: *mut ompt_buffer_t,
     current: ompt_buffer_cursor_t,
 ) -> ompt_record_t {
-    let formats = DEVICES
-        .get()
-        .into_iter()
-        .flatten()
-        .map(|device| device.script.format);
+    let formats = DEVICES.get().into_iter().flatten().map(|device| device.script.format);
     let is_native = formats.clone().any(|format| format == Format::Native);
     let bytes = size_of::<ompt_record_ompt_t>();
     if with_misbehaviour(Misbehaviour::InvalidRecords) && is_second(buffer, current, bytes) {
         return ompt_record_invalid;
     }
-    if is_native {
-        ompt_record_native
-    } else {
-        ompt_record_ompt
-    }
+    if is_native { ompt_record_native } else { ompt_record_ompt }
 }
 
 unsafe extern "C" fn get_record_ompt(
@@ -267,9 +243,7 @@ unsafe extern "C" fn get_record_ompt(
     let is_second = is_second(buffer, current, size_of::<ompt_record_ompt_t>());
     match () {
         () if is_second && with_misbehaviour(Misbehaviour::NullRecords) => ptr::null_mut(),
-        () if is_second && with_misbehaviour(Misbehaviour::BadPointers) => {
-            0x10 as *mut ompt_record_ompt_t
-        }
+        () if is_second && with_misbehaviour(Misbehaviour::BadPointers) => 0x10 as *mut ompt_record_ompt_t,
         () => current as *mut ompt_record_ompt_t,
     }
 }
@@ -285,9 +259,7 @@ unsafe extern "C" fn get_record_native(
     record.cast()
 }
 
-unsafe extern "C" fn get_record_abstract(
-    native_record: *mut c_void,
-) -> *mut ompt_record_abstract_t {
+unsafe extern "C" fn get_record_abstract(native_record: *mut c_void) -> *mut ompt_record_abstract_t {
     // SAFETY: a record that `get_record_native` gave.
     unsafe { &raw mut (*native_record.cast::<NativeRecord>()).summary }
 }

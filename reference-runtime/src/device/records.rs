@@ -26,10 +26,7 @@ impl Running {
     }
 
     pub(super) fn times(&self, operation: &Operation, is_second: bool) -> (u64, u64) {
-        let (begin, end) = (
-            self.script.clock.at(operation.begin_ns),
-            self.script.clock.at(operation.end_ns),
-        );
+        let (begin, end) = (self.script.clock.at(operation.begin_ns), self.script.clock.at(operation.end_ns));
         match () {
             () if self.does(Misbehaviour::SwapsTimes) => (end, begin),
             () if is_second && self.does(Misbehaviour::ZeroTimes) => (0, 0),
@@ -72,11 +69,7 @@ impl Running {
         };
         let is_unknown = is_second && self.does(Misbehaviour::UnknownKinds);
         ompt_record_ompt_t {
-            r#type: if is_unknown {
-                ompt_callbacks_t(99)
-            } else {
-                kind
-            },
+            r#type: if is_unknown { ompt_callbacks_t(99) } else { kind },
             time,
             thread_id: self.thread_id(),
             target_id,

@@ -59,9 +59,7 @@ any! {
 impl<T: OmptEnum> Any for Enum<T> {
     fn any() -> BoxedStrategy<Self> {
         let known = (0..T::VALUES.len()).prop_map(|index| T::VALUES[index].1);
-        prop_oneof![6 => known, 1 => 0..70_u32, 1 => any::<u32>()]
-            .prop_map(Enum::new)
-            .boxed()
+        prop_oneof![6 => known, 1 => 0..70_u32, 1 => any::<u32>()].prop_map(Enum::new).boxed()
     }
 }
 
@@ -76,8 +74,7 @@ where
             T::try_from(word).unwrap_or_else(|_| T::try_from(word & 0xffff).expect("16 bits fit"))
         });
         let numbers = prop::collection::vec(number, 0..6);
-        prop_oneof![1 => Just(Numbers(None)), 5 => numbers.prop_map(|numbers| Numbers(Some(numbers)))]
-            .boxed()
+        prop_oneof![1 => Just(Numbers(None)), 5 => numbers.prop_map(|numbers| Numbers(Some(numbers)))].boxed()
     }
 }
 

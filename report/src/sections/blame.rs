@@ -11,9 +11,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
         section(out, "blame", "Whom the others waited for", lead);
         let total = answers.accounting.total();
         let rows = answers.blame.iter().map(|row| {
-            let Blame {
-                cause, place, ns, ..
-            } = row;
+            let Blame { cause, place, ns, .. } = row;
             vec![
                 Cell::Name(self::place(place)),
                 Cell::Name(cause.name().replace('_', " ")),
@@ -43,11 +41,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
         section(out, "path", "Critical path", &lead);
         let rows = path.rows.iter().map(|row| {
             let share = row.ns as f64 / path.useful_ns.max(1) as f64;
-            vec![
-                Cell::Name(place(&row.place)),
-                Cell::time(row.ns),
-                Cell::share(Some(share)),
-            ]
+            vec![Cell::Name(place(&row.place)), Cell::time(row.ns), Cell::share(Some(share))]
         });
         table(
             out,
@@ -94,16 +88,14 @@ fn blocked(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let name = |process: &str, thread: &str| short(&thread_name(report, process, thread));
     for row in &answers.blocked {
         let holder = row.holder_thread.as_deref().unwrap_or("not seen");
-        let key = (
-            name(&row.process, holder),
-            name(&row.process, &row.waiter_thread),
-        );
+        let key = (name(&row.process, holder), name(&row.process, &row.waiter_thread));
         *sums.entry(key).or_default() += row.ns;
     }
     if sums.is_empty() {
         return;
     }
-    let lead = "Rows: the thread that had the lock or critical region. Columns: the thread that waited for it.";
+    let lead =
+        "Rows: the thread that had the lock or critical region. Columns: the thread that waited for it.";
     section(out, "blocked", "Who blocked whom", lead);
     let most = (limits.rows / 6).max(1);
     let total = |side: fn(&(String, String)) -> &String| {

@@ -26,13 +26,8 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
         };
         let rows = rows.map(|row| {
             let change = match row.metric.is_time() {
-                true => row
-                    .relative
-                    .map(|change| (format!("{:+.1} %", change * 100.0), change)),
-                false => Some((
-                    format!("{:+.1} points", row.difference * 100.0),
-                    row.difference,
-                )),
+                true => row.relative.map(|change| (format!("{:+.1} %", change * 100.0), change)),
+                false => Some((format!("{:+.1} points", row.difference * 100.0), row.difference)),
             };
             vec![
                 Cell::Name(row.subject().unwrap_or_else(|| "whole run".to_owned())),
@@ -72,9 +67,7 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
                 Cell::count(column.processes as u64),
                 Cell::count(column.runs as u64),
                 Cell::time(column.duration_ns),
-                column.speed_up.map_or(Cell::unknown(), |value| {
-                    Cell::Number(format!("{value:.2}"), value)
-                }),
+                column.speed_up.map_or(Cell::unknown(), |value| Cell::Number(format!("{value:.2}"), value)),
                 Cell::share(column.global_efficiency),
                 Cell::share(column.efficiency.parallel),
                 Cell::share(column.efficiency.load_balance),

@@ -43,37 +43,19 @@ pub(crate) fn findings(out: &mut String, report: &Report<'_>, limits: &Limits) {
         if let Some(function) = &finding.place.function
             && finding.place.position != Some(Position::Inside)
         {
-            let _ = write!(
-                out,
-                "<p class=note>in <code>{}</code></p>",
-                Text(&short(function))
-            );
+            let _ = write!(out, "<p class=note>in <code>{}</code></p>", Text(&short(function)));
         }
         *out += "<dl>";
         for (name, value) in &finding.evidence {
             let (name, value) = figure(name, value);
-            let _ = write!(
-                out,
-                "<div><dt>{}</dt><dd>{}</dd></div>",
-                Text(&name),
-                Text(&short(&value))
-            );
+            let _ = write!(out, "<div><dt>{}</dt><dd>{}</dd></div>", Text(&name), Text(&short(&value)));
         }
-        let _ = write!(
-            out,
-            "<div><dt>rule</dt><dd><code>{}</code></dd></div></dl>",
-            Text(&finding.id)
-        );
+        let _ = write!(out, "<div><dt>rule</dt><dd><code>{}</code></dd></div></dl>", Text(&finding.id));
         instances(out, report, &finding.instances);
         *out += "</li>";
     }
     *out += "</ol>";
-    left_out(
-        out,
-        answers.findings.len(),
-        shown,
-        &format!("{} --select findings", report.stats_command),
-    );
+    left_out(out, answers.findings.len(), shown, &format!("{} --select findings", report.stats_command));
     *out += "</section>";
 }
 
@@ -102,10 +84,7 @@ fn figure(name: &str, value: &Value) -> (String, String) {
     let words = |name: &str| name.replace('_', " ");
     match (name.strip_suffix("_ns"), value) {
         (Some(name), Value::Number(ns)) => (words(name), ns.as_u64().map_or(ns.to_string(), time)),
-        (_, Value::Number(number)) => (
-            words(name),
-            number.as_u64().map_or(number.to_string(), with_commas),
-        ),
+        (_, Value::Number(number)) => (words(name), number.as_u64().map_or(number.to_string(), with_commas)),
         (_, Value::String(text)) => (words(name), text.clone()),
         (_, other) => (words(name), other.to_string()),
     }

@@ -56,11 +56,7 @@ fn flames(out: &mut String, report: &Report<'_>, limits: &Limits) {
         out,
         "</div></div><p id=frame aria-live=polite></p><p class=note>Arrows move between frames, Enter shows one as wide as all, 0 \
          shows all again. Every stack: <code class=copy>{}</code></p>",
-        Text(
-            &report
-                .stats_command
-                .replacen("stats", "convert --to folded", 1)
-        )
+        Text(&report.stats_command.replacen("stats", "convert --to folded", 1))
     );
 }
 
@@ -78,11 +74,7 @@ fn write_frame(out: &mut String, frame: &FlameFrame, begin: u64, all_ns: u64) {
         0 => String::new(),
         ns => format!(", {} itself", time(ns)),
     };
-    let words = format!(
-        "{}, {}{own}",
-        time(frame.total_ns),
-        percent(share(frame.total_ns))
-    );
+    let words = format!("{}, {}{own}", time(frame.total_ns), percent(share(frame.total_ns)));
     let tabindex = if frame.depth == 0 { 0 } else { -1 };
     let _ = write!(
         out,

@@ -67,9 +67,7 @@ impl Cell {
     }
 
     fn known_bytes(number: Option<u64>) -> Cell {
-        number.map_or(Cell::unknown(), |number| {
-            Cell::Number(bytes(number), number as f64)
-        })
+        number.map_or(Cell::unknown(), |number| Cell::Number(bytes(number), number as f64))
     }
 
     fn share(share: Option<f64>) -> Cell {
@@ -107,19 +105,11 @@ fn table(
     for row in rows.into_iter().take(limit) {
         *out += "<tr>";
         for (index, cell) in row.into_iter().enumerate() {
-            let (open, close) = if index == 0 {
-                ("<th scope=row", "</th>")
-            } else {
-                ("<td", "</td>")
-            };
+            let (open, close) = if index == 0 { ("<th scope=row", "</th>") } else { ("<td", "</td>") };
             let _ = match cell {
                 Cell::Name(name) => write!(out, "{open}>{}{close}", Text(&short(&name))),
                 Cell::Number(text, value) => {
-                    write!(
-                        out,
-                        "{open} class=n data-value=\"{value}\">{}{close}",
-                        Text(&text)
-                    )
+                    write!(out, "{open} class=n data-value=\"{value}\">{}{close}", Text(&text))
                 }
                 Cell::Bar(sums) => write!(out, "{open} class=b>{}{close}", bar(&sums)),
                 Cell::Html(html) => write!(out, "{open}>{html}{close}"),
@@ -134,11 +124,7 @@ fn table(
 fn left_out(out: &mut String, all: usize, shown: usize, more: &str) {
     if all > shown {
         let rest = counted((all - shown) as u64, "more row");
-        let _ = write!(
-            out,
-            "<p class=more>and {rest}: <code>{}</code></p>",
-            Text(more)
-        );
+        let _ = write!(out, "<p class=more>and {rest}: <code>{}</code></p>", Text(more));
     }
 }
 
@@ -150,33 +136,19 @@ fn bar(sums: &Accounting) -> String {
         return String::new();
     }
     let share = |ns: u64| ns as f64 / total as f64;
-    let shown = || {
-        GROUPS
-            .iter()
-            .zip(groups)
-            .filter(|(_, ns)| share(*ns) >= 0.0005)
-    };
-    let words: Vec<String> = shown()
-        .map(|(group, ns)| format!("{} {}", group.label, percent(share(ns))))
-        .collect();
+    let shown = || GROUPS.iter().zip(groups).filter(|(_, ns)| share(*ns) >= 0.0005);
+    let words: Vec<String> =
+        shown().map(|(group, ns)| format!("{} {}", group.label, percent(share(ns)))).collect();
     let words = words.join(", ");
     let mut html = format!("<span class=bar role=img aria-label=\"{words}\" title=\"{words}\">");
     for (group, ns) in shown() {
-        let _ = write!(
-            html,
-            "<i class=c-{} style=\"width:{:.2}%\"></i>",
-            group.key,
-            share(ns) * 100.0
-        );
+        let _ = write!(html, "<i class=c-{} style=\"width:{:.2}%\"></i>", group.key, share(ns) * 100.0);
     }
     html + "</span>"
 }
 
 fn section(out: &mut String, id: &str, heading: &str, lead: &str) {
-    let _ = write!(
-        out,
-        "<section id={id} aria-labelledby={id}-h><h2 id={id}-h>{heading}</h2>"
-    );
+    let _ = write!(out, "<section id={id} aria-labelledby={id}-h><h2 id={id}-h>{heading}</h2>");
     if !lead.is_empty() {
         let _ = write!(out, "<p class=lead>{lead}</p>");
     }

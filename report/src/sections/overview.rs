@@ -9,9 +9,7 @@ const MAX_PLACES: usize = 4;
 pub(crate) fn headline(out: &mut String, report: &Report<'_>) {
     let answers = &report.stats.answers;
     let headline = answers.headline();
-    let headline = headline
-        .as_deref()
-        .unwrap_or("The traces hold no time: nothing was recorded.");
+    let headline = headline.as_deref().unwrap_or("The traces hold no time: nothing was recorded.");
     // A number stays with its unit.
     let headline = headline.replace(" %", "\u{a0}%");
     let _ = write!(out, "<p id=headline>{}</p>", Text(&headline));
@@ -23,28 +21,13 @@ pub(crate) fn headline(out: &mut String, report: &Report<'_>) {
             Text(text)
         );
     };
-    tile(
-        "duration",
-        "wall time",
-        &time(answers.duration_ns),
-        answers.duration_ns as f64,
-    );
-    tile(
-        "threads",
-        "threads",
-        &with_commas(answers.threads.into()),
-        f64::from(answers.threads),
-    );
+    tile("duration", "wall time", &time(answers.duration_ns), answers.duration_ns as f64);
+    tile("threads", "threads", &with_commas(answers.threads.into()), f64::from(answers.threads));
     if let Some(share) = answers.efficiency.parallel {
         tile("parallel", "parallel efficiency", &percent(share), share);
     }
     if let Some(best) = answers.findings.first() {
-        tile(
-            "gain",
-            "largest gain found",
-            &time(best.gain_ns),
-            best.gain_ns as f64,
-        );
+        tile("gain", "largest gain found", &time(best.gain_ns), best.gain_ns as f64);
     }
     *out += "</ul>";
 }
@@ -98,11 +81,7 @@ pub(crate) fn tree(out: &mut String, report: &Report<'_>) {
         );
     };
     row(0, "all", "all threads", "The time of all threads", total, 0);
-    let mut causes: Vec<(Cause, u64)> = answers
-        .accounting
-        .iter()
-        .filter(|(_, ns)| *ns > 0)
-        .collect();
+    let mut causes: Vec<(Cause, u64)> = answers.accounting.iter().filter(|(_, ns)| *ns > 0).collect();
     causes.sort_by_key(|(cause, ns)| (cause.is_loss(), std::cmp::Reverse(*ns)));
     let mut before = 0;
     for (cause, ns) in causes {
@@ -132,15 +111,9 @@ pub(crate) fn tree(out: &mut String, report: &Report<'_>) {
 
 /// The places that a cause's time is due to, and the rest.
 fn places_of(report: &Report<'_>, cause: Cause, ns: u64) -> Vec<(String, u64)> {
-    let useful = report
-        .overview
-        .useful
-        .iter()
-        .map(|(at, ns)| (place(at), *ns));
+    let useful = report.overview.useful.iter().map(|(at, ns)| (place(at), *ns));
     let blame = report.stats.answers.blame.iter();
-    let blame = blame
-        .filter(|row| row.cause == cause)
-        .map(|row| (place(&row.place), row.ns));
+    let blame = blame.filter(|row| row.cause == cause).map(|row| (place(&row.place), row.ns));
     let mut rows: Vec<(String, u64)> = match cause {
         Cause::Useful => useful.collect(),
         _ => blame.collect(),
@@ -162,13 +135,7 @@ fn places_of(report: &Report<'_>, cause: Cause, ns: u64) -> Vec<(String, u64)> {
 
 fn efficiencies(out: &mut String, of: &Efficiency) {
     let rows = [
-        (
-            "parallel",
-            0,
-            "parallel efficiency",
-            of.parallel,
-            "useful time of all time",
-        ),
+        ("parallel", 0, "parallel efficiency", of.parallel, "useful time of all time"),
         (
             "load_balance",
             1,
@@ -183,20 +150,8 @@ fn efficiencies(out: &mut String, of: &Efficiency) {
             of.communication,
             "what waits leave to the busiest thread",
         ),
-        (
-            "serialisation",
-            2,
-            "\u{d7} serialisation",
-            of.serialisation,
-            "what dependences leave",
-        ),
-        (
-            "transfer",
-            2,
-            "\u{d7} transfer",
-            of.transfer,
-            "what the runtime\u{2019}s own costs leave",
-        ),
+        ("serialisation", 2, "\u{d7} serialisation", of.serialisation, "what dependences leave"),
+        ("transfer", 2, "\u{d7} transfer", of.transfer, "what the runtime\u{2019}s own costs leave"),
     ];
     if rows.iter().all(|row| row.3.is_none()) {
         return;

@@ -21,13 +21,10 @@ pub(crate) fn processes(out: &mut String, report: &Report<'_>, limits: &Limits) 
     }
     let rows = stats.processes.iter().map(|process| {
         let worked = useful.get(&process.id).copied().unwrap_or(0);
-        let share =
-            worked as f64 / (process.duration_ns.max(1) as f64 * f64::from(process.threads.max(1)));
+        let share = worked as f64 / (process.duration_ns.max(1) as f64 * f64::from(process.threads.max(1)));
         vec![
             Cell::Name(process.name.clone()),
-            process
-                .rank
-                .map_or(Cell::unknown(), |rank| Cell::count(rank.into())),
+            process.rank.map_or(Cell::unknown(), |rank| Cell::count(rank.into())),
             Cell::Name(process.host.clone()),
             Cell::count(process.threads.into()),
             Cell::time(process.duration_ns),
@@ -35,24 +32,9 @@ pub(crate) fn processes(out: &mut String, report: &Report<'_>, limits: &Limits) 
             heat(share),
         ]
     });
-    let headings = [
-        "process",
-        "rank",
-        "host",
-        "threads",
-        "time",
-        "serial",
-        "threads at work",
-    ];
+    let headings = ["process", "rank", "host", "threads", "time", "serial", "threads at work"];
     let more = format!("{} --by process --all", report.stats_command);
-    table(
-        out,
-        "processes-table",
-        "Processes",
-        &headings,
-        rows.collect(),
-        (limits.rows, &more),
-    );
+    table(out, "processes-table", "Processes", &headings, rows.collect(), (limits.rows, &more));
     over_time(out, report, limits);
     *out += "</section>";
 }
@@ -73,9 +55,7 @@ fn over_time(out: &mut String, report: &Report<'_>, limits: &Limits) {
     }
     let overview = report.overview;
     let bins = overview.rows.first().map_or(0, |row| row.cells.len());
-    let width = overview
-        .width_ns
-        .saturating_mul(bins.div_ceil(columns) as u64);
+    let width = overview.width_ns.saturating_mul(bins.div_ceil(columns) as u64);
     let _ = write!(
         out,
         "<div class=scroll tabindex=0 role=region aria-label=\"Processes over time\"><table id=processes-heat \
@@ -112,10 +92,7 @@ fn lines(rows: &[OverviewRow]) -> Vec<Line<'_>> {
         let columns = row.cells.chunks(per_column).map(|cells| {
             let useful = cells.iter().map(|cell| cell.accounting[Cause::Useful]);
             let lived = cells.iter().map(|cell| cell.lived_ns);
-            (
-                useful.fold(0, u64::saturating_add),
-                lived.fold(0, u64::saturating_add),
-            )
+            (useful.fold(0, u64::saturating_add), lived.fold(0, u64::saturating_add))
         });
         match lines.last_mut().filter(|line| line.process == row.process) {
             Some(line) => {
@@ -123,10 +100,7 @@ fn lines(rows: &[OverviewRow]) -> Vec<Line<'_>> {
                     *sum = (sum.0.saturating_add(useful), sum.1.saturating_add(lived));
                 }
             }
-            None => lines.push(Line {
-                process: &row.process,
-                columns: columns.collect(),
-            }),
+            None => lines.push(Line { process: &row.process, columns: columns.collect() }),
         }
     }
     lines
@@ -143,11 +117,7 @@ mod tests {
         let cell = |ns| {
             let mut accounting = Accounting::default();
             accounting.add(Cause::Useful, ns);
-            OverviewCell {
-                accounting,
-                lived_ns: 10,
-                place: None,
-            }
+            OverviewCell { accounting, lived_ns: 10, place: None }
         };
         let row = |process: &str, ns| OverviewRow {
             process: process.to_owned(),
@@ -156,10 +126,8 @@ mod tests {
         };
         let rows = [row("a", 1), row("a", 2), row("b", 5)];
         let lines = lines(&rows);
-        let seen: Vec<_> = lines
-            .iter()
-            .map(|line| (line.process, line.columns.len(), line.columns[0]))
-            .collect();
+        let seen: Vec<_> =
+            lines.iter().map(|line| (line.process, line.columns.len(), line.columns[0])).collect();
         assert_eq!(seen, [("a", COLUMNS, (6, 40)), ("b", COLUMNS, (10, 20))]);
     }
 }

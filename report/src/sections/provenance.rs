@@ -29,12 +29,7 @@ pub(crate) fn provenance(report: &Report<'_>) -> Vec<(String, String)> {
     each("directory", &|info| info.program.directory.clone());
     each("host", &|info| match info.machine.cpus {
         0 => info.machine.host.clone(),
-        cpus => format!(
-            "{}, {}, {}",
-            info.machine.host,
-            info.machine.cpu,
-            counted(cpus.into(), "CPU")
-        ),
+        cpus => format!("{}, {}, {}", info.machine.host, info.machine.cpu, counted(cpus.into(), "CPU")),
     });
     each("began", &|info| info.start.clone());
     each("ended", &|info| info.end_words());
@@ -55,40 +50,23 @@ pub(crate) fn provenance(report: &Report<'_>) -> Vec<(String, String)> {
         lost => with_commas(lost),
     });
     each("not as it should be", &|info| {
-        let findings = info
-            .findings
-            .iter()
-            .take(MAX_TRACES)
-            .map(|finding| finding.text.clone());
+        let findings = info.findings.iter().take(MAX_TRACES).map(|finding| finding.text.clone());
         findings.collect::<Vec<_>>().join("; ")
     });
     each("the tracer\u{2019}s messages", &|info| {
-        info.messages
-            .iter()
-            .take(MAX_TRACES)
-            .cloned()
-            .collect::<Vec<_>>()
-            .join("; ")
+        info.messages.iter().take(MAX_TRACES).cloned().collect::<Vec<_>>().join("; ")
     });
     let accounting = &report.stats.answers.accounting;
     let tracer = accounting[Cause::Tracer];
     let share = accounting.share(Cause::Tracer).unwrap_or(0.0);
     rows.push((
         "the tracer\u{2019}s own cost".to_owned(),
-        format!(
-            "{} of all threads, {}, spent on writing its buffers",
-            time(tracer),
-            percent(share)
-        ),
+        format!("{} of all threads, {}, spent on writing its buffers", time(tracer), percent(share)),
     ));
     for note in report.stats.notes.iter().take(MAX_TRACES * 2) {
         rows.push(("repaired or missing".to_owned(), note.clone()));
     }
-    let unknown = report
-        .stats
-        .processes
-        .iter()
-        .flat_map(|process| &process.unknown);
+    let unknown = report.stats.processes.iter().flat_map(|process| &process.unknown);
     let unknown: std::collections::BTreeSet<&String> = unknown.collect();
     for note in unknown {
         rows.push(("cannot be known".to_owned(), note.clone()));
@@ -104,12 +82,7 @@ pub(crate) fn origin(out: &mut String, report: &Report<'_>) {
     for (name, value) in provenance(report) {
         let shown = if name == before { "" } else { &*name };
         let value: String = value.chars().take(2_000).collect();
-        let _ = write!(
-            out,
-            "<tr><th scope=row>{}</th><td>{}</td></tr>",
-            Text(shown),
-            Text(&value)
-        );
+        let _ = write!(out, "<tr><th scope=row>{}</th><td>{}</td></tr>", Text(shown), Text(&value));
         before = name;
     }
     *out += "</tbody></table></section>";

@@ -17,9 +17,7 @@ pub(crate) fn regions(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let path = answers.critical_path.useful_ns;
     let rows = answers.regions.iter().map(|region| {
         let of = &region.efficiency;
-        let on_path = of
-            .transfer
-            .map(|share| share * region.duration_ns as f64 / path.max(1) as f64);
+        let on_path = of.transfer.map(|share| share * region.duration_ns as f64 / path.max(1) as f64);
         vec![
             Cell::Name(place(&region.place)),
             Cell::count(region.visits),
@@ -52,12 +50,8 @@ pub(crate) fn regions(out: &mut String, report: &Report<'_>, limits: &Limits) {
         rows.collect(),
         (limits.rows, &more),
     );
-    let shapes: BTreeMap<&Place, &RegionShape> = report
-        .overview
-        .regions
-        .iter()
-        .map(|shape| (&shape.place, shape))
-        .collect();
+    let shapes: BTreeMap<&Place, &RegionShape> =
+        report.overview.regions.iter().map(|shape| (&shape.place, shape)).collect();
     for region in answers.regions.iter().take(limits.charts) {
         if let Some(shape) = shapes.get(&region.place) {
             region_charts(out, report, region, shape, limits);
@@ -79,13 +73,7 @@ fn region_charts(
         Text(&place(&region.place))
     );
     if !shape.useful.is_empty() {
-        let most = shape
-            .useful
-            .iter()
-            .map(|row| row.2)
-            .max()
-            .unwrap_or(1)
-            .max(1);
+        let most = shape.useful.iter().map(|row| row.2).max().unwrap_or(1).max(1);
         *out += "<figure><figcaption>Useful time by thread: the longest is waited for</figcaption><table \
                  class=bars><tbody>";
         for (process, thread, ns) in shape.useful.iter().take(limits.threads) {
@@ -113,11 +101,7 @@ pub(super) fn by_duration(out: &mut String, caption: &str, counts: &[u64]) {
     let first = counts.iter().position(is_any).unwrap_or(0);
     let last = counts.iter().rposition(is_any).unwrap_or(0);
     let most = counts.iter().copied().max().unwrap_or(1).max(1);
-    let _ = write!(
-        out,
-        "<figure><figcaption>{}</figcaption><table class=bars><tbody>",
-        Text(caption)
-    );
+    let _ = write!(out, "<figure><figcaption>{}</figcaption><table class=bars><tbody>", Text(caption));
     for (class, count) in counts.iter().enumerate().take(last + 1).skip(first) {
         let name = format!("from {}", time(1_u64 << class));
         chart_row(out, &name, &with_commas(*count), *count, most);
@@ -138,10 +122,7 @@ fn chart_row(out: &mut String, name: &str, text: &str, value: u64, most: u64) {
 
 /// Visits over time, as columns.
 fn visits_over_time(out: &mut String, report: &Report<'_>, shape: &RegionShape) {
-    let (begin, end) = (
-        report.overview.begin_ns as f64,
-        report.overview.end_ns as f64,
-    );
+    let (begin, end) = (report.overview.begin_ns as f64, report.overview.end_ns as f64);
     let whole = (end - begin).max(1.0);
     let visits = &shape.visits;
     let most = visits.counts().max().unwrap_or(1).max(1);
@@ -157,11 +138,7 @@ fn visits_over_time(out: &mut String, report: &Report<'_>, shape: &RegionShape) 
         let at = visits.begin_ns() as f64 + index as f64 * width;
         let x = (at - begin) * 1000.0 / whole;
         let height = count as f64 * 100.0 / most as f64;
-        let _ = write!(
-            out,
-            "M{x:.1} 100v-{height:.1}h{:.1}V100z",
-            (width * 1000.0 / whole).max(1.0)
-        );
+        let _ = write!(out, "M{x:.1} 100v-{height:.1}h{:.1}V100z", (width * 1000.0 / whole).max(1.0));
     }
     *out += "\"/></svg></figure>";
 }

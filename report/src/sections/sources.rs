@@ -28,27 +28,19 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
         };
         let shown = shown_lines(lines, file.lines.len());
         if shown.len() > room {
-            let _ = write!(
-                out,
-                "<p class=more>{}: no room is left for it</p>",
-                Text(&short(&path))
-            );
+            let _ = write!(out, "<p class=more>{}: no room is left for it</p>", Text(&short(&path)));
             continue;
         }
         room -= shown.len();
         held.push(format!("<code>{}</code>", Text(&short(&file.found))));
         let _ = write!(out, "<h3><code>{}</code></h3>", Text(&short(&path)));
         if file.is_newer {
-            *out += "<p class=warn>This file was changed after the program ran: its lines may have moved.</p>";
+            *out +=
+                "<p class=warn>This file was changed after the program ran: its lines may have moved.</p>";
         }
         *out += "<div class=scroll><table class=source><thead class=hidden><tr><th scope=col>line</th><th \
                  scope=col>share</th><th scope=col>time</th><th scope=col>source</th></tr></thead><tbody>";
-        let most = lines
-            .values()
-            .map(Accounting::total)
-            .max()
-            .unwrap_or(1)
-            .max(1);
+        let most = lines.values().map(Accounting::total).max().unwrap_or(1).max(1);
         let mut before = 0;
         for line in shown {
             if before > 0 && line > before + 1 {
@@ -60,10 +52,7 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
             let sums = lines.get(&line);
             let (share, width) = sums.map_or((String::new(), 0.0), |sums| {
                 let ns = sums.total();
-                (
-                    percent(ns as f64 / total as f64),
-                    ns as f64 * 100.0 / most as f64,
-                )
+                (percent(ns as f64 / total as f64), ns as f64 * 100.0 / most as f64)
             });
             let class = if sums.is_some() { " class=hot" } else { "" };
             let bar = sums.map(bar).unwrap_or_default();

@@ -39,14 +39,7 @@ pub(crate) fn tables(out: &mut String, report: &Report<'_>, limits: &Limits) {
         "tasks",
         "at work",
     ];
-    table(
-        out,
-        "threads-table",
-        "Threads",
-        &headings,
-        rows.collect(),
-        (limits.rows, &more("thread")),
-    );
+    table(out, "threads-table", "Threads", &headings, rows.collect(), (limits.rows, &more("thread")));
     *out += "</section>";
     constructs(out, report, limits);
     grains(out, report, limits);
@@ -62,14 +55,7 @@ pub(crate) fn tables(out: &mut String, report: &Report<'_>, limits: &Limits) {
                 Cell::known_time(lock.times.map(|times| times.total_ns)),
             ]
         });
-        let headings = [
-            "lock",
-            "kind",
-            "acquisitions",
-            "contended",
-            "waited for",
-            "held",
-        ];
+        let headings = ["lock", "kind", "acquisitions", "contended", "waited for", "held"];
         table(
             out,
             "locks-table",
@@ -105,26 +91,10 @@ fn constructs(out: &mut String, report: &Report<'_>, limits: &Limits) {
             Cell::known_time(row.waiting_ns),
         ]
     });
-    let headings = [
-        "construct",
-        "count",
-        "total",
-        "of its own",
-        "mean",
-        "shortest",
-        "longest",
-        "waiting",
-    ];
+    let headings = ["construct", "count", "total", "of its own", "mean", "shortest", "longest", "waiting"];
     let more = format!("{} --by construct --all", report.stats_command);
     let limit = (limits.rows / 3, &*more);
-    table(
-        out,
-        "constructs-table",
-        "Constructs",
-        &headings,
-        rows.collect(),
-        limit,
-    );
+    table(out, "constructs-table", "Constructs", &headings, rows.collect(), limit);
     *out += "</section>";
 }
 
@@ -141,10 +111,7 @@ fn grains(out: &mut String, report: &Report<'_>, limits: &Limits) {
                 Cell::Name(row.schedule.clone().unwrap_or_default()),
                 Cell::count(of_loop.chunks),
                 Cell::time(of_loop.chunk_mean_ns),
-                Cell::Number(
-                    format!("{:.1}", of_loop.iterations_per_chunk),
-                    of_loop.iterations_per_chunk,
-                ),
+                Cell::Number(format!("{:.1}", of_loop.iterations_per_chunk), of_loop.iterations_per_chunk),
             ]
         })
         .collect();
@@ -156,13 +123,7 @@ fn grains(out: &mut String, report: &Report<'_>, limits: &Limits) {
     section(out, "grains", "Grains of work", lead);
     let more = format!("{} --by construct --all", report.stats_command);
     if !loops.is_empty() {
-        let headings = [
-            "loop",
-            "schedule",
-            "chunks",
-            "mean time of a chunk",
-            "iterations in one",
-        ];
+        let headings = ["loop", "schedule", "chunks", "mean time of a chunk", "iterations in one"];
         table(
             out,
             "chunks-table",
@@ -211,15 +172,8 @@ fn devices(out: &mut String, report: &Report<'_>, limits: &Limits) {
             Cell::known_bytes(of.peak_bytes),
         ]
     });
-    let headings = [
-        "device",
-        "kernels",
-        "kernel time",
-        "transfer time",
-        "both at once",
-        "idle",
-        "memory at once",
-    ];
+    let headings =
+        ["device", "kernels", "kernel time", "transfer time", "both at once", "idle", "memory at once"];
     let more = |by: &str| format!("{} --by {by} --all", report.stats_command);
     table(
         out,

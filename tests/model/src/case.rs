@@ -40,12 +40,7 @@ impl Case {
             reports_ends_late: random.chance(95),
         };
         let program = generate(seed, family, threads, size);
-        Case {
-            seed,
-            family: family.name,
-            program,
-            machine,
-        }
+        Case { seed, family: family.name, program, machine }
     }
 
     /// The case of a seed: the families take turns, and the first programs of each million seeds are small.
@@ -71,135 +66,48 @@ impl Case {
         add(program.widest() == 1, "one thread");
         add(program.depth() > 1, "nested");
         add(program.has(|kind| matches!(kind, Kind::For { .. })), "for");
-        let is_static = |kind: &Kind| {
-            matches!(
-                kind,
-                Kind::For {
-                    schedule: Schedule::Static,
-                    ..
-                }
-            )
-        };
-        let is_in_turn = |kind: &Kind| {
-            matches!(
-                kind,
-                Kind::For {
-                    schedule: Schedule::StaticChunks(_),
-                    ..
-                }
-            )
-        };
+        let is_static = |kind: &Kind| matches!(kind, Kind::For { schedule: Schedule::Static, .. });
+        let is_in_turn = |kind: &Kind| matches!(kind, Kind::For { schedule: Schedule::StaticChunks(_), .. });
         add(program.has(is_static), "static");
         add(program.has(is_in_turn), "static chunks");
-        add(
-            program.has(|kind| matches!(kind, Kind::Ordered { .. })),
-            "ordered",
-        );
-        add(
-            program.has(|kind| matches!(kind, Kind::Doacross { .. })),
-            "doacross",
-        );
-        add(
-            program.has(|kind| matches!(kind, Kind::Sections { .. })),
-            "sections",
-        );
-        add(
-            program.has(|kind| matches!(kind, Kind::Single { .. })),
-            "single",
-        );
-        add(
-            program.has(|kind| matches!(kind, Kind::Single { nowait: true, .. })),
-            "single nowait",
-        );
-        add(
-            program.has(|kind| matches!(kind, Kind::Masked { .. })),
-            "masked",
-        );
-        add(
-            program.has(|kind| matches!(kind, Kind::Exclusive { .. })),
-            "mutex",
-        );
-        add(
-            program.has(|kind| {
-                matches!(
-                    kind,
-                    Kind::For {
-                        reduction: Some(_),
-                        ..
-                    }
-                )
-            }),
-            "reduction",
-        );
-        add(
-            program.has(|kind| matches!(kind, Kind::Target { .. })),
-            "target",
-        );
-        add(
-            program.has(|kind| matches!(kind, Kind::Task(_) | Kind::Taskloop { .. })),
-            "task",
-        );
+        add(program.has(|kind| matches!(kind, Kind::Ordered { .. })), "ordered");
+        add(program.has(|kind| matches!(kind, Kind::Doacross { .. })), "doacross");
+        add(program.has(|kind| matches!(kind, Kind::Sections { .. })), "sections");
+        add(program.has(|kind| matches!(kind, Kind::Single { .. })), "single");
+        add(program.has(|kind| matches!(kind, Kind::Single { nowait: true, .. })), "single nowait");
+        add(program.has(|kind| matches!(kind, Kind::Masked { .. })), "masked");
+        add(program.has(|kind| matches!(kind, Kind::Exclusive { .. })), "mutex");
+        add(program.has(|kind| matches!(kind, Kind::For { reduction: Some(_), .. })), "reduction");
+        add(program.has(|kind| matches!(kind, Kind::Target { .. })), "target");
+        add(program.has(|kind| matches!(kind, Kind::Task(_) | Kind::Taskloop { .. })), "task");
         add(task(|task| task.untied), "untied");
         add(task(|task| task.undeferred || task.is_final), "undeferred");
         add(task(|task| task.detach.is_some()), "detach");
         add(task(|task| !task.depend.is_empty()), "depend");
-        add(
-            task(|task| {
-                task.body
-                    .iter()
-                    .any(|inner| matches!(inner.kind, Kind::Task(_)))
-            }),
-            "grandchild",
-        );
-        add(
-            program.has(|kind| matches!(kind, Kind::Taskwait { .. })),
-            "taskwait",
-        );
+        add(task(|task| task.body.iter().any(|inner| matches!(inner.kind, Kind::Task(_)))), "grandchild");
+        add(program.has(|kind| matches!(kind, Kind::Taskwait { .. })), "taskwait");
         add(
             program.has(|kind| matches!(kind, Kind::Taskwait { depend } if !depend.is_empty())),
             "taskwait depend",
         );
-        add(
-            program.has(|kind| matches!(kind, Kind::Taskgroup { .. } | Kind::Taskloop { .. })),
-            "taskgroup",
-        );
-        add(
-            program.has(|kind| matches!(kind, Kind::Taskyield)),
-            "taskyield",
-        );
-        add(
-            program.has(|kind| matches!(kind, Kind::CancelTaskgroup)),
-            "cancel",
-        );
+        add(program.has(|kind| matches!(kind, Kind::Taskgroup { .. } | Kind::Taskloop { .. })), "taskgroup");
+        add(program.has(|kind| matches!(kind, Kind::Taskyield)), "taskyield");
+        add(program.has(|kind| matches!(kind, Kind::CancelTaskgroup)), "cancel");
         features
     }
 }
 
 impl Display for Case {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Machine {
-            threads,
-            max_wake_up,
-            is_first_come,
-            reports_ends_late,
-            ..
-        } = self.machine;
+        let Machine { threads, max_wake_up, is_first_come, reports_ends_late, .. } = self.machine;
         writeln!(
             f,
             "seed {} of family \"{}\", on {threads} threads; wake-ups take up to {} ns; tasks begin {}; workers report ends {}",
             self.seed,
             self.family,
             max_wake_up.max(1),
-            if is_first_come {
-                "in order"
-            } else {
-                "in any order"
-            },
-            if reports_ends_late {
-                "late"
-            } else {
-                "promptly"
-            }
+            if is_first_come { "in order" } else { "in any order" },
+            if reports_ends_late { "late" } else { "promptly" }
         )?;
         write!(f, "{}", self.program)
     }

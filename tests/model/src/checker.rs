@@ -35,15 +35,7 @@ impl Checker {
     /// Checks the answers to one case; `None` where its program waits for itself, or takes no time.
     pub fn check(&self, case: &Case) -> Option<Verdict> {
         let run = simulate(&case.program, &case.machine).filter(|run| run.end > 0)?;
-        let text = text(
-            &Process {
-                pid: 10,
-                start: 0,
-                run: &run,
-                ending: Ending::Complete,
-            },
-            Dialect::Llvm,
-        );
+        let text = text(&Process { pid: 10, start: 0, run: &run, ending: Ending::Complete }, Dialect::Llvm);
         let trace = self.folder.join("model.omptrace");
         let differences = match write_trace(&text, &trace)
             .map_err(|e| e.to_string())
@@ -66,13 +58,8 @@ impl Checker {
     /// It fails, or prints no JSON: the message says so.
     pub fn stats(&self, traces: &[&Path], more: &[&str]) -> Result<Value, String> {
         let mut command = Command::new(&self.omptrace);
-        command
-            .args(["stats", "--json", "--all"])
-            .args(more)
-            .args(traces);
-        let output = command
-            .output()
-            .map_err(|error| format!("{}: {error}", self.omptrace.display()))?;
+        command.args(["stats", "--json", "--all"]).args(more).args(traces);
+        let output = command.output().map_err(|error| format!("{}: {error}", self.omptrace.display()))?;
         if !output.status.success() {
             return Err(String::from_utf8_lossy(&output.stderr).into_owned());
         }

@@ -28,14 +28,8 @@ pub struct Difference {
 
 impl Display for Difference {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let place = self
-            .place
-            .map_or(String::new(), |place| format!(" at {place:#x}"));
-        write!(
-            f,
-            "{}{place}: expected {}, shown {}",
-            self.field, self.expected, self.shown
-        )
+        let place = self.place.map_or(String::new(), |place| format!(" at {place:#x}"));
+        write!(f, "{}{place}: expected {}, shown {}", self.field, self.expected, self.shown)
     }
 }
 
@@ -46,9 +40,7 @@ const SLACK: Ns = 60;
 pub fn place_of(row: &Value) -> Option<Code> {
     fn hexadecimal(text: &str) -> Option<Code> {
         let (_, digits) = text.rsplit_once("0x")?;
-        let end = digits
-            .find(|c: char| !c.is_ascii_hexdigit())
-            .unwrap_or(digits.len());
+        let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
         Code::from_str_radix(&digits[..end], 16).ok()
     }
     fn within(value: &Value) -> Option<Code> {
@@ -58,9 +50,7 @@ pub fn place_of(row: &Value) -> Option<Code> {
             _ => None,
         }
     }
-    ["place", "construct", "function"]
-        .iter()
-        .find_map(|field| within(&row[field]))
+    ["place", "construct", "function"].iter().find_map(|field| within(&row[field]))
 }
 
 struct Comparison {
@@ -69,12 +59,7 @@ struct Comparison {
 
 impl Comparison {
     fn add(&mut self, field: &str, place: Option<Code>, expected: String, shown: String) {
-        self.differences.push(Difference {
-            field: field.to_owned(),
-            place,
-            expected,
-            shown,
-        });
+        self.differences.push(Difference { field: field.to_owned(), place, expected, shown });
     }
 
     fn same(&mut self, field: &str, place: Option<Code>, expected: Ns, shown: &Value) {
@@ -82,10 +67,7 @@ impl Comparison {
     }
 
     fn near(&mut self, field: &str, place: Option<Code>, expected: Ns, shown: &Value, slack: Ns) {
-        if shown
-            .as_u64()
-            .is_none_or(|shown| shown.abs_diff(expected) > slack)
-        {
+        if shown.as_u64().is_none_or(|shown| shown.abs_diff(expected) > slack) {
             self.add(field, place, expected.to_string(), shown.to_string());
         }
     }
@@ -97,9 +79,7 @@ fn rows<'v>(shown: &'v Value, list: &str) -> impl Iterator<Item = &'v Value> {
 
 /// All that differs of a whole run of one process.
 pub fn compare(case: &Case, run: &Run, shown: &Value) -> Vec<Difference> {
-    let mut comparison = Comparison {
-        differences: vec![],
-    };
+    let mut comparison = Comparison { differences: vec![] };
     times(run, &Part::whole(run), shown, &mut comparison);
     critical_path(run, shown, &mut comparison);
     regions(run, shown, &mut comparison);
@@ -114,9 +94,7 @@ pub fn compare(case: &Case, run: &Run, shown: &Value) -> Vec<Difference> {
 
 /// What differs of a part of a run: N, T, and the causes.
 pub fn compare_part(run: &Run, part: &Part, shown: &Value) -> Vec<Difference> {
-    let mut comparison = Comparison {
-        differences: vec![],
-    };
+    let mut comparison = Comparison { differences: vec![] };
     times(run, part, shown, &mut comparison);
     comparison.differences
 }
@@ -130,29 +108,15 @@ fn times(run: &Run, part: &Part, shown: &Value, comparison: &mut Comparison) {
             continue;
         };
         // The moment at which the last task has ended and the barrier is over.
-        let slack = if matches!(cause, "join" | "barrier") {
-            3
-        } else {
-            0
-        };
-        comparison.near(
-            &format!("accounting.{cause}"),
-            None,
-            truth.of(cause),
-            value,
-            slack,
-        );
+        let slack = if matches!(cause, "join" | "barrier") { 3 } else { 0 };
+        comparison.near(&format!("accounting.{cause}"), None, truth.of(cause), value, slack);
     }
     // Efficiencies follow from these sums.
     if !part.threads.is_empty() || !comparison.differences.is_empty() {
         return;
     }
     let useful = truth.of("useful") as f64;
-    let (threads, duration, largest) = (
-        truth.threads as f64,
-        truth.duration as f64,
-        truth.largest() as f64,
-    );
+    let (threads, duration, largest) = (truth.threads as f64, truth.duration as f64, truth.largest() as f64);
     let mut shares = vec![
         ("parallel", useful / (threads * duration)),
         ("load_balance", useful / threads / largest),
@@ -160,10 +124,7 @@ fn times(run: &Run, part: &Part, shown: &Value, comparison: &mut Comparison) {
     ];
     if part.window == (0, run.end) {
         let path = shown["critical_path"]["useful_ns"].as_f64().unwrap_or(0.0);
-        shares.extend([
-            ("serialisation", largest / path),
-            ("transfer", path / duration),
-        ]);
+        shares.extend([("serialisation", largest / path), ("transfer", path / duration)]);
     }
     for (name, expected) in shares {
         let share = shown["efficiency"][name].as_f64().unwrap_or(f64::NAN);
@@ -180,12 +141,7 @@ fn times(run: &Run, part: &Part, shown: &Value, comparison: &mut Comparison) {
 
 fn critical_path(run: &Run, shown: &Value, comparison: &mut Comparison) {
     let shown = &shown["critical_path"];
-    comparison.same(
-        "critical_path.useful_ns",
-        None,
-        path::critical_path(run),
-        &shown["useful_ns"],
-    );
+    comparison.same("critical_path.useful_ns", None, path::critical_path(run), &shown["useful_ns"]);
 }
 
 fn regions(run: &Run, shown: &Value, comparison: &mut Comparison) {
@@ -194,47 +150,22 @@ fn regions(run: &Run, shown: &Value, comparison: &mut Comparison) {
     for row in rows(shown, "regions") {
         let place = place_of(row);
         let Some(region) = place.and_then(|place| truth.get(&place)) else {
-            comparison.add(
-                "regions",
-                place,
-                "no such region".to_owned(),
-                "one".to_owned(),
-            );
+            comparison.add("regions", place, "no such region".to_owned(), "one".to_owned());
             continue;
         };
         seen.extend(place);
         comparison.same("regions.visits", place, region.visits, &row["visits"]);
-        comparison.same(
-            "regions.duration_ns",
-            place,
-            region.duration,
-            &row["duration_ns"],
-        );
-        comparison.same(
-            "regions.useful_ns",
-            place,
-            region.work,
-            &row["accounting"]["useful_ns"],
-        );
+        comparison.same("regions.duration_ns", place, region.duration, &row["duration_ns"]);
+        comparison.same("regions.useful_ns", place, region.work, &row["accounting"]["useful_ns"]);
     }
     for place in truth.keys().filter(|place| !seen.contains(place)) {
-        comparison.add(
-            "regions",
-            Some(*place),
-            "a region".to_owned(),
-            "none".to_owned(),
-        );
+        comparison.add("regions", Some(*place), "a region".to_owned(), "none".to_owned());
     }
     let mut with_tasks = BTreeSet::new();
     for row in rows(shown, "task_regions") {
         let place = place_of(row);
         let Some(region) = place.and_then(|place| truth.get(&place)) else {
-            comparison.add(
-                "task_regions",
-                place,
-                "an outermost region".to_owned(),
-                "another".to_owned(),
-            );
+            comparison.add("task_regions", place, "an outermost region".to_owned(), "another".to_owned());
             continue;
         };
         with_tasks.extend(place);
@@ -262,32 +193,13 @@ fn blamed(run: &Run, shown: &Value, comparison: &mut Comparison) {
         let place = place_of(row).unwrap_or(0);
         *blamed.entry((cause, place)).or_default() += row["ns"].as_f64().unwrap_or(0.0);
     }
-    for cause in [
-        "imbalance",
-        "task_starvation",
-        "task_wait",
-        "critical",
-        "lock",
-        "ordered",
-    ] {
-        let places = blamed
-            .keys()
-            .filter(|(of, _)| of == cause)
-            .map(|(_, place)| *place);
-        let places: BTreeSet<Code> = places
-            .chain(
-                truth
-                    .keys()
-                    .filter(|(of, _)| *of == cause)
-                    .map(|(_, place)| *place),
-            )
-            .collect();
+    for cause in ["imbalance", "task_starvation", "task_wait", "critical", "lock", "ordered"] {
+        let places = blamed.keys().filter(|(of, _)| of == cause).map(|(_, place)| *place);
+        let places: BTreeSet<Code> =
+            places.chain(truth.keys().filter(|(of, _)| *of == cause).map(|(_, place)| *place)).collect();
         for place in places {
             let expected = truth.get(&(cause, place)).copied().unwrap_or(0.0);
-            let shown = blamed
-                .get(&(cause.to_owned(), place))
-                .copied()
-                .unwrap_or(0.0);
+            let shown = blamed.get(&(cause.to_owned(), place)).copied().unwrap_or(0.0);
             if (expected - shown).abs() > SLACK as f64 + 0.01 * expected {
                 comparison.add(
                     &format!("blame.{cause}"),
@@ -301,16 +213,10 @@ fn blamed(run: &Run, shown: &Value, comparison: &mut Comparison) {
 }
 
 fn gains(run: &Run, shown: &Value, comparison: &mut Comparison) {
-    assert_eq!(
-        gain(run, Change::Nothing),
-        0,
-        "the model's replay ends early"
-    );
+    assert_eq!(gain(run, Change::Nothing), 0, "the model's replay ends early");
     for row in rows(shown, "what_if") {
         let place = place_of(row);
-        let is_serial = row["construct"]
-            .as_str()
-            .is_some_and(|name| name.contains("serial"));
+        let is_serial = row["construct"].as_str().is_some_and(|name| name.contains("serial"));
         let change = match (row["change"].as_str(), place) {
             _ if is_serial => continue,
             (Some("twice as fast"), Some(place)) => Change::TwiceAsFast(place),
@@ -320,13 +226,7 @@ fn gains(run: &Run, shown: &Value, comparison: &mut Comparison) {
         };
         let expected = gain(run, change);
         let field = format!("what_if.{}", row["change"].as_str().unwrap_or_default());
-        comparison.near(
-            &field,
-            place,
-            expected,
-            &row["gain_ns"],
-            SLACK.max(expected / 20),
-        );
+        comparison.near(&field, place, expected, &row["gain_ns"], SLACK.max(expected / 20));
     }
 }
 
@@ -342,11 +242,9 @@ fn has_like_members(case: &Case) -> bool {
 /// Whether static loops can be divided anew: each iteration takes as long, and none waits for another.
 fn has_like_iterations(case: &Case) -> bool {
     !case.program.has(|kind| match kind {
-        Kind::For {
-            schedule: Schedule::Static | Schedule::StaticChunks(_),
-            iterations,
-            ..
-        } => iterations.windows(2).any(|pair| pair[0] != pair[1]),
+        Kind::For { schedule: Schedule::Static | Schedule::StaticChunks(_), iterations, .. } => {
+            iterations.windows(2).any(|pair| pair[0] != pair[1])
+        }
         Kind::Ordered { .. } | Kind::Doacross { .. } => true,
         _ => false,
     })
@@ -355,16 +253,9 @@ fn has_like_iterations(case: &Case) -> bool {
 fn other_threads(case: &Case, shown: &Value, comparison: &mut Comparison) {
     let mut predictions = rows(shown, "other_threads").peekable();
     let is_predicted = rows(shown, "not_predicted").next().is_none();
-    let has_regions = case
-        .program
-        .has(|kind| matches!(kind, Kind::Parallel { .. }));
+    let has_regions = case.program.has(|kind| matches!(kind, Kind::Parallel { .. }));
     if predictions.peek().is_none() && is_predicted && has_regions {
-        comparison.add(
-            "other_threads",
-            None,
-            "rows, or a reason".to_owned(),
-            "neither".to_owned(),
-        );
+        comparison.add("other_threads", None, "rows, or a reason".to_owned(), "neither".to_owned());
     }
     for row in predictions {
         let threads = row["threads"].as_u64().unwrap_or(0) as usize;
@@ -379,11 +270,7 @@ fn other_threads(case: &Case, shown: &Value, comparison: &mut Comparison) {
         };
         let most = bounds.most.unwrap_or(Ns::MAX);
         if duration < bounds.least || duration > most {
-            let which = if duration < bounds.least {
-                "too_short"
-            } else {
-                "too_long"
-            };
+            let which = if duration < bounds.least { "too_short" } else { "too_long" };
             let on = match (threads, case.program.widest()) {
                 (1, _) => "one",
                 (threads, recorded) if threads < recorded => "fewer",
@@ -391,12 +278,7 @@ fn other_threads(case: &Case, shown: &Value, comparison: &mut Comparison) {
                 _ => "more",
             };
             let expected = format!("{} to {most} on {threads}", bounds.least);
-            comparison.add(
-                &format!("other_threads.{on}.{which}"),
-                None,
-                expected,
-                duration.to_string(),
-            );
+            comparison.add(&format!("other_threads.{on}.{which}"), None, expected, duration.to_string());
         }
     }
 }

@@ -55,68 +55,15 @@ const NONE: Family = Family {
 
 /// The families. Their order is part of what a seed means.
 pub const FAMILIES: [Family; 14] = [
-    Family {
-        name: "loops",
-        loops: true,
-        ..NONE
-    },
-    Family {
-        name: "uneven loops",
-        loops: true,
-        uneven: true,
-        singles: true,
-        ..NONE
-    },
-    Family {
-        name: "ordered",
-        ordered: true,
-        loops: true,
-        uneven: true,
-        ..NONE
-    },
-    Family {
-        name: "mutexes",
-        mutexes: true,
-        uneven: true,
-        loops: true,
-        ..NONE
-    },
-    Family {
-        name: "narrow teams",
-        narrow: true,
-        uneven: true,
-        singles: true,
-        mutexes: true,
-        ..NONE
-    },
-    Family {
-        name: "nested regions",
-        depth: 3,
-        uneven: true,
-        loops: true,
-        singles: true,
-        ..NONE
-    },
-    Family {
-        name: "masked",
-        masked: true,
-        uneven: true,
-        singles: true,
-        ..NONE
-    },
-    Family {
-        name: "tasks",
-        tasks: true,
-        singles: true,
-        ..NONE
-    },
-    Family {
-        name: "dependences",
-        tasks: true,
-        singles: true,
-        dependences: true,
-        ..NONE
-    },
+    Family { name: "loops", loops: true, ..NONE },
+    Family { name: "uneven loops", loops: true, uneven: true, singles: true, ..NONE },
+    Family { name: "ordered", ordered: true, loops: true, uneven: true, ..NONE },
+    Family { name: "mutexes", mutexes: true, uneven: true, loops: true, ..NONE },
+    Family { name: "narrow teams", narrow: true, uneven: true, singles: true, mutexes: true, ..NONE },
+    Family { name: "nested regions", depth: 3, uneven: true, loops: true, singles: true, ..NONE },
+    Family { name: "masked", masked: true, uneven: true, singles: true, ..NONE },
+    Family { name: "tasks", tasks: true, singles: true, ..NONE },
+    Family { name: "dependences", tasks: true, singles: true, dependences: true, ..NONE },
     Family {
         name: "task clauses",
         tasks: true,
@@ -126,29 +73,9 @@ pub const FAMILIES: [Family; 14] = [
         mutexes: true,
         ..NONE
     },
-    Family {
-        name: "taskgroups",
-        tasks: true,
-        singles: true,
-        taskgroups: true,
-        ..NONE
-    },
-    Family {
-        name: "untied and detached",
-        tasks: true,
-        singles: true,
-        untied: true,
-        detached: true,
-        ..NONE
-    },
-    Family {
-        name: "cancellation",
-        tasks: true,
-        singles: true,
-        taskgroups: true,
-        cancellation: true,
-        ..NONE
-    },
+    Family { name: "taskgroups", tasks: true, singles: true, taskgroups: true, ..NONE },
+    Family { name: "untied and detached", tasks: true, singles: true, untied: true, detached: true, ..NONE },
+    Family { name: "cancellation", tasks: true, singles: true, taskgroups: true, cancellation: true, ..NONE },
     Family {
         name: "everything",
         loops: true,
@@ -185,14 +112,8 @@ struct Generator {
 
 /// The program of a seed, with about `size` statements.
 pub fn generate(seed: u64, family: Family, threads: usize, size: usize) -> Program {
-    let mut generator = Generator {
-        random: Random::new(seed),
-        family,
-        left: size,
-        code: 0x1000,
-        events: 0,
-        tasks: 0,
-    };
+    let mut generator =
+        Generator { random: Random::new(seed), family, left: size, code: 0x1000, events: 0, tasks: 0 };
     let mut body = vec![generator.work(1)];
     for _ in 0..1 + generator.random.below(if size > 12 { 3 } else { 1 }) {
         let team = generator.team(threads);
@@ -210,10 +131,7 @@ impl Generator {
     fn statement(&mut self, kind: Kind) -> Statement {
         self.code += CODE_STEP;
         self.left = self.left.saturating_sub(1);
-        Statement {
-            code: self.code,
-            kind,
-        }
+        Statement { code: self.code, kind }
     }
 
     fn ns(&mut self) -> Ns {
@@ -221,11 +139,7 @@ impl Generator {
     }
 
     fn team(&mut self, threads: usize) -> usize {
-        if self.family.narrow {
-            1 + self.random.below(threads as u64) as usize
-        } else {
-            threads
-        }
+        if self.family.narrow { 1 + self.random.below(threads as u64) as usize } else { threads }
     }
 
     fn work(&mut self, members: usize) -> Statement {
@@ -244,10 +158,7 @@ impl Generator {
         for _ in 0..1 + self.random.below(4) {
             body.push(self.of_member(threads, depth));
         }
-        Statement {
-            code,
-            kind: Kind::Parallel { threads, body },
-        }
+        Statement { code, kind: Kind::Parallel { threads, body } }
     }
 
     /// What each member of a team does.
@@ -269,11 +180,8 @@ impl Generator {
                 let count = 1 + self.random.below(6);
                 let iterations = (0..count).map(|_| (self.ns(), self.ns())).collect();
                 let is_doacross = self.random.chance(40);
-                let kind = if is_doacross {
-                    Kind::Doacross { iterations }
-                } else {
-                    Kind::Ordered { iterations }
-                };
+                let kind =
+                    if is_doacross { Kind::Doacross { iterations } } else { Kind::Ordered { iterations } };
                 self.statement(kind)
             }
             7 if depth < family.depth => {
@@ -282,18 +190,11 @@ impl Generator {
             }
             7..=10 if family.singles || family.masked => {
                 let code = self.statement(Kind::Barrier).code;
-                let body = if family.tasks {
-                    self.of_task(0)
-                } else {
-                    vec![self.work(1)]
-                };
+                let body = if family.tasks { self.of_task(0) } else { vec![self.work(1)] };
                 let kind = if family.masked && self.random.chance(40) {
                     Kind::Masked { body }
                 } else {
-                    Kind::Single {
-                        body,
-                        nowait: self.nowait(),
-                    }
+                    Kind::Single { body, nowait: self.nowait() }
                 };
                 Statement { code, kind }
             }
@@ -306,9 +207,7 @@ impl Generator {
     }
 
     fn times(&mut self, most: u64) -> Vec<Ns> {
-        (0..1 + self.random.below(most))
-            .map(|_| self.ns())
-            .collect()
+        (0..1 + self.random.below(most)).map(|_| self.ns()).collect()
     }
 
     fn for_loop(&mut self) -> Statement {
@@ -327,12 +226,7 @@ impl Generator {
         }
         let reduction = self.random.chance(20).then(|| 100 + self.random.below(900));
         let nowait = self.nowait();
-        self.statement(Kind::For {
-            schedule,
-            iterations,
-            nowait,
-            reduction,
-        })
+        self.statement(Kind::For { schedule, iterations, nowait, reduction })
     }
 
     /// Mutexes within others have a higher number or kind, or are the same nestable lock: no two threads wait for each other.
@@ -352,10 +246,7 @@ impl Generator {
                 body.push(self.work(members));
             }
         }
-        Statement {
-            code,
-            kind: Kind::Exclusive { kind, number, body },
-        }
+        Statement { code, kind: Kind::Exclusive { kind, number, body } }
     }
 
     /// What one task does. Statements that wait come only where no event is left open, or its task might be waited for.
@@ -377,21 +268,13 @@ impl Generator {
                 6 if family.taskgroups && depth < 3 && open.is_empty() => {
                     let code = self.statement(Kind::Barrier).code;
                     let body = self.of_task(depth + 1);
-                    Statement {
-                        code,
-                        kind: Kind::Taskgroup { body },
-                    }
+                    Statement { code, kind: Kind::Taskgroup { body } }
                 }
                 7 if family.clauses => self.statement(Kind::Taskyield),
                 8 if family.taskgroups && open.is_empty() => {
                     let code = self.statement(Kind::Barrier).code;
-                    let body = (0..1 + self.random.below(4))
-                        .map(|_| self.work(1))
-                        .collect();
-                    Statement {
-                        code,
-                        kind: Kind::Taskloop { body },
-                    }
+                    let body = (0..1 + self.random.below(4)).map(|_| self.work(1)).collect();
+                    Statement { code, kind: Kind::Taskloop { body } }
                 }
                 9 | 10 if !open.is_empty() => {
                     let event = open.remove(0);
@@ -400,13 +283,7 @@ impl Generator {
                         // Another thread may do it.
                         let code = self.statement(Kind::Barrier).code;
                         let body = vec![self.work(1), fulfil];
-                        Statement {
-                            code,
-                            kind: Kind::Task(Task {
-                                body,
-                                ..Task::default()
-                            }),
-                        }
+                        Statement { code, kind: Kind::Task(Task { body, ..Task::default() }) }
                     } else {
                         fulfil
                     }
@@ -439,10 +316,7 @@ impl Generator {
         let family = self.family;
         self.tasks += 1;
         let code = self.statement(Kind::Barrier).code;
-        let mut task = Task {
-            body: vec![self.work(1)],
-            ..Task::default()
-        };
+        let mut task = Task { body: vec![self.work(1)], ..Task::default() };
         if family.mutexes && self.random.chance(15) {
             let exclusive = self.exclusive(1, 0);
             task.body.push(exclusive);
@@ -460,11 +334,7 @@ impl Generator {
             task.undeferred = self.random.chance(20);
             task.is_final = self.random.chance(15);
             task.mergeable = self.random.chance(15);
-            task.priority = if self.random.chance(15) {
-                1 + self.random.below(9)
-            } else {
-                0
-            };
+            task.priority = if self.random.chance(15) { 1 + self.random.below(9) } else { 0 };
         }
         if family.dependences && !task.undeferred && self.random.chance(60) {
             task.depend = self.dependences();
@@ -478,9 +348,6 @@ impl Generator {
             let cancel = self.statement(Kind::CancelTaskgroup);
             task.body.push(cancel);
         }
-        Statement {
-            code,
-            kind: Kind::Task(task),
-        }
+        Statement { code, kind: Kind::Task(task) }
     }
 }

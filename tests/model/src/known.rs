@@ -29,22 +29,13 @@ impl Known {
     /// # Panics
     /// The file is not a list of such kinds.
     pub fn all() -> Vec<Known> {
-        let list: Value =
-            serde_json::from_str(include_str!("../known.json")).expect("known.json is JSON");
-        list.as_array()
-            .expect("a list")
-            .iter()
-            .map(Known::of)
-            .collect()
+        let list: Value = serde_json::from_str(include_str!("../known.json")).expect("known.json is JSON");
+        list.as_array().expect("a list").iter().map(Known::of).collect()
     }
 
     fn of(row: &Value) -> Known {
-        let text = |field: &str| {
-            row[field]
-                .as_str()
-                .unwrap_or_else(|| panic!("no {field} in {row}"))
-                .to_owned()
-        };
+        let text =
+            |field: &str| row[field].as_str().unwrap_or_else(|| panic!("no {field} in {row}")).to_owned();
         let needs = row["needs"].as_array().into_iter().flatten();
         Known {
             kind: text("kind"),
@@ -67,15 +58,8 @@ impl Known {
     pub fn explains(&self, case: &Case, difference: &Difference) -> bool {
         let features = case.features();
         let is_field = difference.field == self.field
-            || self
-                .field
-                .strip_suffix('*')
-                .is_some_and(|begin| difference.field.starts_with(begin));
-        is_field
-            && self
-                .needs
-                .iter()
-                .all(|need| features.contains(&need.as_str()))
+            || self.field.strip_suffix('*').is_some_and(|begin| difference.field.starts_with(begin));
+        is_field && self.needs.iter().all(|need| features.contains(&need.as_str()))
     }
 
     /// It as a row of the list.
@@ -94,8 +78,7 @@ impl Known {
     /// Whether what is left of a case after shrinking is of this kind, and of no other that prompt ends explain.
     pub fn is_of(&self, small: &Case, difference: &Difference) -> bool {
         let is_prompt = !small.machine.reports_ends_late;
-        self.explains(small, difference)
-            && is_prompt == self.needs.iter().any(|need| need == "prompt ends")
+        self.explains(small, difference) && is_prompt == self.needs.iter().any(|need| need == "prompt ends")
     }
 
     /// Whether `difference` is that of the list.

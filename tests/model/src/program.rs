@@ -54,13 +54,8 @@ pub enum Access {
 
 impl Access {
     /// All of them.
-    pub const ALL: [Access; 5] = [
-        Access::In,
-        Access::Out,
-        Access::Inout,
-        Access::Inoutset,
-        Access::Mutexinoutset,
-    ];
+    pub const ALL: [Access; 5] =
+        [Access::In, Access::Out, Access::Inout, Access::Inoutset, Access::Mutexinoutset];
 
     /// Its name in a `depend` clause.
     pub fn name(self) -> &'static str {
@@ -335,11 +330,7 @@ fn depend(dependences: &Dependences) -> String {
 }
 
 fn pairs(iterations: &[(Ns, Ns)]) -> String {
-    list(
-        iterations
-            .iter()
-            .map(|(before, inside)| format!("{before} + {inside}")),
-    )
+    list(iterations.iter().map(|(before, inside)| format!("{before} + {inside}")))
 }
 
 fn line(kind: &Kind) -> String {
@@ -347,12 +338,7 @@ fn line(kind: &Kind) -> String {
         Kind::Work(times) if times.len() == 1 => format!("work({});", times[0]),
         Kind::Work(times) => format!("work_of_member({});", list(times)),
         Kind::Parallel { threads, .. } => format!("parallel num_threads({threads})"),
-        Kind::For {
-            schedule,
-            iterations,
-            nowait,
-            reduction,
-        } => {
+        Kind::For { schedule, iterations, nowait, reduction } => {
             let schedule = match schedule {
                 Schedule::Static => "static".to_owned(),
                 Schedule::StaticChunks(chunk) => format!("static, {chunk}"),
@@ -361,47 +347,25 @@ fn line(kind: &Kind) -> String {
             };
             let reduction = reduction.map_or(String::new(), |ns| format!(" reduction({ns})"));
             let nowait = clauses(&[(*nowait, "nowait")]);
-            format!(
-                "for schedule({schedule}){reduction}{nowait} work({});",
-                list(iterations)
-            )
+            format!("for schedule({schedule}){reduction}{nowait} work({});", list(iterations))
         }
         Kind::Ordered { iterations } => {
-            format!(
-                "for schedule(static, 1) ordered work + ordered work({});",
-                pairs(iterations)
-            )
+            format!("for schedule(static, 1) ordered work + ordered work({});", pairs(iterations))
         }
         Kind::Doacross { iterations } => format!(
             "for schedule(static, 1) ordered(1) work + work behind depend(sink: i-1) ({});",
             pairs(iterations)
         ),
         Kind::Sections { sections, nowait } => {
-            format!(
-                "sections{} work({});",
-                clauses(&[(*nowait, "nowait")]),
-                list(sections)
-            )
+            format!("sections{} work({});", clauses(&[(*nowait, "nowait")]), list(sections))
         }
         Kind::Single { nowait, .. } => format!("single{}", clauses(&[(*nowait, "nowait")])),
         Kind::Masked { .. } => "masked".to_owned(),
-        Kind::Exclusive {
-            kind: MutexKind::Critical,
-            number: 0,
-            ..
-        } => "critical".to_owned(),
-        Kind::Exclusive {
-            kind: MutexKind::Critical,
-            number,
-            ..
-        } => {
+        Kind::Exclusive { kind: MutexKind::Critical, number: 0, .. } => "critical".to_owned(),
+        Kind::Exclusive { kind: MutexKind::Critical, number, .. } => {
             format!("critical(name{number})")
         }
-        Kind::Exclusive {
-            kind: MutexKind::NestLock,
-            number,
-            ..
-        } => {
+        Kind::Exclusive { kind: MutexKind::NestLock, number, .. } => {
             format!("with nestable lock {number}")
         }
         Kind::Exclusive { number, .. } => format!("with lock {number}"),
@@ -417,9 +381,7 @@ fn line(kind: &Kind) -> String {
                 0 => String::new(),
                 priority => format!(" priority({priority})"),
             };
-            let detach = task
-                .detach
-                .map_or(String::new(), |event| format!(" detach(e{event})"));
+            let detach = task.detach.map_or(String::new(), |event| format!(" detach(e{event})"));
             format!("task{flags}{priority}{detach}{}", depend(&task.depend))
         }
         Kind::Taskloop { .. } => "taskloop grainsize(1), a task for each".to_owned(),

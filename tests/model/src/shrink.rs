@@ -34,9 +34,7 @@ fn remove_statements(best: &mut Case, fails: &mut impl FnMut(&Case) -> bool) {
     while number > 0 {
         number -= 1;
         let mut without = best.clone();
-        without
-            .program
-            .edit(number, |body, index| drop(body.remove(index)));
+        without.program.edit(number, |body, index| drop(body.remove(index)));
         if keep_if(best, without, fails) {
             continue;
         }
@@ -55,16 +53,11 @@ fn simplify_statements(best: &mut Case, fails: &mut impl FnMut(&Case) -> bool) {
     let mut number = 0;
     while number < best.program.len() {
         let mut simpler = vec![];
-        best.program.clone().edit(number, |body, index| {
-            simpler = simpler_kinds(&body[index].kind)
-        });
+        best.program.clone().edit(number, |body, index| simpler = simpler_kinds(&body[index].kind));
         for kind in simpler {
             let mut smaller = best.clone();
             smaller.program.edit(number, |body, index| {
-                body[index] = Statement {
-                    code: body[index].code,
-                    kind,
-                };
+                body[index] = Statement { code: body[index].code, kind };
             });
             keep_if(best, smaller, fails);
         }
@@ -86,17 +79,9 @@ fn simpler_kinds(kind: &Kind) -> Vec<Kind> {
             simpler.push(Kind::Work(times.iter().map(|ns| round(*ns)).collect()));
         }
         Kind::Parallel { threads, body } if *threads > 1 => {
-            simpler.push(Kind::Parallel {
-                threads: threads - 1,
-                body: body.clone(),
-            });
+            simpler.push(Kind::Parallel { threads: threads - 1, body: body.clone() });
         }
-        Kind::For {
-            schedule,
-            iterations,
-            nowait,
-            ..
-        } => {
+        Kind::For { schedule, iterations, nowait, .. } => {
             let with = |schedule, iterations: &[Ns]| Kind::For {
                 schedule,
                 iterations: iterations.to_vec(),
@@ -110,25 +95,15 @@ fn simpler_kinds(kind: &Kind) -> Vec<Kind> {
             simpler.push(with(*schedule, iterations));
         }
         Kind::Ordered { iterations } if iterations.len() > 1 => {
-            simpler.push(Kind::Ordered {
-                iterations: iterations[1..].to_vec(),
-            });
+            simpler.push(Kind::Ordered { iterations: iterations[1..].to_vec() });
         }
         Kind::Doacross { iterations } if iterations.len() > 1 => {
-            simpler.push(Kind::Doacross {
-                iterations: iterations[1..].to_vec(),
-            });
+            simpler.push(Kind::Doacross { iterations: iterations[1..].to_vec() });
         }
         Kind::Sections { sections, nowait } if sections.len() > 1 => {
-            simpler.push(Kind::Sections {
-                sections: sections[1..].to_vec(),
-                nowait: *nowait,
-            });
+            simpler.push(Kind::Sections { sections: sections[1..].to_vec(), nowait: *nowait });
         }
-        Kind::Masked { body } => simpler.push(Kind::Single {
-            body: body.clone(),
-            nowait: true,
-        }),
+        Kind::Masked { body } => simpler.push(Kind::Single { body: body.clone(), nowait: true }),
         Kind::Task(task) => {
             let mut with = |change: fn(&mut crate::program::Task)| {
                 let mut task = task.clone();
@@ -144,12 +119,8 @@ fn simpler_kinds(kind: &Kind) -> Vec<Kind> {
         }
         Kind::Taskwait { depend } if !depend.is_empty() => {
             simpler.push(Kind::Taskwait { depend: vec![] });
-            simpler.push(Kind::Taskwait {
-                depend: depend[1..].to_vec(),
-            });
-            simpler.push(Kind::Taskwait {
-                depend: depend[..depend.len() - 1].to_vec(),
-            });
+            simpler.push(Kind::Taskwait { depend: depend[1..].to_vec() });
+            simpler.push(Kind::Taskwait { depend: depend[..depend.len() - 1].to_vec() });
         }
         _ => {}
     }

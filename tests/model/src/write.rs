@@ -23,10 +23,8 @@ impl Dialect {
         }
         !matches!(
             callback,
-            Callback::Work {
-                kind: Work::LoopStatic,
-                ..
-            } | Callback::Masked { .. }
+            Callback::Work { kind: Work::LoopStatic, .. }
+                | Callback::Masked { .. }
                 | Callback::Reduction { .. }
                 | Callback::TaskDependence { .. }
         )
@@ -66,10 +64,7 @@ pub struct Process<'r> {
 pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
     let mut out = format!("process app pid={} start={}\n", process.pid, process.start);
     let version = dialect.version();
-    let _ = writeln!(
-        out,
-        r#"metadata {{"runtime": {{"version": "{version}", "dialect": "5.x"}}}}"#
-    );
+    let _ = writeln!(out, r#"metadata {{"runtime": {{"version": "{version}", "dialect": "5.x"}}}}"#);
     let last = match process.ending {
         Ending::Complete => Ns::MAX,
         Ending::Killed(last) => {
@@ -79,20 +74,11 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
     };
     let threads = process.run.spans.len();
     for thread in 0..threads {
-        let _ = writeln!(
-            out,
-            "0 {} thread_info os_tid={} name=app",
-            thread + 1,
-            process.pid as usize + thread
-        );
-        let own = process
-            .run
-            .callbacks
-            .iter()
-            .filter(|(time, of, _)| *of == thread && *time <= last);
-        let mut own: Vec<&(Ns, usize, Callback)> = own
-            .filter(|(.., callback)| dialect.reports(callback))
-            .collect();
+        let _ =
+            writeln!(out, "0 {} thread_info os_tid={} name=app", thread + 1, process.pid as usize + thread);
+        let own = process.run.callbacks.iter().filter(|(time, of, _)| *of == thread && *time <= last);
+        let mut own: Vec<&(Ns, usize, Callback)> =
+            own.filter(|(.., callback)| dialect.reports(callback)).collect();
         own.sort_by_key(|(time, ..)| *time);
         for (time, _, callback) in own {
             let _ = writeln!(out, "{time} {} {}", thread + 1, line(callback));
@@ -172,10 +158,7 @@ fn flags(flags: TaskFlags) -> u64 {
 fn line(callback: &Callback) -> String {
     match callback {
         Callback::ThreadBegin { is_initial } => {
-            format!(
-                "thread_begin type={}",
-                if *is_initial { "initial" } else { "worker" }
-            )
+            format!("thread_begin type={}", if *is_initial { "initial" } else { "worker" })
         }
         Callback::ThreadEnd => "thread_end".to_owned(),
         Callback::InitialTask(Scope::Begin) => {
@@ -184,50 +167,22 @@ fn line(callback: &Callback) -> String {
         Callback::InitialTask(Scope::End) => {
             "implicit_task end parallel=? task=1 team=0 index=1 flags=1".to_owned()
         }
-        Callback::ParallelBegin {
-            parallel,
-            task,
-            asked,
-            code,
-        } => {
+        Callback::ParallelBegin { parallel, task, asked, code } => {
             format!("parallel_begin parallel={parallel} task={task} team={asked} code={code}")
         }
-        Callback::ParallelEnd {
-            parallel,
-            task,
-            code,
-        } => {
+        Callback::ParallelEnd { parallel, task, code } => {
             format!("parallel_end parallel={parallel} task={task} code={code}")
         }
-        Callback::ImplicitTask {
-            scope: at,
-            parallel,
-            task,
-            size,
-            index,
-        } => {
+        Callback::ImplicitTask { scope: at, parallel, task, size, index } => {
             let parallel = parallel.map_or("-".to_owned(), |id| id.to_string());
             let at = scope(*at);
-            format!(
-                "implicit_task {at} parallel={parallel} task={task} team={size} index={index} flags=2"
-            )
+            format!("implicit_task {at} parallel={parallel} task={task} team={size} index={index} flags=2")
         }
-        Callback::Work {
-            kind,
-            scope: at,
-            of,
-            count,
-            code,
-        } => {
+        Callback::Work { kind, scope: at, of, count, code } => {
             let (kind, at, of) = (work(*kind), scope(*at), context(*of));
             format!("work {at} kind={kind} count={count} {of} code={code}")
         }
-        Callback::Chunk {
-            of,
-            instance,
-            start,
-            iterations,
-        } => {
+        Callback::Chunk { of, instance, start, iterations } => {
             let of = context(*of);
             format!(
                 "dispatch kind=ws_loop_chunk {of} instance={instance:#x} start={start} iterations={iterations}"
@@ -236,114 +191,38 @@ fn line(callback: &Callback) -> String {
         Callback::Section { of, instance } => {
             format!("dispatch kind=section {} instance={instance}", context(*of))
         }
-        Callback::Masked {
-            scope: at,
-            of,
-            code,
-        } => {
+        Callback::Masked { scope: at, of, code } => {
             format!("masked {} {} code={code}", scope(*at), context(*of))
         }
-        Callback::SyncRegion {
-            kind,
-            scope: at,
-            of,
-            code,
-        } => {
-            format!(
-                "sync_region {} kind={} {} code={code}",
-                scope(*at),
-                sync(*kind),
-                context(*of)
-            )
+        Callback::SyncRegion { kind, scope: at, of, code } => {
+            format!("sync_region {} kind={} {} code={code}", scope(*at), sync(*kind), context(*of))
         }
-        Callback::SyncWait {
-            kind,
-            scope: at,
-            of,
-            code,
-        } => {
-            format!(
-                "sync_region_wait {} kind={} {} code={code}",
-                scope(*at),
-                sync(*kind),
-                context(*of)
-            )
+        Callback::SyncWait { kind, scope: at, of, code } => {
+            format!("sync_region_wait {} kind={} {} code={code}", scope(*at), sync(*kind), context(*of))
         }
-        Callback::Reduction {
-            scope: at,
-            of,
-            code,
-        } => {
-            format!(
-                "reduction {} kind=reduction {} code={code}",
-                scope(*at),
-                context(*of)
-            )
+        Callback::Reduction { scope: at, of, code } => {
+            format!("reduction {} kind=reduction {} code={code}", scope(*at), context(*of))
         }
-        Callback::MutexAcquire {
-            kind,
-            mutex: id,
-            code,
-        } => {
-            format!(
-                "mutex_acquire kind={} wait_id={id} code={code}",
-                mutex(*kind)
-            )
+        Callback::MutexAcquire { kind, mutex: id, code } => {
+            format!("mutex_acquire kind={} wait_id={id} code={code}", mutex(*kind))
         }
-        Callback::MutexAcquired {
-            kind,
-            mutex: id,
-            code,
-        } => {
-            format!(
-                "mutex_acquired kind={} wait_id={id} code={code}",
-                mutex(*kind)
-            )
+        Callback::MutexAcquired { kind, mutex: id, code } => {
+            format!("mutex_acquired kind={} wait_id={id} code={code}", mutex(*kind))
         }
-        Callback::MutexReleased {
-            kind,
-            mutex: id,
-            code,
-        } => {
-            format!(
-                "mutex_released kind={} wait_id={id} code={code}",
-                mutex(*kind)
-            )
+        Callback::MutexReleased { kind, mutex: id, code } => {
+            format!("mutex_released kind={} wait_id={id} code={code}", mutex(*kind))
         }
-        Callback::NestLock {
-            scope: at,
-            mutex: id,
-            code,
-        } => {
+        Callback::NestLock { scope: at, mutex: id, code } => {
             format!("nest_lock {} wait_id={id} code={code}", scope(*at))
         }
-        Callback::TaskCreate {
-            task,
-            new,
-            flags: bits,
-            has_dependences,
-            code,
-        } => {
+        Callback::TaskCreate { task, new, flags: bits, has_dependences, code } => {
             let (bits, has) = (flags(*bits), u8::from(*has_dependences));
-            format!(
-                "task_create task={task} new={new} flags={bits} has_dependences={has} code={code}"
-            )
+            format!("task_create task={task} new={new} flags={bits} has_dependences={has} code={code}")
         }
-        Callback::TaskSchedule {
-            prior,
-            status: how,
-            next,
-        } => {
-            let none = if *how == Status::TaskwaitComplete {
-                "?"
-            } else {
-                "-"
-            };
+        Callback::TaskSchedule { prior, status: how, next } => {
+            let none = if *how == Status::TaskwaitComplete { "?" } else { "-" };
             let next = next.map_or(none.to_owned(), |id| id.to_string());
-            format!(
-                "task_schedule prior={prior} status={} next={next}",
-                status(*how)
-            )
+            format!("task_schedule prior={prior} status={} next={next}", status(*how))
         }
         Callback::Dependences { task, list } => {
             let list: Vec<String> = list
@@ -352,11 +231,7 @@ fn line(callback: &Callback) -> String {
                 .collect();
             format!("dependences task={task} {}", list.join(" "))
         }
-        Callback::Doacross {
-            task,
-            is_source,
-            iteration,
-        } => {
+        Callback::Doacross { task, is_source, iteration } => {
             let kind = if *is_source { "source" } else { "sink" };
             format!("dependences task={task} {kind}={iteration}")
         }
@@ -366,35 +241,14 @@ fn line(callback: &Callback) -> String {
         Callback::CancelTaskgroup { task, code } => {
             format!("cancel task={task} flags=24 code={code}")
         }
-        Callback::Target {
-            scope: at,
-            task,
-            target,
-            code,
-        } => {
-            format!(
-                "target {} device=0 task={task} target={target} code={code}",
-                scope(*at)
-            )
+        Callback::Target { scope: at, task, target, code } => {
+            format!("target {} device=0 task={task} target={target} code={code}", scope(*at))
         }
-        Callback::TargetSubmit {
-            scope: at,
-            target,
-            operation,
-        } => {
-            format!(
-                "target_submit {} target={target} op={operation} teams=1",
-                scope(*at)
-            )
+        Callback::TargetSubmit { scope: at, target, operation } => {
+            format!("target_submit {} target={target} op={operation} teams=1", scope(*at))
         }
-        Callback::Phase {
-            scope: Scope::Begin,
-            name,
-        } => format!("control_tool command=64 text={name}"),
-        Callback::Phase {
-            scope: Scope::End,
-            name,
-        } => format!("control_tool command=65 text={name}"),
+        Callback::Phase { scope: Scope::Begin, name } => format!("control_tool command=64 text={name}"),
+        Callback::Phase { scope: Scope::End, name } => format!("control_tool command=65 text={name}"),
         Callback::Pause { stops } => format!("monitoring change={}", if *stops { 2 } else { 3 }),
         Callback::Lost { since, events } => format!("lost begin={since} events={events}"),
     }

@@ -56,17 +56,11 @@ fn look(checker: &Checker, case: &Case, known: &[Known], found: &Mutex<Found>) {
     let mut fields: Vec<&Difference> = verdict.differences.iter().collect();
     fields.dedup_by(|one, other| one.field == other.field);
     for difference in fields {
-        match known
-            .iter()
-            .position(|known| known.explains(case, difference))
-        {
+        match known.iter().position(|known| known.explains(case, difference)) {
             Some(kind) => *found.known.entry(kind).or_default() += 1,
             None => {
                 let first = || (0, case.clone());
-                let of_field = found
-                    .unknown
-                    .entry(difference.field.clone())
-                    .or_insert_with(first);
+                let of_field = found.unknown.entry(difference.field.clone()).or_insert_with(first);
                 of_field.0 += 1;
                 if case.program.len() < of_field.1.program.len() {
                     of_field.1 = case.clone();
@@ -88,26 +82,16 @@ fn shrunk(checker: &Checker, case: &Case, field: &str, known: &[Known]) -> Strin
     let first = checker.check(case).expect("it ended before");
     let small = shrink(case, differs);
     let verdict = checker.check(&small).expect("it ended before");
-    let mut out = format!(
-        "== {field}: OMPTRACE_TEST_SEED={} OMPTRACE_TEST_PROGRAMS=1\n",
-        case.seed
-    );
+    let mut out = format!("== {field}: OMPTRACE_TEST_SEED={} OMPTRACE_TEST_PROGRAMS=1\n", case.seed);
     for difference in first.differences.iter().filter(|of| of.field == field) {
         let _ = writeln!(out, "there: {difference}");
     }
-    let _ = write!(
-        out,
-        "shrunk from {} statements to {}: {small}",
-        case.program.len(),
-        small.program.len()
-    );
+    let _ = write!(out, "shrunk from {} statements to {}: {small}", case.program.len(), small.program.len());
     for difference in &verdict.differences {
         let _ = writeln!(out, "  {difference}");
     }
     let _ = writeln!(out, "  constructs: {}", small.features().join(", "));
-    if let Some(Difference {
-        expected, shown, ..
-    }) = first.differences.iter().find(|of| is_unknown(case, of))
+    if let Some(Difference { expected, shown, .. }) = first.differences.iter().find(|of| is_unknown(case, of))
     {
         let needs = small.features();
         let seed = case.seed;
@@ -128,13 +112,9 @@ fn answers_are_those_of_the_model() {
     let checker = |name: &str| {
         let folder = folder.path().join(name);
         std::fs::create_dir_all(&folder).expect("a folder");
-        Checker {
-            omptrace: omptrace.clone(),
-            folder,
-        }
+        Checker { omptrace: omptrace.clone(), folder }
     };
-    let threads =
-        thread::available_parallelism().map_or(1, |count| count.get().min(programs as usize));
+    let threads = thread::available_parallelism().map_or(1, |count| count.get().min(programs as usize));
     thread::scope(|scope| {
         for thread in 0..threads {
             let checker = checker(&thread.to_string());
@@ -151,10 +131,7 @@ fn answers_are_those_of_the_model() {
         }
     });
     let found = found.into_inner().expect("no thread panicked");
-    println!(
-        "{} equal, {} wait for themselves, {} statements",
-        found.equal, found.stuck, found.statements
-    );
+    println!("{} equal, {} wait for themselves, {} statements", found.equal, found.stuck, found.statements);
     for (kind, count) in &found.known {
         println!("known in {count}: {}", known[*kind].kind);
     }
@@ -163,11 +140,7 @@ fn answers_are_those_of_the_model() {
         let _ = writeln!(text, "{field} differs in {count}");
     }
     for (field, (_, case)) in found.unknown.iter().take(SHOWN) {
-        let _ = write!(
-            text,
-            "\n{}",
-            shrunk(&checker("shrink"), case, field, &known)
-        );
+        let _ = write!(text, "\n{}", shrunk(&checker("shrink"), case, field, &known));
     }
     assert!(found.unknown.is_empty(), "\n{text}");
 }
@@ -177,10 +150,7 @@ fn bless(checker: &Checker) {
     let mut left = Known::all();
     let mut found: Vec<(usize, Known)> = vec![];
     let mut tries: BTreeMap<usize, (usize, Known)> = BTreeMap::new();
-    let order: Vec<String> = left
-        .iter()
-        .map(|known| format!("{} {}", known.kind, known.field))
-        .collect();
+    let order: Vec<String> = left.iter().map(|known| format!("{} {}", known.kind, known.field)).collect();
     for seed in 1..=SEARCHED {
         if left.is_empty() {
             break;
@@ -192,16 +162,10 @@ fn bless(checker: &Checker) {
         left.retain(|known| {
             let name = format!("{} {}", known.kind, known.field);
             let position = order.iter().position(|other| *other == name).unwrap_or(0);
-            let Some(first) = verdict
-                .differences
-                .iter()
-                .find(|of| known.explains(&case, of))
-            else {
+            let Some(first) = verdict.differences.iter().find(|of| known.explains(&case, of)) else {
                 return true;
             };
-            let tried = tries
-                .entry(position)
-                .or_insert_with(|| (0, with_numbers(known, seed, first)));
+            let tried = tries.entry(position).or_insert_with(|| (0, with_numbers(known, seed, first)));
             tried.0 += 1;
             match blessed(checker, &case, first, known) {
                 Some(blessed) => found.push((position, blessed)),
@@ -212,15 +176,9 @@ fn bless(checker: &Checker) {
             false
         });
     }
-    found.extend(
-        tries
-            .into_iter()
-            .map(|(position, (_, known))| (position, known)),
-    );
+    found.extend(tries.into_iter().map(|(position, (_, known))| (position, known)));
     left.retain(|known| {
-        !found
-            .iter()
-            .any(|(_, other)| (&other.kind, &other.field) == (&known.kind, &known.field))
+        !found.iter().any(|(_, other)| (&other.kind, &other.field) == (&known.kind, &known.field))
     });
     for known in left {
         println!("not found: {} ({})", known.kind, known.field);
@@ -234,55 +192,28 @@ fn bless(checker: &Checker) {
 
 /// `known` with the numbers of `difference`.
 fn with_numbers(known: &Known, seed: u64, difference: &Difference) -> Known {
-    let Difference {
-        expected, shown, ..
-    } = difference.clone();
-    Known {
-        seed,
-        expected,
-        shown,
-        program: vec![],
-        ..known.clone()
-    }
+    let Difference { expected, shown, .. } = difference.clone();
+    Known { seed, expected, shown, program: vec![], ..known.clone() }
 }
 
 /// `known` with the numbers of a case, if what the case is shrunk to differs in that way.
-fn blessed(
-    checker: &Checker,
-    case: &Case,
-    difference: &Difference,
-    known: &Known,
-) -> Option<Known> {
+fn blessed(checker: &Checker, case: &Case, difference: &Difference, known: &Known) -> Option<Known> {
     let differs = |case: &Case| {
         let verdict = checker.check(case);
-        verdict.is_some_and(|verdict| {
-            verdict
-                .differences
-                .iter()
-                .any(|of| of.field == difference.field)
-        })
+        verdict.is_some_and(|verdict| verdict.differences.iter().any(|of| of.field == difference.field))
     };
     let small = shrink(case, differs);
     let verdict = checker.check(&small)?;
-    let here = verdict
-        .differences
-        .iter()
-        .find(|of| known.is_of(&small, of))?;
+    let here = verdict.differences.iter().find(|of| known.is_of(&small, of))?;
     let mut program: Vec<String> = small.to_string().lines().map(str::to_owned).collect();
     program.push(here.to_string());
-    Some(Known {
-        program,
-        ..with_numbers(known, case.seed, difference)
-    })
+    Some(Known { program, ..with_numbers(known, case.seed, difference) })
 }
 
 #[test]
 fn each_known_difference_is_still_there() {
     let folder = tempfile::tempdir().expect("a folder");
-    let checker = Checker {
-        omptrace: omptrace(),
-        folder: folder.path().to_owned(),
-    };
+    let checker = Checker { omptrace: omptrace(), folder: folder.path().to_owned() };
     if env::var_os("OMPTRACE_BLESS").is_some() {
         bless(&checker);
         return;
@@ -291,11 +222,8 @@ fn each_known_difference_is_still_there() {
     for known in Known::all() {
         let case = Case::new(known.seed);
         let verdict = checker.check(&case).expect("it ended when it was found");
-        let differences: Vec<&Difference> = verdict
-            .differences
-            .iter()
-            .filter(|of| known.explains(&case, of))
-            .collect();
+        let differences: Vec<&Difference> =
+            verdict.differences.iter().filter(|of| known.explains(&case, of)).collect();
         if differences.iter().any(|difference| known.is(difference)) {
             continue;
         }

@@ -32,12 +32,7 @@ use library::{number, omptrace};
 const PROGRAMS: u64 = 150;
 
 fn whole<'r>(run: &'r Run) -> Process<'r> {
-    Process {
-        pid: 10,
-        start: 0,
-        run,
-        ending: Ending::Complete,
-    }
+    Process { pid: 10, start: 0, run, ending: Ending::Complete }
 }
 
 /// The operating system's id of a thread: numbers of the timeline leave out those that never were in a team.
@@ -51,10 +46,7 @@ fn each(check: impl Fn(&Checker, &Run, &mut Random) -> Vec<String>) {
     let programs = number("OMPTRACE_TEST_PROGRAMS").unwrap_or(PROGRAMS);
     println!("{programs} programs from OMPTRACE_TEST_SEED={first}");
     let folder = tempfile::tempdir().expect("a folder");
-    let checker = Checker {
-        omptrace: omptrace(),
-        folder: folder.path().to_owned(),
-    };
+    let checker = Checker { omptrace: omptrace(), folder: folder.path().to_owned() };
     let mut failures = vec![];
     for index in 0..programs {
         // Programs of all sizes.
@@ -64,11 +56,7 @@ fn each(check: impl Fn(&Checker, &Run, &mut Random) -> Vec<String>) {
         let run = simulate(&case.program, &case.machine).filter(|run| run.end > 10);
         let Some(run) = run else { continue };
         let found = check(&checker, &run, &mut Random::new(case.seed));
-        failures.extend(
-            found
-                .into_iter()
-                .map(|failure| format!("{failure}\n{case}")),
-        );
+        failures.extend(found.into_iter().map(|failure| format!("{failure}\n{case}")));
     }
     assert!(
         failures.is_empty(),
@@ -85,10 +73,7 @@ fn differs(checker: &Checker, run: &Run, part: &Part, options: &[&str]) -> Vec<S
     match checker.stats(&[&trace], options) {
         Ok(shown) => {
             let differences = compare_part(run, part, &shown);
-            differences
-                .iter()
-                .map(|difference| format!("{options:?}: {difference}"))
-                .collect()
+            differences.iter().map(|difference| format!("{options:?}: {difference}")).collect()
         }
         Err(message) => vec![format!("{options:?}: {message}")],
     }
@@ -105,15 +90,7 @@ fn windows_are_cuts_of_the_model() {
     each(|checker, run, random| {
         let window = window(run, random);
         let option = format!("{}ns..{}ns", window.0, window.1);
-        differs(
-            checker,
-            run,
-            &Part {
-                window,
-                threads: vec![],
-            },
-            &["--window", &option],
-        )
+        differs(checker, run, &Part { window, threads: vec![] }, &["--window", &option])
     });
 }
 
@@ -121,16 +98,8 @@ fn windows_are_cuts_of_the_model() {
 fn threads_are_cuts_of_the_model() {
     each(|checker, run, random| {
         let thread = random.below(run.spans.len() as u64) as usize;
-        let part = Part {
-            threads: vec![thread],
-            ..Part::whole(run)
-        };
-        differs(
-            checker,
-            run,
-            &part,
-            &["--thread", &os_tid(thread).to_string()],
-        )
+        let part = Part { threads: vec![thread], ..Part::whole(run) };
+        differs(checker, run, &part, &["--thread", &os_tid(thread).to_string()])
     });
 }
 
@@ -141,28 +110,13 @@ fn phases_are_cuts_of_the_model() {
         let mut with_phase = run.clone();
         for (time, scope) in [(window.0, Scope::Begin), (window.1, Scope::End)] {
             // Behind what happens at that time.
-            with_phase.callbacks.push((
-                time,
-                0,
-                Callback::Phase {
-                    scope,
-                    name: "part",
-                },
-            ));
+            with_phase.callbacks.push((time, 0, Callback::Phase { scope, name: "part" }));
         }
         // The last events of the initial thread end its stream.
         if window.1 == run.end {
             return vec![];
         }
-        differs(
-            checker,
-            &with_phase,
-            &Part {
-                window,
-                threads: vec![],
-            },
-            &["--phase", "part"],
-        )
+        differs(checker, &with_phase, &Part { window, threads: vec![] }, &["--phase", "part"])
     });
 }
 
@@ -170,40 +124,23 @@ fn phases_are_cuts_of_the_model() {
 fn killed_processes_have_what_was_before() {
     each(|checker, run, random| {
         let (_, last) = window(run, random);
-        let before = run
-            .callbacks
-            .iter()
-            .map(|(time, ..)| *time)
-            .filter(|time| *time <= last);
+        let before = run.callbacks.iter().map(|(time, ..)| *time).filter(|time| *time <= last);
         let Some(end) = before.max().filter(|end| *end > 0) else {
             return vec![];
         };
         let trace = checker.folder.join("killed.omptrace");
-        let process = Process {
-            ending: Ending::Killed(last),
-            ..whole(run)
-        };
+        let process = Process { ending: Ending::Killed(last), ..whole(run) };
         write_trace(&text(&process, Dialect::Llvm), &trace).expect("a writable folder");
         let shown = match checker.stats(&[&trace], &[]) {
             Ok(shown) => shown,
             Err(message) => return vec![message],
         };
-        let part = Part {
-            window: (0, end),
-            threads: vec![],
-        };
+        let part = Part { window: (0, end), threads: vec![] };
         let differences = compare_part(run, &part, &shown);
         // Whether a barrier that was open is the last of its region, and when its tasks end, is known only later.
-        let is_sure = |field: &str| {
-            !["join", "barrier", "starvation"]
-                .iter()
-                .any(|end| field.ends_with(end))
-        };
-        let sure = differences
-            .iter()
-            .filter(|of| is_sure(&of.field) && !of.field.starts_with("efficiency"));
-        sure.map(|difference| format!("killed at {last}: {difference}"))
-            .collect()
+        let is_sure = |field: &str| !["join", "barrier", "starvation"].iter().any(|end| field.ends_with(end));
+        let sure = differences.iter().filter(|of| is_sure(&of.field) && !of.field.starts_with("efficiency"));
+        sure.map(|difference| format!("killed at {last}: {difference}")).collect()
     });
 }
 
@@ -219,10 +156,7 @@ fn accounted(checker: &Checker, run: &Run, dialect: Dialect, truth: &Accounting)
     let fields = shown["accounting"].as_object().into_iter().flatten();
     for (name, value) in fields.filter(|(name, _)| *name != "total_ns") {
         let expected = truth.of(name.trim_end_matches("_ns"));
-        if value
-            .as_u64()
-            .is_none_or(|shown| shown.abs_diff(expected) > 3)
-        {
+        if value.as_u64().is_none_or(|shown| shown.abs_diff(expected) > 3) {
             failures.push(format!("{name}: expected {expected}, shown {value}"));
         }
     }
@@ -244,12 +178,8 @@ fn pauses_are_unobserved_on_all_threads() {
             return vec![];
         };
         let mut paused = run.clone();
-        paused
-            .callbacks
-            .push((begin, 0, Callback::Pause { stops: true }));
-        paused
-            .callbacks
-            .push((end, 0, Callback::Pause { stops: false }));
+        paused.callbacks.push((begin, 0, Callback::Pause { stops: true }));
+        paused.callbacks.push((end, 0, Callback::Pause { stops: false }));
         let mut truth = accounting(run, &Part::whole(run));
         let ns = end - begin;
         *truth.causes.entry("useful").or_default() -= ns;
@@ -258,10 +188,7 @@ fn pauses_are_unobserved_on_all_threads() {
         }
         truth.causes.insert("unobserved", ns * truth.threads);
         let failures = accounted(checker, &paused, Dialect::Llvm, &truth);
-        failures
-            .into_iter()
-            .map(|failure| format!("paused {begin}..{end}: {failure}"))
-            .collect()
+        failures.into_iter().map(|failure| format!("paused {begin}..{end}: {failure}")).collect()
     });
 }
 
@@ -272,22 +199,12 @@ fn time_of_lost_events_is_unobserved() {
             return vec![];
         };
         let mut lossy = run.clone();
-        lossy.callbacks.push((
-            end,
-            0,
-            Callback::Lost {
-                since: begin,
-                events: 3,
-            },
-        ));
+        lossy.callbacks.push((end, 0, Callback::Lost { since: begin, events: 3 }));
         let mut truth = accounting(run, &Part::whole(run));
         *truth.causes.entry("useful").or_default() -= end - begin;
         truth.causes.insert("unobserved", end - begin);
         let failures = accounted(checker, &lossy, Dialect::Llvm, &truth);
-        failures
-            .into_iter()
-            .map(|failure| format!("lost {begin}..{end}: {failure}"))
-            .collect()
+        failures.into_iter().map(|failure| format!("lost {begin}..{end}: {failure}")).collect()
     });
 }
 
@@ -304,19 +221,10 @@ fn what_libgomp_hides_counts_for_the_code_around() {
 #[test]
 fn processes_in_turn_and_at_once_add_up() {
     each(|checker, run, random| {
-        let start = if random.chance(50) {
-            run.end
-        } else {
-            random.below(run.end)
-        };
-        let traces =
-            ["first", "second"].map(|name| checker.folder.join(format!("{name}.omptrace")));
+        let start = if random.chance(50) { run.end } else { random.below(run.end) };
+        let traces = ["first", "second"].map(|name| checker.folder.join(format!("{name}.omptrace")));
         for (trace, (pid, start)) in traces.iter().zip([(10, 0), (20, start)]) {
-            let process = Process {
-                pid,
-                start,
-                ..whole(run)
-            };
+            let process = Process { pid, start, ..whole(run) };
             write_trace(&text(&process, Dialect::Llvm), trace).expect("a writable folder");
         }
         let shown = match checker.stats(&[&traces[0], &traces[1]], &[]) {
@@ -324,18 +232,11 @@ fn processes_in_turn_and_at_once_add_up() {
             Err(message) => return vec![message],
         };
         let one = accounting(run, &Part::whole(run));
-        let threads = if start < run.end {
-            2 * one.threads
-        } else {
-            one.threads
-        };
+        let threads = if start < run.end { 2 * one.threads } else { one.threads };
         let duration = start + run.end;
         let mut failures = vec![];
         let mut check = |name: &str, expected: Ns, shown: &Value| {
-            if shown
-                .as_u64()
-                .is_none_or(|shown| shown.abs_diff(expected) > 6)
-            {
+            if shown.as_u64().is_none_or(|shown| shown.abs_diff(expected) > 6) {
                 failures.push(format!(
                     "the second starts at {start}: {name}: expected {expected}, shown {shown}"
                 ));
@@ -364,10 +265,7 @@ fn summaries_segments_and_jobs_give_the_same() {
         write_trace(&text(&whole(run), Dialect::Llvm), &trace).expect("a writable folder");
         let reader = Reader::open(&trace).expect("a trace");
         let stats = |min_segment_events| {
-            let options = Options {
-                min_segment_events,
-                ..Options::default()
-            };
+            let options = Options { min_segment_events, ..Options::default() };
             let (stats, _) = Stats::with(&[&reader], &options).expect("nothing is selected");
             serde_json::to_value(&stats).expect("JSON")
         };
@@ -379,11 +277,7 @@ fn summaries_segments_and_jobs_give_the_same() {
         if one != checker.stats(&[&trace], &["--jobs", "8"]) {
             failures.push("eight jobs give other numbers than one".to_owned());
         }
-        let recovered = Command::new(&checker.omptrace)
-            .arg("recover")
-            .arg(&trace)
-            .output()
-            .expect("it runs");
+        let recovered = Command::new(&checker.omptrace).arg("recover").arg(&trace).output().expect("it runs");
         if !recovered.status.success() {
             failures.push(String::from_utf8_lossy(&recovered.stderr).into_owned());
         }
@@ -397,50 +291,25 @@ fn summaries_segments_and_jobs_give_the_same() {
 /// The rows of a table: what `of` makes of each, by the position of its columns.
 fn rows<T>(table: &Path, columns: [&str; 3], of: impl Fn(&Row, [usize; 3]) -> T) -> Vec<T> {
     let reader = SerializedFileReader::new(File::open(table).expect("a table")).expect("a table");
-    let fields = reader
-        .metadata()
-        .file_metadata()
-        .schema()
-        .get_fields()
-        .to_vec();
-    let position = |name: &str| {
-        fields
-            .iter()
-            .position(|field| field.name() == name)
-            .expect("a column")
-    };
+    let fields = reader.metadata().file_metadata().schema().get_fields().to_vec();
+    let position = |name: &str| fields.iter().position(|field| field.name() == name).expect("a column");
     let positions = columns.map(position);
     let rows = reader.get_row_iter(None).expect("rows");
-    rows.map(|row| of(&row.expect("a row"), positions))
-        .collect()
+    rows.map(|row| of(&row.expect("a row"), positions)).collect()
 }
 
 /// The sums of the tables by the model's thread and cause; those without a thread are those of thread -1.
 fn sums(tables: &Path) -> BTreeMap<(i64, String), i64> {
     let table = |name: &str| tables.join(format!("table={name}/run=r/process=0/part-0.parquet"));
-    let tids = rows(
-        &table("threads"),
-        ["thread", "os_tid", "kind"],
-        |row, [thread, tid, _]| {
-            (
-                row.get_int(thread).expect("a number"),
-                row.get_long(tid).unwrap_or(0),
-            )
-        },
-    );
+    let tids = rows(&table("threads"), ["thread", "os_tid", "kind"], |row, [thread, tid, _]| {
+        (row.get_int(thread).expect("a number"), row.get_long(tid).unwrap_or(0))
+    });
     let tids: BTreeMap<i32, i64> = tids.into_iter().collect();
-    let accounted = rows(
-        &table("accounting"),
-        ["thread", "cause", "ns"],
-        |row, [thread, cause, ns]| {
-            let thread = row
-                .get_int(thread)
-                .ok()
-                .map_or(-1, |thread| tids[&thread] - os_tid(0) as i64);
-            let cause = row.get_string(cause).expect("a cause").clone();
-            ((thread, cause), row.get_long(ns).expect("nanoseconds"))
-        },
-    );
+    let accounted = rows(&table("accounting"), ["thread", "cause", "ns"], |row, [thread, cause, ns]| {
+        let thread = row.get_int(thread).ok().map_or(-1, |thread| tids[&thread] - os_tid(0) as i64);
+        let cause = row.get_string(cause).expect("a cause").clone();
+        ((thread, cause), row.get_long(ns).expect("nanoseconds"))
+    });
     let mut sums = BTreeMap::new();
     for (key, ns) in accounted {
         *sums.entry(key).or_default() += ns;
@@ -455,16 +324,11 @@ fn tables_have_the_time_of_each_thread_by_cause() {
         if !random.chance(20) {
             return vec![];
         }
-        let (trace, tables) = (
-            checker.folder.join("table.omptrace"),
-            checker.folder.join("tables"),
-        );
+        let (trace, tables) = (checker.folder.join("table.omptrace"), checker.folder.join("tables"));
         write_trace(&text(&whole(run), Dialect::Llvm), &trace).expect("a writable folder");
         let _ = std::fs::remove_dir_all(&tables);
         let mut convert = Command::new(&checker.omptrace);
-        convert
-            .args(["convert", "--to", "parquet", "--run", "r", "-o"])
-            .args([&tables, &trace]);
+        convert.args(["convert", "--to", "parquet", "--run", "r", "-o"]).args([&tables, &trace]);
         let output = convert.output().expect("it runs");
         if !output.status.success() {
             return vec![String::from_utf8_lossy(&output.stderr).into_owned()];
@@ -473,12 +337,7 @@ fn tables_have_the_time_of_each_thread_by_cause() {
         let truth = accounting(run, &Part::whole(run));
         let mut failures = vec![];
         for (thread, causes) in truth.by_thread.iter().enumerate() {
-            let shown = |cause: &str| {
-                shown
-                    .get(&(thread as i64, cause.to_owned()))
-                    .copied()
-                    .unwrap_or(0)
-            };
+            let shown = |cause: &str| shown.get(&(thread as i64, cause.to_owned())).copied().unwrap_or(0);
             for (cause, expected) in causes {
                 // The moment at which the last task has ended and the barrier is over.
                 if shown(cause).abs_diff(*expected as i64) > 3 {
@@ -491,10 +350,8 @@ fn tables_have_the_time_of_each_thread_by_cause() {
         }
         let whole: i64 = shown.values().sum();
         if whole != (truth.threads * truth.duration) as i64 {
-            failures.push(format!(
-                "N x T: expected {}, in the table {whole}",
-                truth.threads * truth.duration
-            ));
+            failures
+                .push(format!("N x T: expected {}, in the table {whole}", truth.threads * truth.duration));
         }
         failures
     });

@@ -46,9 +46,7 @@ fn archer_finds_the_same_behind_the_tracer() {
     for (flags, expected) in [([].as_slice(), 0), (&["-DRACE"], 1)] {
         let traces = Traces::folder();
         let mut command = sanitized(flags);
-        traces
-            .trace(&mut command)
-            .env("OMPTRACE_NEXT_TOOL", archer());
+        traces.trace(&mut command).env("OMPTRACE_NEXT_TOOL", archer());
         let (found, said) = races(&mut command);
         assert_eq!(found, expected, "{said}");
         let check = omptrace([Path::new("check"), &traces.only()]);

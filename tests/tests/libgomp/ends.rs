@@ -19,8 +19,7 @@ const ROUNDS: u64 = 1000;
 type Regions = [u64; 3];
 
 fn regions_of(counts: &Counts) -> Regions {
-    ["parallel_begin", "parallel_end", "mutex_released"]
-        .map(|name| counts.get(name).copied().unwrap_or(0))
+    ["parallel_begin", "parallel_end", "mutex_released"].map(|name| counts.get(name).copied().unwrap_or(0))
 }
 
 /// All traces, each as [`Regions`], in ascending order.
@@ -55,11 +54,7 @@ fn every_event_before_a_sudden_end_is_kept() {
             assert_eq!(expected.stdout, b"checksum 2000\n", "{how}: {expected:?}");
             let traces = Traces::folder();
             assert_eq!(run(&traces, program()), expected, "{how}");
-            assert_eq!(
-                regions(&traces),
-                [[begun, ROUNDS, THREADS * ROUNDS]],
-                "{how}"
-            );
+            assert_eq!(regions(&traces), [[begun, ROUNDS, THREADS * ROUNDS]], "{how}");
             assert_eq!(info(&traces.files()[0])["ending"], "did not finish");
         }
     }
@@ -81,9 +76,7 @@ fn exit_within_a_region_completes_the_trace() {
 fn a_program_whose_main_thread_left_can_be_read_while_it_stays() {
     let traces = Traces::folder();
     let mut command = bare("reliability_ends.c", &["pthread_exit"], false);
-    let child = adapted(traces.trace(&mut command))
-        .stdout(Stdio::null())
-        .spawn();
+    let child = adapted(traces.trace(&mut command)).stdout(Stdio::null()).spawn();
     let mut child = child.expect("it can be run");
     let stat = format!("/proc/{}/stat", child.id());
     // The kernel shows a process whose first thread has gone as a zombie.
@@ -112,13 +105,9 @@ fn a_program_that_replaces_itself_has_a_trace_for_each_time() {
 #[test]
 fn children_leave_their_parents_trace_exact() {
     // Locks are all that libgomp can do in a child of a process with threads.
-    for (how, locks) in [
-        ("fork", None),
-        ("vfork", None),
-        ("spawn", None),
-        ("clone", None),
-        ("clone_openmp", Some(20)),
-    ] {
+    for (how, locks) in
+        [("fork", None), ("vfork", None), ("spawn", None), ("clone", None), ("clone_openmp", Some(20))]
+    {
         const CHILDREN: usize = 10;
         let traces = Traces::folder();
         let arguments = [how, "2", &CHILDREN.to_string(), "20"];
@@ -141,22 +130,14 @@ fn children_leave_their_parents_trace_exact() {
 fn a_child_that_uses_openmp_has_a_trace_of_its_own() {
     for (source, arguments, expected) in [
         // libgomp itself hangs where a child of a process with threads wants more than one.
-        (
-            "fork_openmp.c",
-            ["1", "500"].as_slice(),
-            [[500, 500, 0], [1000, 1000, 0]].as_slice(),
-        ),
+        ("fork_openmp.c", ["1", "500"].as_slice(), [[500, 500, 0], [1000, 1000, 0]].as_slice()),
         ("fork_first.c", &["2"], &[[1, 1, 0], [1, 1, 0]]),
         ("fork_exit.c", &["2", "3"], &[[4, 4, 0]]),
         ("fork_system.c", &["2"], &[[2, 2, 0]]),
     ] {
         let untraced = output(&mut bare(source, arguments, false));
         let traces = Traces::folder();
-        assert_eq!(
-            run(&traces, bare(source, arguments, false)),
-            untraced,
-            "{source}"
-        );
+        assert_eq!(run(&traces, bare(source, arguments, false)), untraced, "{source}");
         assert_eq!(regions(&traces), expected, "{source}");
         assert_eq!(traces.all_files(), traces.files(), "{source}");
         are_sound(&traces);
@@ -228,11 +209,7 @@ fn exceptions_and_jumps_within_constructs_change_no_event() {
         let traces = Traces::folder();
         assert_eq!(run(&traces, unwinding(how)), untraced, "{how}");
         let counts = counts(&dump(&traces.only()));
-        assert_eq!(
-            regions_of(&counts),
-            UNWOUND.map(|count| count * UNWINDING_ROUNDS),
-            "{how}"
-        );
+        assert_eq!(regions_of(&counts), UNWOUND.map(|count| count * UNWINDING_ROUNDS), "{how}");
         assert_eq!(counts["task_create"], UNWOUND_TASKS * UNWINDING_ROUNDS);
         are_sound(&traces);
     }
@@ -245,11 +222,7 @@ const UNWOUND_TASKS: u64 = 2 * THREADS + 8;
 
 #[test]
 fn a_program_is_terminated_where_an_exception_leaves_a_construct() {
-    for (how, tasks) in [
-        ("leave_region", 0),
-        ("leave_task", 1),
-        ("leave_undeferred", 1),
-    ] {
+    for (how, tasks) in [("leave_region", 0), ("leave_task", 1), ("leave_undeferred", 1)] {
         let untraced = output(&mut unwinding(how));
         assert_eq!(untraced.status.signal(), Some(libc::SIGABRT), "{how}");
         let traces = Traces::folder();
@@ -275,9 +248,8 @@ fn threads_that_leave_by_pthread_exit_end_with_their_pools() {
     let events = dump(&traces.only());
     let led = THREADS * UNWINDING_ROUNDS;
     assert_eq!(regions_of(&counts(&events)), [led, led, 1]);
-    let initial = events
-        .iter()
-        .filter(|event| event["event"] == "thread_begin" && event["thread_type"] == "initial");
+    let initial =
+        events.iter().filter(|event| event["event"] == "thread_begin" && event["thread_type"] == "initial");
     assert_eq!(initial.count() as u64, THREADS + 1);
     are_sound(&traces);
 }

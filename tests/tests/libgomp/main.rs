@@ -10,9 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use omptrace_tests::env::{
-    Compiler, compile, conformance_tool, count_tool, libgomp_adapter, runtime,
-};
+use omptrace_tests::env::{Compiler, compile, conformance_tool, count_tool, libgomp_adapter, runtime};
 use omptrace_tests::trace::{Counts, Traces, counts, dump, omptrace};
 use tempfile::TempDir;
 
@@ -64,9 +62,7 @@ fn command(program: &Path) -> Command {
 /// The program, untraced; `cancels`: with cancellation.
 fn bare(source: &str, arguments: &[&str], cancels: bool) -> Command {
     let mut command = command(&compiled(source, &[]));
-    command
-        .args(arguments)
-        .env("OMP_CANCELLATION", if cancels { "true" } else { "false" });
+    command.args(arguments).env("OMP_CANCELLATION", if cancels { "true" } else { "false" });
     command
 }
 
@@ -96,11 +92,8 @@ fn observed_alike(program: impl Fn() -> Command, expected: &Output) -> (String, 
 fn conformance(command: &mut Command) -> (String, Output) {
     let folder = TempDir::new().expect("a temporary folder can be made");
     let report = folder.path().join("report");
-    let output = output(
-        command
-            .env("OMP_TOOL_LIBRARIES", conformance_tool())
-            .env("OMPT_CONFORMANCE_OUTPUT", &report),
-    );
+    let output =
+        output(command.env("OMP_TOOL_LIBRARIES", conformance_tool()).env("OMPT_CONFORMANCE_OUTPUT", &report));
     let report = fs::read_to_string(&report).expect("the tool was loaded, and finalized");
     (report, output)
 }
@@ -110,11 +103,7 @@ fn the_adapter_keeps_the_rules_and_the_program() {
     for &(source, arguments, status) in PROGRAMS {
         for cancels in [false, true] {
             let expected = output(&mut bare(source, arguments, cancels));
-            assert_eq!(
-                expected.status.code(),
-                Some(status),
-                "{source} untraced: {expected:?}"
-            );
+            assert_eq!(expected.status.code(), Some(status), "{source} untraced: {expected:?}");
             let (report, found) = conformance(adapted(&mut bare(source, arguments, cancels)));
             assert!(report.contains(" events, "), "{source}: {report}");
             assert!(report.contains(", 0 faults\n"), "{source}: {report}");
@@ -140,11 +129,7 @@ fn a_runtime_that_breaks_rules_is_found_out() {
 fn counted(command: &mut Command) -> Counts {
     let folder = TempDir::new().expect("a temporary folder can be made");
     let file = folder.path().join("counts.json");
-    let output = output(
-        command
-            .env("OMP_TOOL_LIBRARIES", count_tool())
-            .env("COUNT_OUT", &file),
-    );
+    let output = output(command.env("OMP_TOOL_LIBRARIES", count_tool()).env("COUNT_OUT", &file));
     assert!(output.status.success(), "{output:?}");
     let counts = fs::read(&file).expect("the tool was loaded");
     serde_json::from_slice(&counts).expect("the tool writes JSON")
@@ -155,12 +140,8 @@ fn traces_hold_what_another_tool_counts() {
     // Which thread gets which chunk or task is luck.
     const LUCK: &[&str] = &["dispatch", "task_schedule", "cancel"];
     // libgomp's threads of nested regions end by themselves, and the process may end before the last of them.
-    const LATE_ENDS: &[&str] = &[
-        "thread_end",
-        "implicit_task/end",
-        "sync_region/end",
-        "sync_region_wait/end",
-    ];
+    const LATE_ENDS: &[&str] =
+        &["thread_end", "implicit_task/end", "sync_region/end", "sync_region_wait/end"];
     const MAX_LATE: u64 = 4;
     for (source, arguments) in [
         ("nearly_everything.c", ["2", "20"].as_slice()),
@@ -192,15 +173,13 @@ fn traces_hold_what_another_tool_counts() {
 #[test]
 fn exact_ends_come_with_their_regions() {
     let (report, output) = conformance(
-        adapted(&mut bare("nearly_everything.c", &["2", "20"], false))
-            .env("OMPTGOMP_EXACT_ENDS", "true"),
+        adapted(&mut bare("nearly_everything.c", &["2", "20"], false)).env("OMPTGOMP_EXACT_ENDS", "true"),
     );
     assert!(output.status.success(), "{output:?}");
     assert!(report.contains(", 0 faults\n"), "{report}");
     let traces = Traces::folder();
     traces.record(
-        adapted(&mut bare("nearly_everything.c", &["2", "20"], false))
-            .env("OMPTGOMP_EXACT_ENDS", "true"),
+        adapted(&mut bare("nearly_everything.c", &["2", "20"], false)).env("OMPTGOMP_EXACT_ENDS", "true"),
     );
     // Ends that come late are moved, and counted.
     let check = omptrace([Path::new("check"), &traces.only()]);
@@ -230,11 +209,7 @@ fn libraries_are_unloaded_as_without_the_adapter() {
     };
     let bare = output(&mut host());
     assert!(bare.status.success(), "{bare:?}");
-    assert!(
-        bare.stdout
-            .starts_with(b"2\nunloaded 0\n102\nunloaded 100\n"),
-        "{bare:?}"
-    );
+    assert!(bare.stdout.starts_with(b"2\nunloaded 0\n102\nunloaded 100\n"), "{bare:?}");
 
     let without_a_tool = output(adapted(&mut host()));
     assert_eq!(without_a_tool, bare);
@@ -299,25 +274,12 @@ const NOT_WRAPPED: &[(&str, &[&str])] = &[
     ),
     (
         "memory of devices: which operations there are is libgomp's and its plugins' own",
-        &[
-            "omp_target_",
-            "GOMP_target_map_indirect_ptr",
-            "GOMP_interop",
-        ],
+        &["omp_target_", "GOMP_target_map_indirect_ptr", "GOMP_interop"],
     ),
-    (
-        "called by libgomp's plugins and constructors",
-        &["GOMP_offload_", "GOMP_PLUGIN_"],
-    ),
+    ("called by libgomp's plugins and constructors", &["GOMP_offload_", "GOMP_PLUGIN_"]),
     ("within target regions", &["GOMP_teams", "GOMP_teams4"]),
     ("does nothing", &["GOMP_taskyield"]),
-    (
-        "only finds data",
-        &[
-            "GOMP_task_reduction_remap",
-            "GOMP_taskgroup_reduction_unregister",
-        ],
-    ),
+    ("only finds data", &["GOMP_task_reduction_remap", "GOMP_taskgroup_reduction_unregister"]),
     (
         "of a libgomp that looks for tools itself, where the adapter steps aside",
         &[
@@ -357,14 +319,7 @@ const SINCE_GCC_12: &[(u32, &[&str])] = &[
             "omp_in_explicit_task_",
         ],
     ),
-    (
-        14,
-        &[
-            "GOMP_add_alloc",
-            "GOMP_is_alloc",
-            "GOMP_target_map_indirect_ptr",
-        ],
-    ),
+    (14, &["GOMP_add_alloc", "GOMP_is_alloc", "GOMP_target_map_indirect_ptr"]),
     (
         15,
         &[
@@ -424,9 +379,7 @@ fn functions(library: &Path) -> BTreeSet<String> {
 
 #[test]
 fn every_name_of_libgomp_is_wrapped_or_left_out_with_a_reason() {
-    let gcc = Command::new("gcc")
-        .arg("-print-file-name=libgomp.so.1")
-        .output();
+    let gcc = Command::new("gcc").arg("-print-file-name=libgomp.so.1").output();
     let libgomp = gcc.expect("gcc can be run").stdout;
     let libgomp = String::from_utf8(libgomp).expect("a path");
     let mut names = functions(Path::new(libgomp.trim()));
@@ -440,14 +393,8 @@ fn every_name_of_libgomp_is_wrapped_or_left_out_with_a_reason() {
             continue;
         }
         let left_out = |pattern: &&str| is_meant(pattern, name);
-        let reason = NOT_WRAPPED
-            .iter()
-            .find(|(_, patterns)| patterns.iter().any(left_out));
-        assert_ne!(
-            wrapped.contains(name),
-            reason.is_some(),
-            "{name}: {reason:?}"
-        );
+        let reason = NOT_WRAPPED.iter().find(|(_, patterns)| patterns.iter().any(left_out));
+        assert_ne!(wrapped.contains(name), reason.is_some(), "{name}: {reason:?}");
     }
 }
 
@@ -466,25 +413,16 @@ fn locks_of_openmp_2_5_keep_their_size_and_their_functions() {
 /// The library plays a libgomp from GCC 13 on.
 #[test]
 fn a_taskwait_that_nobody_waits_in_is_a_task_that_ends() {
-    let library = compile(
-        "tests/programs/newer_libgomp.c",
-        Compiler::Gcc,
-        &["-shared", "-fPIC"],
-    );
+    let library = compile("tests/programs/newer_libgomp.c", Compiler::Gcc, &["-shared", "-fPIC"]);
     let library = library.to_str().expect("a path in UTF-8").to_owned();
-    let folder = Path::new(&library)
-        .parent()
-        .expect("a file lies in a folder");
+    let folder = Path::new(&library).parent().expect("a file lies in a folder");
     let rpath = format!("-Wl,-rpath,{}", folder.display());
     let source = "tests/programs/gcc_taskwait_nowait.c";
     let program = compile(source, Compiler::Gcc, &[&library, &rpath]);
     let expected = output(&mut Command::new(&program));
     assert_eq!(expected.stdout, b"x 5, y 15\n", "{expected:?}");
     let (report, traces) = observed_alike(|| Command::new(&program), &expected);
-    assert!(
-        report.contains(", 15 tasks created, 15 ended, 0 faults\n"),
-        "{report}"
-    );
+    assert!(report.contains(", 15 tasks created, 15 ended, 0 faults\n"), "{report}");
     let check = omptrace([Path::new("check"), &traces.only()]);
     assert!(check.status.success(), "{check:?}");
 }
@@ -512,10 +450,7 @@ fn the_tool_learns_of_devices_that_constructs_use() {
     let folder = TempDir::new().expect("a temporary folder can be made");
     for (file, flags) in [
         ("libgomp-plugin-nvptx.so.1", &[][..]),
-        (
-            "libgomp-plugin-gcn.so.1",
-            &["-DNAME=\"gcn\"", "-DDEVICES=1"],
-        ),
+        ("libgomp-plugin-gcn.so.1", &["-DNAME=\"gcn\"", "-DDEVICES=1"]),
     ] {
         let flags = [&["-fno-openmp", "-shared", "-fPIC"], flags].concat();
         let plugin = compile("tests/programs/gcc_device_plugin.c", Compiler::Gcc, &flags);
@@ -534,10 +469,7 @@ fn the_tool_learns_of_devices_that_constructs_use() {
         let events = events.iter().filter(|event| event["event"] == name);
         let described = events.map(|event| {
             let device = event["device_num"].as_i64().expect("a number");
-            (
-                device,
-                event["type"].as_str().unwrap_or_default().to_owned(),
-            )
+            (device, event["type"].as_str().unwrap_or_default().to_owned())
         });
         let mut described: Vec<_> = described.collect();
         described.sort();
@@ -560,9 +492,7 @@ fn a_libgomp_that_looks_for_tools_is_left_to_do_so() {
     let folder = TempDir::new().expect("a temporary folder can be made");
     let report = folder.path().join("report");
     let mut command = Command::new(&program);
-    command
-        .env("OMP_TOOL_LIBRARIES", conformance_tool())
-        .env("OMPT_CONFORMANCE_OUTPUT", &report);
+    command.env("OMP_TOOL_LIBRARIES", conformance_tool()).env("OMPT_CONFORMANCE_OUTPUT", &report);
     let output = output(adapted(&mut command));
     assert_eq!(output.stdout, b"1\n", "{output:?}");
     assert!(!report.exists());
@@ -603,10 +533,7 @@ fn libgomp_obeys_its_variables_as_without_the_adapter() {
         "OMP_NESTED=true",
         "OMP_DISPLAY_AFFINITY=true",
     ] {
-        for (source, arguments) in [
-            ("gcc_binding.c", [].as_slice()),
-            ("nested.c", &["2", "2", "3"]),
-        ] {
+        for (source, arguments) in [("gcc_binding.c", [].as_slice()), ("nested.c", &["2", "2", "3"])] {
             // Which of two teams gets the last thread is luck. So is what libgomp displays of a thread of the outer team.
             // The primary thread formats it while the thread may be in its inner team already.
             let luck = ["OMP_THREAD_LIMIT", "OMP_DISPLAY_AFFINITY"];
@@ -623,15 +550,9 @@ fn libgomp_obeys_its_variables_as_without_the_adapter() {
                 command
             };
             let sorted = |command: &mut Command| {
-                let Output {
-                    status,
-                    stdout,
-                    stderr,
-                } = output(command);
-                let mut words: Vec<String> = String::from_utf8_lossy(&stderr)
-                    .lines()
-                    .map(str::to_owned)
-                    .collect();
+                let Output { status, stdout, stderr } = output(command);
+                let mut words: Vec<String> =
+                    String::from_utf8_lossy(&stderr).lines().map(str::to_owned).collect();
                 // Threads report their places in any order.
                 words.sort();
                 (status, stdout, words)

@@ -19,23 +19,13 @@ fn limited(program: &Path) -> Command {
 #[track_caller]
 fn is_the_same(command: impl Fn() -> Command, status: i32, what: &str) {
     let alone = output(&mut command());
-    assert_eq!(
-        alone.status.code(),
-        Some(status),
-        "{what}, alone: {alone:?}"
-    );
+    assert_eq!(alone.status.code(), Some(status), "{what}, alone: {alone:?}");
     let disabled = output(adapted(command().env("OMP_TOOL", "disabled")));
     assert_eq!(disabled, alone, "{what}, without a tool");
     let counted = output(adapted(command().env("OMP_TOOL_LIBRARIES", count_tool())));
     let printed = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(
-        counted.status, alone.status,
-        "{what}, with a tool: {counted:?}"
-    );
-    assert!(
-        printed(&counted).contains(&printed(&alone)),
-        "{what}, with a tool: {counted:?}"
-    );
+    assert_eq!(counted.status, alone.status, "{what}, with a tool: {counted:?}");
+    assert!(printed(&counted).contains(&printed(&alone)), "{what}, with a tool: {counted:?}");
 }
 
 #[test]
@@ -53,11 +43,7 @@ fn constructors_and_their_threads_use_openmp_while_the_loader_is_locked() {
                         command.envs(variables.into_iter().flatten().map(|name| (name, "1")));
                         command
                     };
-                    is_the_same(
-                        command,
-                        6,
-                        &format!("{when} {thread:?} {before:?} {deepbind:?}"),
-                    );
+                    is_the_same(command, 6, &format!("{when} {thread:?} {before:?} {deepbind:?}"));
                 }
             }
         }
@@ -68,9 +54,7 @@ fn constructors_and_their_threads_use_openmp_while_the_loader_is_locked() {
 fn any_construct_may_be_the_first_while_the_loader_is_locked() {
     let library = compiled("constructors.c", &["-shared", "-fPIC"]);
     let host = compiled("constructors_host.c", &["-ldl"]);
-    for first in [
-        "region2", "lock", "critical", "task", "single", "loops", "teams",
-    ] {
+    for first in ["region2", "lock", "critical", "task", "single", "loops", "teams"] {
         let command = || {
             let mut command = limited(&host);
             command.arg(&library).env("WHEN", "opened");
@@ -85,14 +69,7 @@ fn any_construct_may_be_the_first_while_the_loader_is_locked() {
 fn functions_that_the_adapter_calls_may_be_the_programs_and_use_openmp() {
     for how in ["-DHOW=0", "-DHOW=1", "-DHOW=2"] {
         for replaced in ["-DMALLOC", "-DOTHERS"] {
-            let flags = [
-                "-O1",
-                "-fno-builtin",
-                "-fno-tree-loop-distribute-patterns",
-                how,
-                replaced,
-                "-ldl",
-            ];
+            let flags = ["-O1", "-fno-builtin", "-fno-tree-loop-distribute-patterns", how, replaced, "-ldl"];
             let program = compiled("own_functions.c", &flags);
             is_the_same(|| limited(&program), 7, &format!("{how} {replaced}"));
         }

@@ -40,20 +40,13 @@ fn names(answer: &Value) -> BTreeMap<String, usize> {
 #[test]
 fn a_parent_and_its_child_are_two_processes_of_one_archive() {
     let traces = Traces::folder();
-    traces.record(&mut program(
-        "tests/programs/fork_openmp.c",
-        &["2", "50"],
-        "2",
-    ));
+    traces.record(&mut program("tests/programs/fork_openmp.c", &["2", "50"], "2"));
     assert_eq!(traces.files().len(), 2);
     let anchor = archive_of(&traces, &[]);
     assert_sound(&anchor);
     let answer = events(&anchor);
     let counts = &answer["counts"];
-    assert_eq!(
-        (&counts["ProgramBegin"], &counts["ProgramEnd"]),
-        (&2.into(), &2.into())
-    );
+    assert_eq!((&counts["ProgramBegin"], &counts["ProgramEnd"]), (&2.into(), &2.into()));
     // The parent has 100 regions, the child 50.
     assert_eq!(counts["ThreadFork"], 150);
     assert_eq!(counts["ThreadTeamBegin"], 300);
@@ -71,9 +64,7 @@ fn ranks_of_a_job_are_processes_in_their_order() {
     let anchor = archive_of(&traces, &[]);
     assert_sound(&anchor);
     let answer = events(&anchor);
-    let groups: Vec<String> = rows(&answer["locations"])
-        .map(|row| text(&row[2]))
-        .collect();
+    let groups: Vec<String> = rows(&answer["locations"]).map(|row| text(&row[2])).collect();
     let in_order = groups.iter().zip([0, 0, 1, 1, 2, 2]);
     for (group, rank) in in_order {
         assert!(group.starts_with(&format!("rank {rank}: ")), "{groups:?}");
@@ -112,32 +103,22 @@ fn hundreds_of_threads_are_as_many_locations() {
     let out = traces.path().join("archive");
     let mut command = Command::new(omptrace_program());
     command.args(["convert", "--to", "otf2", "-o"]).arg(&out);
-    let output = limited(command.arg(&trace), libc::RLIMIT_NOFILE, 64)
-        .output()
-        .expect("omptrace can be run");
+    let output = limited(command.arg(&trace), libc::RLIMIT_NOFILE, 64).output().expect("omptrace can be run");
     assert!(output.status.success(), "{output:?}");
     let anchor = out.join("traces.otf2");
     assert_sound(&anchor);
     let answer = events(&anchor);
     assert_eq!(rows(&answer["locations"]).count(), THREADS);
-    assert!(
-        printed(&anchor, &["-A"])
-            .contains(&format!("Chunk size events              {}", 256 << 10))
-    );
+    assert!(printed(&anchor, &["-A"]).contains(&format!("Chunk size events              {}", 256 << 10)));
     printed(&anchor, &[]);
 }
 
 /// The properties of an archive, by name.
 fn properties(anchor: &Path) -> BTreeMap<String, String> {
     let printed = printed(anchor, &["-A"]);
-    let value =
-        |line: &str, start: &str| line.strip_prefix(start).map(|rest| rest.trim().to_owned());
-    let names = printed
-        .lines()
-        .filter_map(|line| value(line, "Property name"));
-    let values = printed
-        .lines()
-        .filter_map(|line| value(line, "Property value"));
+    let value = |line: &str, start: &str| line.strip_prefix(start).map(|rest| rest.trim().to_owned());
+    let names = printed.lines().filter_map(|line| value(line, "Property name"));
+    let values = printed.lines().filter_map(|line| value(line, "Property value"));
     names.zip(values).collect()
 }
 
@@ -147,27 +128,16 @@ fn properties_count_what_the_archive_was_made_of() {
     let anchor = archive(&traced, &[]);
     let properties = properties(&anchor);
     let info = info(traced.trace());
-    let count = |name: &str| {
-        properties[&format!("OMPTRACE::{name}")]
-            .parse::<u64>()
-            .expect("a number")
-    };
+    let count = |name: &str| properties[&format!("OMPTRACE::{name}")].parse::<u64>().expect("a number");
     assert_eq!(count("EVENTS"), info["events"].as_u64().expect("a number"));
     assert_eq!((count("LOST_EVENTS"), count("DAMAGES")), (0, 0));
     // LLVM's workers report their ends late, in each region but the last at least.
     assert!(count("REPAIRS::LATE_END") >= 20);
-    let causes = properties
-        .keys()
-        .filter_map(|name| name.strip_prefix("OMPTRACE::REPAIRS::"));
-    let causes: u64 = causes
-        .map(|cause| count(&format!("REPAIRS::{cause}")))
-        .sum();
+    let causes = properties.keys().filter_map(|name| name.strip_prefix("OMPTRACE::REPAIRS::"));
+    let causes: u64 = causes.map(|cause| count(&format!("REPAIRS::{cause}"))).sum();
     assert_eq!(count("REPAIRS"), causes);
     assert_eq!(properties["OMPTRACE::VERSION"], env!("CARGO_PKG_VERSION"));
-    assert_eq!(
-        properties["OMPTRACE::RUNTIME"],
-        text(&info["runtime"]["version"])
-    );
+    assert_eq!(properties["OMPTRACE::RUNTIME"], text(&info["runtime"]["version"]));
     assert_eq!(properties["OMPTRACE::DIALECT"], "5.x");
     // Its process shows the same.
     let definitions = printed(&anchor, &["-G"]);
@@ -185,10 +155,7 @@ fn properties_count_what_the_archive_was_made_of() {
 fn a_trace_with_losses_gives_a_sound_archive_that_counts_them() {
     let traces = Traces::folder();
     let mut command = program("examples/lock_fight.c", &["50000"], "2");
-    traces
-        .trace(&mut command)
-        .env("OMPTRACE_BUFFER", "256K")
-        .env("OMPTRACE_ON_FULL", "drop");
+    traces.trace(&mut command).env("OMPTRACE_BUFFER", "256K").env("OMPTRACE_ON_FULL", "drop");
     let output = command.output().expect("the program can be run");
     assert!(output.status.success(), "{output:?}");
     let lost = number(&info(&traces.only())["lost"]);
@@ -196,10 +163,7 @@ fn a_trace_with_losses_gives_a_sound_archive_that_counts_them() {
     let anchor = archive_of(&traces, &[]);
     assert_sound(&anchor);
     printed(&anchor, &[]);
-    assert_eq!(
-        properties(&anchor)["OMPTRACE::LOST_EVENTS"],
-        lost.to_string()
-    );
+    assert_eq!(properties(&anchor)["OMPTRACE::LOST_EVENTS"], lost.to_string());
 }
 
 #[test]
@@ -236,18 +200,11 @@ fn an_archive_replaces_an_archive_and_nothing_else() {
 #[test]
 fn tasks_that_nobody_created_are_created_when_they_run() {
     let flags = [OPENMP_45, "-DWITHOUT_TEAMS"];
-    let program = compile(
-        "tests/programs/nearly_everything.c",
-        Compiler::Clang14,
-        &flags,
-    );
+    let program = compile("tests/programs/nearly_everything.c", Compiler::Clang14, &flags);
     for name in RUNTIMES_OF_TR6 {
         let traces = Traces::folder();
         let mut command = Command::new(&program);
-        command
-            .args(["3", "20"])
-            .env("OMP_NESTED", "true")
-            .env("LD_LIBRARY_PATH", runtime(name));
+        command.args(["3", "20"]).env("OMP_NESTED", "true").env("LD_LIBRARY_PATH", runtime(name));
         traces.record(&mut command);
         let anchor = archive_of(&traces, &[]);
         assert_sound(&anchor);
@@ -266,15 +223,13 @@ fn tasks_that_were_cancelled_before_they_ran_are_complete() {
     for name in RUNTIMES_OF_TR6 {
         let traces = Traces::folder();
         let mut command = Command::new(&program);
-        command
-            .env("OMP_CANCELLATION", "true")
-            .env("LD_LIBRARY_PATH", runtime(name));
+        command.env("OMP_CANCELLATION", "true").env("LD_LIBRARY_PATH", runtime(name));
         traces.record(&mut command);
         let anchor = archive_of(&traces, &[]);
         assert_sound(&anchor);
         let counts = &events(&anchor)["counts"];
-        let [created, completed, switches] = ["Create", "Complete", "Switch"]
-            .map(|name| number(&counts[format!("ThreadTask{name}")]));
+        let [created, completed, switches] =
+            ["Create", "Complete", "Switch"].map(|name| number(&counts[format!("ThreadTask{name}")]));
         assert_eq!(created, completed, "{name}");
         assert!(switches < created, "{name}: {switches} of {created}");
     }
@@ -287,10 +242,7 @@ fn anchors(folder: &Path) -> Vec<PathBuf> {
         let path = entry.expect("can be read").path();
         if path.is_dir() {
             anchors.extend(self::anchors(&path));
-        } else if path
-            .extension()
-            .is_some_and(|extension| extension == "otf2")
-        {
+        } else if path.extension().is_some_and(|extension| extension == "otf2") {
             anchors.push(path);
         }
     }

@@ -31,8 +31,7 @@ fn records(program: Program) -> Vec<Vec<Record>> {
         let mut words = line.split_whitespace();
         let (kind, location, time) = (words.next(), words.next(), words.next());
         let number = |word: Option<&str>| word.and_then(|word| word.parse::<u64>().ok());
-        let (Some(kind), Some(location), Some(time)) = (kind, number(location), number(time))
-        else {
+        let (Some(kind), Some(location), Some(time)) = (kind, number(location), number(time)) else {
             continue;
         };
         let is_region = line.contains("Region: \"");
@@ -41,10 +40,7 @@ fn records(program: Program) -> Vec<Vec<Record>> {
             _ => words.collect::<Vec<_>>().join(" "),
         };
         let kind = kind.to_owned();
-        locations
-            .entry(location)
-            .or_default()
-            .push(Record { kind, time, what });
+        locations.entry(location).or_default().push(Record { kind, time, what });
     }
     locations.into_values().collect()
 }
@@ -122,14 +118,8 @@ fn tasks_are_created_in_a_region_and_entered_behind_their_first_switch() {
                 let [enter, create, leave] = &records[create - 1..create + 2] else {
                     unreachable!("three records");
                 };
-                assert!(
-                    enter.is("ENTER", "!$omp create task"),
-                    "{program:?}: {enter:?}"
-                );
-                assert!(
-                    leave.is("LEAVE", "!$omp create task"),
-                    "{program:?}: {leave:?}"
-                );
+                assert!(enter.is("ENTER", "!$omp create task"), "{program:?}: {enter:?}");
+                assert!(leave.is("LEAVE", "!$omp create task"), "{program:?}: {leave:?}");
                 assert_eq!([enter.time, leave.time], [create.time; 2], "{program:?}");
                 all.insert(create.what.clone());
                 created += 1;
@@ -148,10 +138,8 @@ fn tasks_are_created_in_a_region_and_entered_behind_their_first_switch() {
                 completed += 1;
             }
         }
-        let unknown: Vec<&String> = entered
-            .difference(&all)
-            .filter(|task| !task.ends_with("Generation Number: 0"))
-            .collect();
+        let unknown: Vec<&String> =
+            entered.difference(&all).filter(|task| !task.ends_with("Generation Number: 0")).collect();
         assert_eq!(unknown, [""; 0], "{program:?}: entered and not created");
     }
     assert_eq!(created, completed);
@@ -168,10 +156,7 @@ fn a_critical_region_is_acquired_between_its_two_enters_and_released_between_its
                     continue;
                 }
                 let sblock = &records[acquire + 1];
-                assert!(
-                    sblock.is("ENTER", "!$omp critical sblock"),
-                    "{program:?}: {sblock:?}"
-                );
+                assert!(sblock.is("ENTER", "!$omp critical sblock"), "{program:?}: {sblock:?}");
                 seen += 1;
             }
             for release in places(&records, "THREAD_RELEASE_LOCK") {
@@ -204,10 +189,7 @@ fn members_of_a_team_enter_the_same_regions_and_barriers() {
     }
     let mut sequences = entered.into_values().map(|mut entered| {
         entered.sort();
-        entered
-            .into_iter()
-            .map(|(_, name)| name)
-            .collect::<Vec<_>>()
+        entered.into_iter().map(|(_, name)| name).collect::<Vec<_>>()
     });
     let main = sequences.next().expect("the main thread");
     assert!(main.len() > 40, "{}", main.len());
@@ -221,10 +203,7 @@ fn acquisitions_of_a_lock_count_up_from_1() {
     let answer = events(&archive(&traced, &[]));
     let mut orders: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
     for row in rows(&answer["locks"]) {
-        orders
-            .entry(number(&row[2]))
-            .or_default()
-            .push(number(&row[3]));
+        orders.entry(number(&row[2])).or_default().push(number(&row[3]));
     }
     assert!(!orders.is_empty());
     for mut orders in orders.into_values() {

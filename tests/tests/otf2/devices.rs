@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use omptrace_tests::otf2::{
-    assert_sound, events, events_of_old_reader, number, printed, rows, text,
-};
+use omptrace_tests::otf2::{assert_sound, events, events_of_old_reader, number, printed, rows, text};
 use omptrace_tests::trace::Traced;
 use serde_json::Value;
 
@@ -73,18 +71,14 @@ fn accelerators_stand_below_the_host_as_the_format_wants_it() {
 #[test]
 fn transfers_are_with_the_threads_that_asked_for_them() {
     let traced = offload("threads");
-    for (options, read) in [
-        (&[][..], events as fn(&std::path::Path) -> Value),
-        (&["--otf2-enums", "3.0"], events_of_old_reader),
-    ] {
+    for (options, read) in
+        [(&[][..], events as fn(&std::path::Path) -> Value), (&["--otf2-enums", "3.0"], events_of_old_reader)]
+    {
         let answer = read(&archive(&traced, options));
         let mut remotes: BTreeMap<u64, BTreeSet<String>> = BTreeMap::new();
         for row in rows(&answer["transfers"]) {
             let remote = text(&row[5]);
-            remotes
-                .entry(device(&text(&row[0])))
-                .or_default()
-                .insert(remote);
+            remotes.entry(device(&text(&row[0]))).or_default().insert(remote);
             assert!([4, 1024].contains(&number(&row[4])), "{row:?}");
         }
         let [of_first, of_second] = [0, 1].map(|device| Vec::from_iter(&remotes[&device]));
@@ -98,22 +92,17 @@ fn transfers_are_with_the_threads_that_asked_for_them() {
 #[test]
 fn kernels_are_kernels() {
     let traced = offload("constructs");
-    for (options, role, paradigm) in [
-        (&[][..], "Role: INVALID <40>", "<25>"),
-        (&["--otf2-enums", "3.0"], "Role: FUNCTION", "<3>"),
-    ] {
+    for (options, role, paradigm) in
+        [(&[][..], "Role: INVALID <40>", "<25>"), (&["--otf2-enums", "3.0"], "Role: FUNCTION", "<3>")]
+    {
         let definitions = printed(&archive(&traced, options), &["-G"]);
         let is_kernel = |line: &&str| {
-            line.starts_with("REGION ")
-                && line.contains("!$omp target (kernel execution) @offload.c:")
+            line.starts_with("REGION ") && line.contains("!$omp target (kernel execution) @offload.c:")
         };
         let kernels: Vec<&str> = definitions.lines().filter(is_kernel).collect();
         assert_eq!(kernels.len(), 3, "{kernels:?}");
         for kernel in kernels {
-            assert!(
-                kernel.contains(role) && kernel.contains(paradigm),
-                "{kernel}"
-            );
+            assert!(kernel.contains(role) && kernel.contains(paradigm), "{kernel}");
             assert!(kernel.contains("tests/programs/offload.c"), "{kernel}");
         }
     }
@@ -129,16 +118,12 @@ fn an_archive_of_the_host_only_has_threads_and_all_that_they_did() {
         let host = events(&anchor);
         assert_sound(&anchor);
         assert!(rows(&host["locations"]).all(|row| row[1] == true && row[3] == "PROCESS"));
-        let of_threads: Vec<&Vec<Value>> = rows(&all["intervals"])
-            .filter(|row| !text(&row[0]).starts_with("device "))
-            .collect();
+        let of_threads: Vec<&Vec<Value>> =
+            rows(&all["intervals"]).filter(|row| !text(&row[0]).starts_with("device ")).collect();
         let of_host: Vec<&Vec<Value>> = rows(&host["intervals"]).collect();
         assert_eq!(of_host, of_threads, "{mode}");
         let counts = host["counts"].as_object().expect("counts");
-        assert!(
-            counts.keys().all(|kind| !kind.starts_with("Rma")),
-            "{counts:?}"
-        );
+        assert!(counts.keys().all(|kind| !kind.starts_with("Rma")), "{counts:?}");
         let definitions = printed(&anchor, &["-G"]);
         for what in ["ACCELERATOR_", "RMA_WIN", "Type: ACCELERATOR"] {
             assert!(!definitions.contains(what), "{what}");
@@ -159,9 +144,5 @@ fn hidden_helpers_are_named_as_such() {
         };
         definitions.lines().filter(is_it).count()
     };
-    assert_eq!(
-        ["main", "worker", "helper"].map(of_role),
-        [1, 1, 8],
-        "{definitions}"
-    );
+    assert_eq!(["main", "worker", "helper"].map(of_role), [1, 1, 8], "{definitions}");
 }

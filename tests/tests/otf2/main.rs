@@ -11,11 +11,7 @@ use omptrace_tests::otf2::{assert_sound, events, events_of_old_reader, printed};
 use omptrace_tests::trace::Traced;
 
 /// A program with the flags that it is compiled with, and how large it is run.
-type Program = (
-    &'static str,
-    &'static [&'static str],
-    &'static [&'static str],
-);
+type Program = (&'static str, &'static [&'static str], &'static [&'static str]);
 
 /// For devices on the host's own cores.
 const OFFLOAD: &[&str] = &["-fopenmp-targets=x86_64-pc-linux-gnu"];
@@ -40,9 +36,7 @@ fn traced((source, flags, arguments): Program) -> Traced {
 
 /// The anchor of an archive of the trace.
 fn archive(traced: &Traced, options: &[&str]) -> std::path::PathBuf {
-    traced
-        .convert("otf2", "archive", options)
-        .join("traces.otf2")
+    traced.convert("otf2", "archive", options).join("traces.otf2")
 }
 
 #[test]

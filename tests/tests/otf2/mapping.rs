@@ -24,25 +24,14 @@ fn archives_report_what_perfetto_reports() {
         let found = of_otf2(&answer);
         assert!(expected.len() > 50, "{program:?}: {}", expected.len());
         let difference = |left: &Intervals, right: &Intervals| {
-            let missing = left
-                .iter()
-                .find(|(interval, count)| right.get(interval) != Some(count));
+            let missing = left.iter().find(|(interval, count)| right.get(interval) != Some(count));
             missing.map(|(interval, count)| format!("{interval:?} {count}"))
         };
-        assert_eq!(
-            difference(&expected, &found),
-            None,
-            "{program:?}: of Perfetto only"
-        );
-        assert_eq!(
-            difference(&found, &expected),
-            None,
-            "{program:?}: of OTF2 only"
-        );
+        assert_eq!(difference(&expected, &found), None, "{program:?}: of Perfetto only");
+        assert_eq!(difference(&found, &expected), None, "{program:?}: of OTF2 only");
 
-        let mut forks: Vec<(String, u64, u64)> = rows(&answer["forks"])
-            .map(|row| (text(&row[0]), number(&row[1]), number(&row[2])))
-            .collect();
+        let mut forks: Vec<(String, u64, u64)> =
+            rows(&answer["forks"]).map(|row| (text(&row[0]), number(&row[1]), number(&row[2]))).collect();
         forks.sort();
         assert_eq!(forks, parallel, "{program:?}: parallel regions");
 
@@ -57,19 +46,10 @@ fn archives_report_what_perfetto_reports() {
         assert_eq!(records("ThreadReleaseLock"), acquired, "{program:?}: locks");
         let members = parallel.len();
         assert!(records("ThreadTeamBegin") >= members, "{program:?}: teams");
-        assert_eq!(
-            records("ThreadTeamBegin"),
-            records("ThreadTeamEnd"),
-            "{program:?}: teams"
-        );
+        assert_eq!(records("ThreadTeamBegin"), records("ThreadTeamEnd"), "{program:?}: teams");
         let transfers = raw.iter().filter(|event| is_end_of_transfer(event)).count();
-        assert_eq!(
-            records("RmaGet") + records("RmaPut"),
-            transfers,
-            "{program:?}: transfers"
-        );
-        let kernels =
-            |event: &&Value| event["event"] == "target_submit_emi" && event["endpoint"] == "end";
+        assert_eq!(records("RmaGet") + records("RmaPut"), transfers, "{program:?}: transfers");
+        let kernels = |event: &&Value| event["event"] == "target_submit_emi" && event["endpoint"] == "end";
         let kernels = raw.iter().filter(kernels).count();
         let executed = rows(&answer["intervals"])
             .filter(|row| text(&row[3]).starts_with("!$omp target (kernel execution)"));
@@ -84,35 +64,25 @@ fn is_explicit_task(event: &Value) -> bool {
 
 fn is_end_of_transfer(event: &Value) -> bool {
     let kind = event["optype"].to_string();
-    event["event"] == "target_data_op_emi"
-        && event["endpoint"] == "end"
-        && kind.contains("transfer")
+    event["event"] == "target_data_op_emi" && event["endpoint"] == "end" && kind.contains("transfer")
 }
 
 /// A name, and behind it all details in the order of their names.
 fn detailed(name: &str, details: impl IntoIterator<Item = (String, String)>) -> String {
-    let mut details: Vec<String> = details
-        .into_iter()
-        .map(|(name, value)| format!("{name}={value}"))
-        .collect();
+    let mut details: Vec<String> =
+        details.into_iter().map(|(name, value)| format!("{name}={value}")).collect();
     details.sort();
     format!("{name} [{}]", details.join(" "))
 }
 
 fn plain(value: &Value) -> String {
-    value
-        .as_str()
-        .map_or_else(|| value.to_string(), str::to_owned)
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// All intervals of an archive that Perfetto shows, too.
 fn of_otf2(answer: &Value) -> Intervals {
-    let roots: Vec<&str> = answer["roots"]
-        .as_array()
-        .expect("a list")
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
+    let roots: Vec<&str> =
+        answer["roots"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
     let mut found = Intervals::new();
     for row in rows(&answer["intervals"]) {
         let name = text(&row[3]);
@@ -122,9 +92,7 @@ fn of_otf2(answer: &Value) -> Intervals {
             continue;
         }
         let attributes = row[4].as_object().expect("attributes");
-        let attributes = attributes
-            .iter()
-            .map(|(name, value)| (name.clone(), plain(value)));
+        let attributes = attributes.iter().map(|(name, value)| (name.clone(), plain(value)));
         // Perfetto's track says that it is OpenMP's.
         let name = detailed(name.strip_prefix("!$omp ").unwrap_or(&name), attributes);
         let interval = (text(&row[0]), number(&row[1]), number(&row[2]), name);
@@ -161,20 +129,14 @@ fn slices(pftrace: &Path) -> Vec<Slice> {
     let mut details: BTreeMap<u64, Vec<(String, String)>> = BTreeMap::new();
     for row in &results[1] {
         let detail = (text(&row["name"]), text(&row["value"]));
-        details
-            .entry(number(&row["details"]))
-            .or_default()
-            .push(detail);
+        details.entry(number(&row["details"])).or_default().push(detail);
     }
     let slice = |row: &serde_json::Map<String, Value>| Slice {
         track: text(&row["track"]),
         begin: number(&row["begin"]),
         end: number(&row["end"]),
         name: text(&row["name"]),
-        details: row["details"]
-            .as_u64()
-            .and_then(|set| details.get(&set).cloned())
-            .unwrap_or_default(),
+        details: row["details"].as_u64().and_then(|set| details.get(&set).cloned()).unwrap_or_default(),
     };
     let mut slices: Vec<Slice> = results[0].iter().map(slice).collect();
     slices.sort();
@@ -225,17 +187,12 @@ fn of_perfetto(pftrace: &Path) -> (Intervals, Vec<(String, u64, u64)>) {
             let held = format!("{region}{place}");
             let is_mutex = ["critical", "ordered", "atomic"].contains(&region);
             let is_it = |other: &&Slice| {
-                is_mutex
-                    && other.track == slice.track
-                    && other.begin == slice.end
-                    && other.name == held
+                is_mutex && other.track == slice.track && other.begin == slice.end && other.name == held
             };
             slices.iter().find(is_it).map(|held| held.end)
         });
         let name = detailed(&format!("{renamed}{place}"), slice.details.clone());
-        *expected
-            .entry(interval(held.unwrap_or(slice.end), name))
-            .or_default() += 1;
+        *expected.entry(interval(held.unwrap_or(slice.end), name)).or_default() += 1;
     }
     parallel.sort();
     (expected, parallel)

@@ -126,10 +126,7 @@ impl Written {
             writeln!(stdin, "{line}").expect("the writer reads");
         }
         drop(stdin);
-        assert!(
-            process.wait().expect("it ends").success(),
-            "{writer:?}: {script}"
-        );
+        assert!(process.wait().expect("it ends").success(), "{writer:?}: {script}");
         Written { folder }
     }
 
@@ -159,113 +156,43 @@ fn sound_archives_of_others_are_sound() {
 const FAULTS: &[(&str, &str, &[&str], &[Writer])] = &[
     // Counts and definitions.
     ("location 1 1 0 0", "location 1 1 0 1", &["event_count"], C),
-    (
-        "region 2 3",
-        "region 2 3\nregion 2 3",
-        &["defined_twice"],
-        C,
-    ),
-    (
-        "map 1 3 0 1 2",
-        "map 1 3 0 1 2\nmap 1 3 0 1 2",
-        &["defined_twice"],
-        C,
-    ),
+    ("region 2 3", "region 2 3\nregion 2 3", &["defined_twice"], C),
+    ("map 1 3 0 1 2", "map 1 3 0 1 2\nmap 1 3 0 1 2", &["defined_twice"], C),
     ("clock 1 30\n", "", &["clock_properties"], C),
-    (
-        "clock 1 30",
-        "clock 1 30\nclock 1 30",
-        &["clock_properties"],
-        C,
-    ),
+    ("clock 1 30", "clock 1 30\nclock 1 30", &["clock_properties"], C),
     ("paradigm 3 1\n", "", &["paradigm"], BOTH),
     ("comm 1 2", "comm 1 9", &["undefined_reference"], C),
     ("string 0\n", "", &["undefined_reference"], C),
     ("mark 5 0 1 1", "mark 5 0 1 9", &["undefined_reference"], C),
     ("mark 5 0 1 1", "mark 5 3 1 1", &["undefined_reference"], C),
-    (
-        "node 0 -1\ngroup 0 1 0 -1",
-        "group 0 1 0 -1\nnode 0 -1",
-        &["forward_reference"],
-        C,
-    ),
+    ("node 0 -1\ngroup 0 1 0 -1", "group 0 1 0 -1\nnode 0 -1", &["forward_reference"], C),
     ("members 1 5 3 0 1", "members 1 5 3 0 1 8", &["group"], C),
     ("members 0 4 3 0 1 2", "members 0 4 3 0 1 9", &["group"], C),
-    (
-        "location 2 2 1 0",
-        "location 2 1 1 0",
-        &["location_group"],
-        BOTH,
-    ),
-    (
-        "location 2 2 1 0",
-        "location 2 2 0 0",
-        &["location_group"],
-        BOTH,
-    ),
+    ("location 2 2 1 0", "location 2 1 1 0", &["location_group"], BOTH),
+    ("location 2 2 1 0", "location 2 2 0 0", &["location_group"], BOTH),
     ("group 1 2 0 0", "group 1 2 0 -1", &["location_group"], BOTH),
     ("offset 1 10 0", "offset 1 30 0", &["clock_offset"], C),
     // Times.
     ("clock 1 30", "clock 1 20", &["outside_clock"], C),
     ("clock 1 30", "clock 2 29", &["outside_clock"], C),
-    (
-        "offset 1 20 2",
-        "offset 1 20 1000",
-        &["outside_clock", "program"],
-        C,
-    ),
+    ("offset 1 20 2", "offset 1 20 1000", &["outside_clock", "program"], C),
     // What events refer to.
-    (
-        "at 2 5 enter 2\nat 2 6 leave 2",
-        "at 2 5 enter 9\nat 2 6 leave 9",
-        &["undefined_reference"],
-        C,
-    ),
-    (
-        "map 1 3 0 1 2",
-        "map 1 3 0 9 2",
-        &["undefined_reference"],
-        C,
-    ),
+    ("at 2 5 enter 2\nat 2 6 leave 2", "at 2 5 enter 9\nat 2 6 leave 9", &["undefined_reference"], C),
+    ("map 1 3 0 1 2", "map 1 3 0 9 2", &["undefined_reference"], C),
     ("metric 0 4", "metric 3 4", &["undefined_reference"], C),
-    (
-        "string_parameter 0 0",
-        "string_parameter 7 0",
-        &["undefined_reference"],
-        C,
-    ),
-    (
-        "string_parameter 0 0",
-        "string_parameter 0 7",
-        &["undefined_reference"],
-        C,
-    ),
+    ("string_parameter 0 0", "string_parameter 7 0", &["undefined_reference"], C),
+    ("string_parameter 0 0", "string_parameter 0 7", &["undefined_reference"], C),
     ("send 0 1", "send 8 1", &["undefined_reference"], C),
     ("with 1 14 2", "with 1 14 9", &["undefined_reference"], C),
     ("with 0 4 42", "with 0 3 42", &["attributes"], C),
     ("metric 0 4", "metric 0 8", &["metric"], C),
-    (
-        "string_parameter 0 0",
-        "string_parameter 1 0",
-        &["parameter"],
-        C,
-    ),
-    (
-        "number_parameter 1 9",
-        "number_parameter 0 9",
-        &["parameter"],
-        C,
-    ),
+    ("string_parameter 0 0", "string_parameter 1 0", &["parameter"], C),
+    ("number_parameter 1 9", "number_parameter 0 9", &["parameter"], C),
     ("send 0 1", "send 0 2", &["rank"], BOTH),
     ("receive 0 0", "receive 1 1", &["rank"], BOTH),
     ("get 0 0 5", "get 0 3 5", &["rank"], BOTH),
     // Regions.
-    (
-        "at 2 6 leave 2",
-        "at 2 6 leave 1",
-        &["nesting", "not_left"],
-        BOTH,
-    ),
+    ("at 2 6 leave 2", "at 2 6 leave 1", &["nesting", "not_left"], BOTH),
     ("at 2 6 leave 2\n", "", &["not_left"], BOTH),
     ("at 2 5 enter 2\n", "", &["nesting"], BOTH),
     // Teams.
@@ -273,74 +200,29 @@ const FAULTS: &[(&str, &str, &[&str], &[Writer])] = &[
     ("at 0 10 join\n", "", &["fork_join"], BOTH),
     ("at 1 9 team_end 0\n", "", &["team"], BOTH),
     ("at 1 9 team_end 0", "at 1 9 team_end 1", &["team"], BOTH),
-    (
-        "at 1 3 team_begin 0",
-        "at 1 3 team_begin 1",
-        &["not_a_member", "team"],
-        BOTH,
-    ),
+    ("at 1 3 team_begin 0", "at 1 3 team_begin 1", &["not_a_member", "team"], BOTH),
     // Tasks.
     ("at 0 4 create 0 0 1\n", "", &["task_unknown"], BOTH),
-    (
-        "at 0 4 create 0 0 1",
-        "at 0 4 create 0 0 1\nat 0 4 create 0 0 1",
-        &["task_twice"],
-        BOTH,
-    ),
+    ("at 0 4 create 0 0 1", "at 0 4 create 0 0 1\nat 0 4 create 0 0 1", &["task_twice"], BOTH),
     ("at 0 8 complete 0 0 1\n", "", &["task_not_complete"], BOTH),
     ("at 0 8 leave 2\n", "", &["task_not_left"], BOTH),
-    (
-        "at 0 8 complete 0 0 1",
-        "at 0 8 complete 0 0 2",
-        &["task_not_complete", "task_unknown"],
-        BOTH,
-    ),
-    (
-        "at 0 8 switch 0 0 0",
-        "at 0 8 switch 0 1 0",
-        &["not_a_member"],
-        BOTH,
-    ),
-    (
-        "switch 0 0 1",
-        "switch 0 5 1",
-        &["not_a_member", "task_not_complete", "task_unknown"],
-        BOTH,
-    ),
+    ("at 0 8 complete 0 0 1", "at 0 8 complete 0 0 2", &["task_not_complete", "task_unknown"], BOTH),
+    ("at 0 8 switch 0 0 0", "at 0 8 switch 0 1 0", &["not_a_member"], BOTH),
+    ("switch 0 0 1", "switch 0 5 1", &["not_a_member", "task_not_complete", "task_unknown"], BOTH),
     // Locks.
     ("at 0 6 release 7 1\n", "", &["lock"], BOTH),
     ("at 0 5 acquire 7 1\n", "", &["lock", "lock_order"], BOTH),
-    (
-        "7 acquire 7 2\nat 1 8 release 7 2",
-        "7 acquire 7 3\nat 1 8 release 7 3",
-        &["lock_order"],
-        BOTH,
-    ),
-    (
-        "7 acquire 7 2\nat 1 8 release 7 2",
-        "7 acquire 7 1\nat 1 8 release 7 1",
-        &["lock_order"],
-        BOTH,
-    ),
+    ("7 acquire 7 2\nat 1 8 release 7 2", "7 acquire 7 3\nat 1 8 release 7 3", &["lock_order"], BOTH),
+    ("7 acquire 7 2\nat 1 8 release 7 2", "7 acquire 7 1\nat 1 8 release 7 1", &["lock_order"], BOTH),
     // Programs.
     ("at 0 1 program_begin\n", "", &["program"], BOTH),
     ("at 0 30 program_end\n", "", &["program"], BOTH),
-    (
-        "at 0 1 program_begin\nat 0 1 enter 0",
-        "at 0 1 enter 0\nat 0 2 program_begin",
-        &["program"],
-        BOTH,
-    ),
+    ("at 0 1 program_begin\nat 0 1 enter 0", "at 0 1 enter 0\nat 0 2 program_begin", &["program"], BOTH),
     ("flush 14", "flush 40", &["program"], BOTH),
     // Transfers.
     ("at 2 8 done 0 5\n", "", &["rma"], BOTH),
     ("at 2 7 get 0 0 5\n", "", &["rma"], BOTH),
-    (
-        "at 2 7 get 0 0 5",
-        "at 2 7 get 0 0 5\nat 2 7 get 0 0 5",
-        &["rma"],
-        BOTH,
-    ),
+    ("at 2 7 get 0 0 5", "at 2 7 get 0 0 5\nat 2 7 get 0 0 5", &["rma"], BOTH),
 ];
 
 #[test]
@@ -382,37 +264,19 @@ fn damage_to_files_of_others_is_found() {
         ("traces.otf2", |bytes| bytes[38] += 1, &["definition_count"]),
         ("traces.otf2", |bytes| bytes[14] = 0, &["anchor"]),
         ("traces/0.evt", |bytes| bytes[10] += 1, &["chunk_numbers"]),
-        (
-            "traces/2.evt",
-            |bytes| bytes.truncate(bytes.len() - 2),
-            &["damaged"],
-        ),
-        (
-            "traces/0.evt",
-            |bytes| goes_back(bytes),
-            &["time_went_back"],
-        ),
-        (
-            "traces.def",
-            |bytes| bytes.truncate(bytes.len() - 2),
-            &["damaged"],
-        ),
-        (
-            "traces.marker",
-            |bytes| bytes.truncate(bytes.len() - 2),
-            &["damaged"],
-        ),
+        ("traces/2.evt", |bytes| bytes.truncate(bytes.len() - 2), &["damaged"]),
+        ("traces/0.evt", |bytes| goes_back(bytes), &["time_went_back"]),
+        ("traces.def", |bytes| bytes.truncate(bytes.len() - 2), &["damaged"]),
+        ("traces.marker", |bytes| bytes.truncate(bytes.len() - 2), &["damaged"]),
     ];
     for (file, change, expected) in changes {
         let written = Written::new(Library, SOUND);
         patch(&written.path(file), change);
         assert_eq!(written.faults(), expected, "{file}");
     }
-    for (file, expected) in [
-        ("traces.otf2", "anchor"),
-        ("traces/2.def", "missing_definitions"),
-        ("traces/2.evt", "missing_file"),
-    ] {
+    for (file, expected) in
+        [("traces.otf2", "anchor"), ("traces/2.def", "missing_definitions"), ("traces/2.evt", "missing_file")]
+    {
         let written = Written::new(Library, SOUND);
         fs::remove_file(written.path(file)).expect("a file");
         assert_eq!(written.faults(), [expected], "{file}");
@@ -424,13 +288,7 @@ fn damage_to_files_of_others_is_found() {
 fn no_byte_of_an_archive_makes_the_check_fail() {
     let written = Written::new(Library, SOUND);
     let (mut changes, mut found) = (0, 0);
-    for file in [
-        "traces.otf2",
-        "traces.def",
-        "traces/0.evt",
-        "traces/1.def",
-        "traces.marker",
-    ] {
+    for file in ["traces.otf2", "traces.def", "traces/0.evt", "traces/1.def", "traces.marker"] {
         let path = written.path(file);
         let sound = fs::read(&path).expect("a file");
         for place in 0..sound.len() {

@@ -40,18 +40,10 @@ fn the_critical_paths_of_several_processes_lead_from_thread_to_thread() {
         traces.record(Command::new(&program).args(["3", rounds]));
     }
     let files = traces.files();
-    for (format, file, steps) in [
-        ("perfetto", "a.pftrace", STEPS),
-        ("chrome", "a.json", STEPS_OF_JSON),
-    ] {
+    for (format, file, steps) in [("perfetto", "a.pftrace", STEPS), ("chrome", "a.json", STEPS_OF_JSON)] {
         let path = traces.path().join(file);
         let mut words: Vec<&Path> = vec!["convert".as_ref(), "--critical-path".as_ref()];
-        words.extend([
-            "--to".as_ref(),
-            format.as_ref(),
-            "-o".as_ref(),
-            path.as_path(),
-        ]);
+        words.extend(["--to".as_ref(), format.as_ref(), "-o".as_ref(), path.as_path()]);
         words.extend(files.iter().map(|file| file.as_path()));
         let output = omptrace(words);
         assert!(output.status.success(), "{output:?}");
@@ -66,10 +58,7 @@ fn the_critical_paths_of_several_processes_lead_from_thread_to_thread() {
             if number(from, "upid") != number(to, "upid") {
                 continue;
             }
-            assert!(
-                number(from, "end") <= number(to, "begin"),
-                "{format}: {pair:?}"
-            );
+            assert!(number(from, "end") <= number(to, "begin"), "{format}: {pair:?}");
             if from["thread"] != to["thread"] {
                 expected.push((
                     number(from, "upid"),

@@ -53,10 +53,7 @@ fn the_trace_processor_sees_what_was_written() {
         let deeper = "select count(*) n from slice s join slice p on s.parent_id = p.id \
                       where s.ts < p.ts or s.ts + s.dur > p.ts + p.dur or s.depth != p.depth + 1";
         let results = query(&path, &[slices, deeper]);
-        let lasting: Vec<&Interval> = written
-            .iter()
-            .filter(|slice| slice.end > slice.begin)
-            .collect();
+        let lasting: Vec<&Interval> = written.iter().filter(|slice| slice.end > slice.begin).collect();
         let ns: u64 = lasting.iter().map(|slice| slice.end - slice.begin).sum();
         assert_eq!(number(&results[0], "n"), lasting.len() as u64, "{source}");
         assert_eq!(number(&results[0], "ns"), ns, "{source}");
@@ -117,9 +114,7 @@ fn processes_are_one_timeline() {
 #[track_caller]
 pub(crate) fn number(rows: &Rows, column: &str) -> u64 {
     let value = &rows[0][column];
-    value
-        .as_u64()
-        .unwrap_or_else(|| panic!("{column} is {value}"))
+    value.as_u64().unwrap_or_else(|| panic!("{column} is {value}"))
 }
 
 #[test]
@@ -157,11 +152,7 @@ fn work_and_waiting_have_colours_of_their_own() {
             "work" => &["useful work"],
             "mutex" => &["work under a lock"],
             "sync" => &["starts, joins, barriers"],
-            "wait" => &[
-                "waits for slower threads",
-                "waits for locks",
-                "starts, joins, barriers",
-            ],
+            "wait" => &["waits for slower threads", "waits for locks", "starts, joins, barriers"],
             other => panic!("{other}"),
         };
         let (group, _) = text("colour").split_once(", shade ").expect("a colour");
@@ -169,10 +160,7 @@ fn work_and_waiting_have_colours_of_their_own() {
         seen.push(group.to_owned());
     }
     assert!(seen.contains(&"useful work".to_owned()), "{seen:?}");
-    assert!(
-        seen.contains(&"waits for slower threads".to_owned()),
-        "{seen:?}"
-    );
+    assert!(seen.contains(&"waits for slower threads".to_owned()), "{seen:?}");
     let aid = results[1][0]["aid"].as_str().unwrap_or_default();
     assert!(aid.starts_with("Colours say what a thread did."), "{aid}");
 }
@@ -196,10 +184,7 @@ fn arrows_lead_to_the_tasks() {
         ],
     );
     let [tasks, arrows, all] = [0, 1, 2].map(|index| number(&results[index], "n"));
-    assert!(
-        arrows > 0 && arrows == all && arrows <= tasks,
-        "{results:?}"
-    );
+    assert!(arrows > 0 && arrows == all && arrows <= tasks, "{results:?}");
 }
 
 #[test]
@@ -211,28 +196,16 @@ fn events_report_arguments_source_and_time_of_day() {
                      and (a.key like 'debug.requested%' or a.key like 'source.%') group by a.key order by a.key";
     let clock = "select clock_value value from clock_snapshot where clock_name = 'REALTIME'";
     let results = query(&path, &[arguments, clock]);
-    let keys: Vec<&str> = results[0]
-        .iter()
-        .filter_map(|row| row["key"].as_str())
-        .collect();
+    let keys: Vec<&str> = results[0].iter().filter_map(|row| row["key"].as_str()).collect();
     assert_eq!(
         keys,
-        [
-            "debug.requested_parallelism",
-            "source.file_name",
-            "source.function_name",
-            "source.line_number",
-        ],
+        ["debug.requested_parallelism", "source.file_name", "source.function_name", "source.line_number",],
     );
     let realtime = results[1][0]["value"].as_str().unwrap_or_default();
     let realtime: u128 = realtime.parse().expect("nanoseconds since 1970");
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .expect("a clock that is right");
-    assert!(
-        now.as_nanos().abs_diff(realtime) < 3_600_000_000_000,
-        "{realtime}"
-    );
+    let now =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock that is right");
+    assert!(now.as_nanos().abs_diff(realtime) < 3_600_000_000_000, "{realtime}");
 }
 
 #[test]
@@ -250,10 +223,7 @@ fn the_file_is_small_and_the_same_each_time() {
         let chrome = traced.convert("chrome", "a.json", &[]);
         let bytes = |path: &Path| fs::metadata(path).expect("a file").len();
         let (small, large) = (bytes(&perfetto), bytes(&chrome));
-        assert!(
-            small * 100 <= large * most_percent,
-            "{source}: {small} of {large} bytes"
-        );
+        assert!(small * 100 <= large * most_percent, "{source}: {small} of {large} bytes");
 
         let again = traced.convert("perfetto", "b.pftrace", &[]);
         assert!(fs::read(perfetto).ok() == fs::read(again).ok(), "{source}");

@@ -62,9 +62,7 @@ fn threads_are_chosen_by_name_or_number() {
         query(&path, &[]);
     }
     let trace = traced.trace().to_str().expect("UTF-8");
-    let output = omptrace([
-        "convert", trace, "--to", "text", "-o", "-", "--thread", "nobody",
-    ]);
+    let output = omptrace(["convert", trace, "--to", "text", "-o", "-", "--thread", "nobody"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2));
     assert!(said.contains("OpenMP worker 1"), "{said}");
@@ -129,8 +127,7 @@ fn slices_end_in_each_file_of_a_series() {
     let parts = (1..).map(|number| traced.path(&format!("b-{number:03}.json")));
     let (mut end, mut number_of_parts) = (0, 0);
     for part in parts.take_while(|path| path.exists()) {
-        let times =
-            "select min(ts) begin, max(ts + dur) end from slice where category != 'omptrace'";
+        let times = "select min(ts) begin, max(ts + dur) end from slice where category != 'omptrace'";
         let rows = query(&part, &[times]);
         assert!(number(&rows[0], "begin") >= end, "{}", part.display());
         end = number(&rows[0], "end");
@@ -163,9 +160,7 @@ fn a_series_of_files_says_how_many_arrows_it_cuts() {
         let cut = said
             .lines()
             .find_map(|line| line.split_once("arrows from one file to another are in neither: "))
-            .map_or(0, |(_, count)| {
-                count.replace(',', "").parse().expect("a number")
-            });
+            .map_or(0, |(_, count)| count.replace(',', "").parse().expect("a number"));
         let parts: Vec<_> = (1..)
             .map(|number| traced.path(&format!("b-{number:03}.{extension}")))
             .take_while(|path| path.exists())
@@ -177,10 +172,7 @@ fn a_series_of_files_says_how_many_arrows_it_cuts() {
                          where name glob 'arrows from or to other files of the series are not shown (*)'";
             let rows = query(part, &[ARROWS, notes]);
             shown += number(&rows[0], "n");
-            ends += rows[1]
-                .iter()
-                .map(|row| row["n"].as_u64().expect("a number"))
-                .sum::<u64>();
+            ends += rows[1].iter().map(|row| row["n"].as_u64().expect("a number")).sum::<u64>();
         }
         assert_eq!(shown + cut, all, "{format}: {cut} cut of {all}");
         assert_eq!(ends, 2 * cut, "{format}");
@@ -193,8 +185,7 @@ fn arguments_are_chosen() {
     let traced = Traced::example("stencil", &["100", "3"]);
     let keys = "select count(*) n from slice join args using (arg_set_id) \
                 where key like 'debug.%' or key like 'source.%'";
-    let ids =
-        "select count(*) n from slice join args using (arg_set_id) where key = 'debug.task_data'";
+    let ids = "select count(*) n from slice join args using (arg_set_id) where key = 'debug.task_data'";
     let of = |choice: &str| {
         let path = traced.convert("perfetto", "a.pftrace", &["--args", choice]);
         let results = query(&path, &[keys, ids]);

@@ -45,10 +45,7 @@ pub(crate) fn of_chrome(path: &Path) -> Vec<Interval> {
             }
             Some("E") => intervals.push(Interval {
                 track: tracks[&thread].clone(),
-                begin: open
-                    .get_mut(&thread)
-                    .and_then(Vec::pop)
-                    .expect("an end has a begin"),
+                begin: open.get_mut(&thread).and_then(Vec::pop).expect("an end has a begin"),
                 end: nanoseconds(&event["ts"]),
                 name: text(&event["name"]),
             }),
@@ -61,12 +58,7 @@ pub(crate) fn of_chrome(path: &Path) -> Vec<Interval> {
 
 /// Whether a slice without duration is an end of an arrow.
 pub(crate) fn is_mark(name: &str) -> bool {
-    let marks = [
-        "mutex_released",
-        "mutex_acquired",
-        "task_create",
-        "task_dependence",
-    ];
+    let marks = ["mutex_released", "mutex_acquired", "task_create", "task_dependence"];
     marks.contains(&name)
 }
 
@@ -113,10 +105,7 @@ fn time_and_event(line: &str) -> Option<(u64, &str)> {
     let (time, event) = line.strip_prefix(' ')?.trim_start().split_once("  ")?;
     let (seconds, nanoseconds) = time.split_once('.')?;
     let seconds: u64 = seconds.parse().ok()?;
-    Some((
-        seconds * 1_000_000_000 + nanoseconds.parse::<u64>().ok()?,
-        event,
-    ))
+    Some((seconds * 1_000_000_000 + nanoseconds.parse::<u64>().ok()?, event))
 }
 
 /// `...  = 9.000 us`, in nanoseconds.

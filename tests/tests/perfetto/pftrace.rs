@@ -19,9 +19,7 @@ fn fields(mut message: &[u8]) -> Vec<(u64, Field<'_>)> {
         let key = varint(&mut message);
         let field = match key & 7 {
             0 => Field::Number(varint(&mut message)),
-            1 => Field::Number(u64::from_le_bytes(
-                take(&mut message, 8).try_into().expect("eight bytes"),
-            )),
+            1 => Field::Number(u64::from_le_bytes(take(&mut message, 8).try_into().expect("eight bytes"))),
             2 => {
                 let len = varint(&mut message);
                 Field::Bytes(take(&mut message, len as usize))
@@ -92,9 +90,7 @@ pub(crate) fn intervals(path: &Path) -> Vec<Interval> {
     let mut events: Vec<(u64, u64, u64, String)> = Vec::new();
     let mut default_tracks = BTreeMap::new();
     for (_, packet) in fields(&file) {
-        let Field::Bytes(packet) = packet else {
-            panic!("a file consists of packets")
-        };
+        let Field::Bytes(packet) = packet else { panic!("a file consists of packets") };
         let packet = Message::new(packet);
         let sequence = packet.number(10).expect("a sequence");
         for (kind, entry) in packet.bytes(12).map(fields).unwrap_or_default() {
@@ -116,9 +112,7 @@ pub(crate) fn intervals(path: &Path) -> Vec<Interval> {
             let interned = event.number(10).map(|iid| names[&(sequence, iid)].clone());
             let name = interned.or_else(|| event.text(23)).unwrap_or_default();
             let time = packet.number(8).expect("a time");
-            let track = event
-                .number(11)
-                .unwrap_or_else(|| default_tracks[&sequence]);
+            let track = event.number(11).unwrap_or_else(|| default_tracks[&sequence]);
             // Ends of arrows may have none.
             events.push((time, track, event.number(9).unwrap_or_default(), name));
         }
@@ -133,12 +127,7 @@ pub(crate) fn intervals(path: &Path) -> Vec<Interval> {
             1 => stack.push((time, name)),
             2 => {
                 let (begin, name) = stack.pop().expect("an end has a begin");
-                intervals.push(Interval {
-                    track: tracks[&track].clone(),
-                    begin,
-                    end: time,
-                    name,
-                });
+                intervals.push(Interval { track: tracks[&track].clone(), begin, end: time, name });
             }
             _ => {}
         }

@@ -42,8 +42,7 @@ impl Running {
         let file = folder.path().join("content");
         fs::write(&file, CONTENT).expect("a file");
         let file = File::open(file).expect("a file");
-        let server = Server::new(file, "my app.pftrace", ui, way, 0, &Start::default())
-            .expect("a free port");
+        let server = Server::new(file, "my app.pftrace", ui, way, 0, &Start::default()).expect("a free port");
         Running::start(server, PATIENCE)
     }
 
@@ -94,27 +93,14 @@ fn the_hosted_ui_gets_the_trace_once() {
     assert_eq!(secret.len(), 32);
     assert!(path.ends_with("/my_app.pftrace"));
 
-    let answer = running.ask(
-        "OPTIONS",
-        &path,
-        &[ORIGIN, "Access-Control-Request-Private-Network: true"],
-    );
+    let answer = running.ask("OPTIONS", &path, &[ORIGIN, "Access-Control-Request-Private-Network: true"]);
     assert_eq!(status(&answer), 204);
-    assert!(
-        answer.contains("Access-Control-Allow-Private-Network: true"),
-        "{answer}"
-    );
+    assert!(answer.contains("Access-Control-Allow-Private-Network: true"), "{answer}");
 
     let answer = running.ask("GET", &path, &[ORIGIN]);
     assert_eq!(status(&answer), 200);
-    assert!(
-        answer.contains("Access-Control-Allow-Origin: https://ui.perfetto.dev\r\n"),
-        "{answer}"
-    );
-    assert!(
-        answer.contains(&format!("Content-Length: {}\r\n", CONTENT.len())),
-        "{answer}"
-    );
+    assert!(answer.contains("Access-Control-Allow-Origin: https://ui.perfetto.dev\r\n"), "{answer}");
+    assert!(answer.contains(&format!("Content-Length: {}\r\n", CONTENT.len())), "{answer}");
     assert!(answer.ends_with(CONTENT), "{answer}");
 
     assert!(running.result.join().expect("it ends"));
@@ -126,40 +112,19 @@ fn others_are_refused() {
     let running = Running::hosted(Way::Fetch);
     let path = running.path().to_owned();
     let port = running.port;
-    for origin in [
-        "https://example.org",
-        "https://ui.perfetto.dev.example.org",
-        "null",
-    ] {
+    for origin in ["https://example.org", "https://ui.perfetto.dev.example.org", "null"] {
         let answer = running.ask("GET", &path, &[&format!("Origin: {origin}")]);
         assert_eq!(status(&answer), 403, "{origin}");
     }
-    for host in [
-        "example.org",
-        "127.0.0.1",
-        &format!("rebound.example.org:{port}"),
-    ] {
+    for host in ["example.org", "127.0.0.1", &format!("rebound.example.org:{port}")] {
         let answer = ask(port, host, "GET", &path, &[ORIGIN]);
         assert_eq!(status(&answer), 403, "{host}");
     }
-    for guess in [
-        "/",
-        "/my_app.pftrace",
-        "/localtrace",
-        "/00000000000000000000000000000000/my_app.pftrace",
-    ] {
-        assert_eq!(
-            status(&running.ask("GET", guess, &[ORIGIN])),
-            404,
-            "{guess}"
-        );
+    for guess in ["/", "/my_app.pftrace", "/localtrace", "/00000000000000000000000000000000/my_app.pftrace"] {
+        assert_eq!(status(&running.ask("GET", guess, &[ORIGIN])), 404, "{guess}");
     }
     for method in ["POST", "PUT", "DELETE", "HEAD"] {
-        assert_eq!(
-            status(&running.ask(method, &path, &[ORIGIN])),
-            405,
-            "{method}"
-        );
+        assert_eq!(status(&running.ask(method, &path, &[ORIGIN])), 405, "{method}");
     }
     // None of it took the trace away.
     assert_eq!(status(&running.ask("GET", &path, &[ORIGIN])), 200);
@@ -175,11 +140,7 @@ fn only_the_loopback_interface_listens() {
     let listening: Vec<&str> = sockets
         .lines()
         .chain(others.lines())
-        .filter_map(|line| {
-            line.split_whitespace()
-                .nth(1)
-                .zip(line.split_whitespace().nth(3))
-        })
+        .filter_map(|line| line.split_whitespace().nth(1).zip(line.split_whitespace().nth(3)))
         .filter(|(local, state)| format!("{local} ").ends_with(&port) && *state == "0A")
         .map(|(local, _)| local)
         .collect();
@@ -205,12 +166,8 @@ fn the_local_ui_gets_the_trace_by_a_cookie() {
     assert_eq!(status(&running.ask("GET", "/../Cargo.toml", &[])), 404);
     let answer = running.ask("GET", running.path(), &[]);
     assert_eq!(status(&answer), 303);
-    let cookie = answer
-        .lines()
-        .find_map(|line| line.strip_prefix("Set-Cookie: "));
-    let cookie = cookie
-        .and_then(|line| line.split(';').next())
-        .expect("a cookie");
+    let cookie = answer.lines().find_map(|line| line.strip_prefix("Set-Cookie: "));
+    let cookie = cookie.and_then(|line| line.split(';').next()).expect("a cookie");
     let cookie = format!("Cookie: other=1; {cookie}");
     let answer = running.ask("GET", "/localtrace", &[&cookie]);
     assert!(answer.ends_with(CONTENT), "{answer}");
@@ -243,14 +200,7 @@ fn a_page_hands_the_trace_to_the_real_ui() {
     // The copy of the UI would fetch a trace by itself at its front page, which the hosted one does not.
     let empty_ui = format!("http://127.0.0.1:{}/#!/viewer", ui.port);
     let file = File::open(&path).expect("the export");
-    let server = Server::new(
-        file,
-        "a.pftrace",
-        Ui::At(empty_ui),
-        Way::Page,
-        0,
-        &Start::default(),
-    );
+    let server = Server::new(file, "a.pftrace", Ui::At(empty_ui), Way::Page, 0, &Start::default());
     let running = Running::start(server.expect("a free port"), PATIENCE);
     assert_eq!(open_expanded(&running.address), expected);
     assert!(running.result.join().expect("it ends"));
@@ -279,9 +229,7 @@ fn view(words: &[&str]) -> (View, String) {
         .spawn()
         .expect("omptrace can be run");
     let mut address = String::new();
-    BufReader::new(child.stdout.as_mut().expect("a pipe"))
-        .read_line(&mut address)
-        .expect("an address");
+    BufReader::new(child.stdout.as_mut().expect("a pipe")).read_line(&mut address).expect("an address");
     (View(child), address.trim().to_owned())
 }
 
@@ -291,28 +239,17 @@ fn the_command_takes_port_9001_or_hands_over() {
     let traced = Traced::example("stencil", &["100", "2"]);
     let trace = traced.trace().to_str().expect("UTF-8");
     let (mut first, address) = view(&[trace]);
-    let (start, path) = address
-        .split_once(&format!("127.0.0.1:{UI_PORT}"))
-        .expect("port 9001");
-    assert!(
-        start.starts_with("https://ui.perfetto.dev/#!/?") && start.ends_with("&url=http://"),
-        "{start}"
-    );
+    let (start, path) = address.split_once(&format!("127.0.0.1:{UI_PORT}")).expect("port 9001");
+    assert!(start.starts_with("https://ui.perfetto.dev/#!/?") && start.ends_with("&url=http://"), "{start}");
 
     // The port is taken: a page of ours, on another.
     let (mut second, address) = view(&[trace]);
-    assert!(
-        address.starts_with("http://127.0.0.1:") && address.ends_with('/'),
-        "{address}"
-    );
+    assert!(address.starts_with("http://127.0.0.1:") && address.ends_with('/'), "{address}");
     second.0.kill().expect("it runs");
     let mut said = String::new();
     let stderr = second.0.stderr.as_mut().expect("a pipe");
     stderr.read_to_string(&mut said).expect("UTF-8");
-    assert!(
-        said.contains("port 9001") && said.contains("ssh -L "),
-        "{said}"
-    );
+    assert!(said.contains("port 9001") && said.contains("ssh -L "), "{said}");
 
     let host = format!("127.0.0.1:{UI_PORT}");
     let answer = ask(UI_PORT, &host, "GET", path, &[ORIGIN]);
@@ -336,9 +273,7 @@ fn hidden_helpers_are_folded_below_the_devices() {
     let (device, helpers) = (place("device 0"), place("hidden helpers"));
     assert!(device.is_some() && device < helpers, "{groups:?}");
     for group in &groups {
-        let is_folded = ["hidden helpers", "System"]
-            .map(Value::from)
-            .contains(&group["name"]);
+        let is_folded = ["hidden helpers", "System"].map(Value::from).contains(&group["name"]);
         assert_eq!(group["collapsed"], is_folded, "{groups:?}");
     }
 }
@@ -365,18 +300,12 @@ fn the_view_opens_at_the_top_finding() {
     let selected = shown["selected"].as_str().expect("a slice");
     assert!(selected.contains("to gain at "), "{selected}");
     let in_sight = |name: &str| shown[name].as_i64().expect("a time");
-    assert!(
-        in_sight("begin") <= begin && end <= in_sight("end"),
-        "{shown:?} {worst}"
-    );
+    assert!(in_sight("begin") <= begin && end <= in_sight("end"), "{shown:?} {worst}");
     let ns = in_sight("end") - in_sight("begin");
     assert!(ns < 6 * (end - begin), "{shown:?} {worst}");
 
     let whole = opened(&["--whole"]);
-    assert_eq!(
-        (&whole["pinned"], &whole["selected"]),
-        (&json!(""), &Value::Null)
-    );
+    assert_eq!((&whole["pinned"], &whole["selected"]), (&json!(""), &Value::Null));
 }
 
 #[test]

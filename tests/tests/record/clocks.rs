@@ -21,14 +21,7 @@ fn elsewhere(seconds: i64) -> Vec<String> {
         _ => "-rT",
     };
     let seconds = seconds.to_string();
-    let words = [
-        "unshare",
-        kind,
-        "--monotonic",
-        &seconds,
-        "--boottime",
-        &seconds,
-    ];
+    let words = ["unshare", kind, "--monotonic", &seconds, "--boottime", &seconds];
     words.map(str::to_owned).to_vec()
 }
 
@@ -91,9 +84,7 @@ fn a_program_by_another_clock_is_seen_to_run() {
     let mut child = command.spawn().expect("it can be run");
     let mut stdout = child.stdout.take().expect("a pipe");
     let mut ready = [0; 5];
-    stdout
-        .read_exact(&mut ready)
-        .expect("it says that it is ready");
+    stdout.read_exact(&mut ready).expect("it says that it is ready");
     let trace = traces.path().join("x.omptrace");
     while !trace.exists() {
         std::thread::yield_now();

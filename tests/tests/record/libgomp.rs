@@ -6,8 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use omptrace_tests::env::{
-    Compiler, compile, compile_with_renamed_libgomp, compile_with_rpath, omptrace_program, python,
-    runtime,
+    Compiler, compile, compile_with_renamed_libgomp, compile_with_rpath, omptrace_program, python, runtime,
 };
 use omptrace_tests::trace::{Traces, counts, dump, info};
 
@@ -22,34 +21,14 @@ fn programs_of_gcc_run_on_the_runtime_of_llvm() {
         compile_with_renamed_libgomp(SOURCE),
     ] {
         let traces = Traces::folder();
-        let output = record(
-            &traces,
-            [
-                "-o".as_ref(),
-                "x.omptrace".as_ref(),
-                "--".as_ref(),
-                program.as_os_str(),
-            ],
-        );
-        assert_eq!(
-            String::from_utf8_lossy(&output.stdout),
-            "checksum 200\n",
-            "{program:?}"
-        );
-        assert!(
-            said(&output).contains("libomp.so.5"),
-            "one line says so: {}",
-            said(&output)
-        );
+        let output =
+            record(&traces, ["-o".as_ref(), "x.omptrace".as_ref(), "--".as_ref(), program.as_os_str()]);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "checksum 200\n", "{program:?}");
+        assert!(said(&output).contains("libomp.so.5"), "one line says so: {}", said(&output));
         let trace = traces.only();
         assert_eq!(counts(&dump(&trace))["parallel_begin"], 10, "{program:?}");
         let replaced = &info(&trace)["record"]["libgomp_replaced_by"];
-        assert!(
-            replaced
-                .as_str()
-                .is_some_and(|path| path.ends_with("libomp.so.5")),
-            "{replaced}"
-        );
+        assert!(replaced.as_str().is_some_and(|path| path.ends_with("libomp.so.5")), "{replaced}");
     }
 }
 
@@ -81,13 +60,10 @@ fn programs_see_the_processors_that_they_see_without_the_tracer() {
                 let recorded = ended_well(recorded.env(name, value));
                 // One that binds itself before OpenMP starts is left alone; libgomp had looked earlier. libgomp counts places
                 // on processors that it may not use.
-                let may_differ = *argument == "narrow"
-                    || launcher[0] == "taskset" && value.contains(char::is_numeric);
+                let may_differ =
+                    *argument == "narrow" || launcher[0] == "taskset" && value.contains(char::is_numeric);
                 let is_same = recorded.stdout == alone.stdout;
-                assert!(
-                    is_same || may_differ,
-                    "{name}={value} {launcher:?} {recorded:?} {alone:?}"
-                );
+                assert!(is_same || may_differ, "{name}={value} {launcher:?} {recorded:?} {alone:?}");
                 let is_reported = said(&recorded).contains("on GCC's libgomp it is");
                 assert_eq!(is_reported, !is_same, "{recorded:?} {alone:?}");
                 assert_eq!(traces.all_files().len(), 1, "{recorded:?}");
@@ -112,31 +88,21 @@ fn what_a_program_sees_otherwise_is_reported() {
 fn programs_that_the_runtime_of_llvm_cannot_run_keep_libgomp() {
     const SOURCE: &str = "tests/programs/gcc_beyond_llvm.c";
     let gcc = |case| compile(SOURCE, Compiler::Gcc, &[case]);
-    let fortran = compile(
-        "tests/programs/gcc_long_integers.f90",
-        Compiler::Gfortran,
-        &["-fdefault-integer-8"],
-    );
+    let fortran =
+        compile("tests/programs/gcc_long_integers.f90", Compiler::Gfortran, &["-fdefault-integer-8"]);
     for (program, function) in [
         (gcc("-DDETACH"), "omp_fulfill_event"),
         (gcc("-DTARGET_TEAMS"), "GOMP_target_ext, GOMP_teams4"),
         (gcc("-DTARGET_DEPEND"), "GOMP_target_ext"),
         (gcc("-DNUM_TEAMS"), "omp_set_num_teams"),
-        (
-            gcc("-DALLOCATOR"),
-            "omp_destroy_allocator, omp_init_allocator",
-        ),
+        (gcc("-DALLOCATOR"), "omp_destroy_allocator, omp_init_allocator"),
         (gcc("-DSCOPE"), "GOMP_scope_start"),
         (gcc("-DSCAN"), "GOMP_loop_start"),
         (fortran, "omp_set_num_threads_8_"),
     ] {
         let traces = Traces::folder();
         let output = record(&traces, ["--".as_ref(), program.as_os_str()]);
-        assert_eq!(
-            String::from_utf8_lossy(&output.stdout),
-            "right\n",
-            "{function}: {output:?}"
-        );
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "right\n", "{function}: {output:?}");
         let said = said(&output);
         let reason = format!("cannot do what it calls: {function} (called by");
         assert!(said.contains(&reason), "{said}");
@@ -158,45 +124,29 @@ fn programs_that_the_runtime_of_llvm_cannot_run_keep_libgomp() {
 #[test]
 fn programs_of_gcc_are_observed_on_libgomp_by_themselves() {
     const SOURCE: &str = "tests/programs/gcc_beyond_llvm.c";
-    for case in [
-        "-DDETACH",
-        "-DTARGET_TEAMS",
-        "-DTARGET_DEPEND",
-        "-DNUM_TEAMS",
-        "-DALLOCATOR",
-        "-DSCOPE",
-        "-DSCAN",
-    ] {
+    for case in
+        ["-DDETACH", "-DTARGET_TEAMS", "-DTARGET_DEPEND", "-DNUM_TEAMS", "-DALLOCATOR", "-DSCOPE", "-DSCAN"]
+    {
         let program = compile(SOURCE, Compiler::Gcc, &[case]);
         let traces = Traces::folder();
         let mut command = Command::new(omptrace_program());
         command.args(["record", "-o", "x.omptrace", "--"]);
         let output = ended_well(command.arg(&program).current_dir(traces.path()));
         assert_eq!(String::from_utf8_lossy(&output.stdout), "right\n", "{case}");
-        assert!(
-            said(&output).contains("libomptgomp.so observes"),
-            "{output:?}"
-        );
+        assert!(said(&output).contains("libomptgomp.so observes"), "{output:?}");
         let runtime = &info(&traces.only())["runtime"];
         assert!(runtime.to_string().contains("libgomp"), "{runtime}");
     }
     let program = compile(SOURCE, Compiler::Gcc, &["-DDETACH"]);
-    let doctor = Command::new(omptrace_program())
-        .arg("doctor")
-        .arg(&program)
-        .output()
-        .expect("omptrace can be run");
+    let doctor =
+        Command::new(omptrace_program()).arg("doctor").arg(&program).output().expect("omptrace can be run");
     let said = String::from_utf8_lossy(&doctor.stdout);
     assert!(said.contains("can be traced on GCC's runtime"), "{said}");
 }
 
 #[test]
 fn replacing_libgomp_can_be_insisted_on() {
-    let program = compile(
-        "tests/programs/gcc_beyond_llvm.c",
-        Compiler::Gcc,
-        &["-DNUM_TEAMS"],
-    );
+    let program = compile("tests/programs/gcc_beyond_llvm.c", Compiler::Gcc, &["-DNUM_TEAMS"]);
     let traces = Traces::folder();
     let insisting = ["--libgomp".as_ref(), "replace".as_ref(), "--".as_ref()];
     let output = record(&traces, insisting.into_iter().chain([program.as_os_str()]));
@@ -209,15 +159,10 @@ fn replacing_libgomp_can_be_insisted_on() {
 /// No symbol shows how a loop counts.
 #[test]
 fn a_death_on_the_runtime_of_llvm_is_no_riddle() {
-    let program = compile(
-        "tests/programs/gcc_beyond_llvm.c",
-        Compiler::Gcc,
-        &["-DCOUNTS_DOWN"],
-    );
+    let program = compile("tests/programs/gcc_beyond_llvm.c", Compiler::Gcc, &["-DCOUNTS_DOWN"]);
     let traces = Traces::folder();
-    let output = recording(&traces, [OsStr::new("--"), program.as_os_str()])
-        .output()
-        .expect("omptrace can be run");
+    let output =
+        recording(&traces, [OsStr::new("--"), program.as_os_str()]).output().expect("omptrace can be run");
     assert_eq!(output.status.code(), Some(128 + 6), "{output:?}");
     let said = said(&output);
     assert!(said.contains("--libgomp keep"), "{said}");
@@ -227,19 +172,10 @@ fn a_death_on_the_runtime_of_llvm_is_no_riddle() {
 /// Libraries that a program loads while it runs are known when it has run.
 #[test]
 fn a_library_loaded_later_that_runs_on_two_runtimes_is_reported() {
-    let library = compile(
-        "tests/programs/gcc_beyond_llvm_library.c",
-        Compiler::Gcc,
-        &["-shared", "-fPIC"],
-    );
+    let library = compile("tests/programs/gcc_beyond_llvm_library.c", Compiler::Gcc, &["-shared", "-fPIC"]);
     let traces = Traces::folder();
     let ask = "import ctypes, sys; print(ctypes.CDLL(bytes.fromhex(sys.argv[1]).decode()).work())";
-    let path: String = library
-        .as_os_str()
-        .as_bytes()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let path: String = library.as_os_str().as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     let mut command = recording(&traces, ["--"]);
     let output = ended_well(command.arg(python()).args(["-c", ask, &path]));
     let said = said(&output);
@@ -251,26 +187,14 @@ fn a_library_loaded_later_that_runs_on_two_runtimes_is_reported() {
 #[test]
 fn what_is_loaded_apart_is_observed_by_audit() {
     let host = compile("tests/programs/plugin_host.c", Compiler::Gcc, &["-ldl"]);
-    let looks_up = compile(
-        "tests/programs/looks_up_libgomp.c",
-        Compiler::Gcc,
-        &["-fno-openmp", "-ldl"],
-    );
-    let plugin = compile(
-        "tests/programs/unloaded_library.c",
-        Compiler::Gcc,
-        &["-shared", "-fPIC", "-DOFFSET=0"],
-    );
+    let looks_up = compile("tests/programs/looks_up_libgomp.c", Compiler::Gcc, &["-fno-openmp", "-ldl"]);
+    let plugin =
+        compile("tests/programs/unloaded_library.c", Compiler::Gcc, &["-shared", "-fPIC", "-DOFFSET=0"]);
     let run = |options: &[&str], program: &Path, argument: &str| {
         let traces = Traces::folder();
         let mut command = Command::new(omptrace_program());
         command.arg("record").args(options).arg("--").arg(program);
-        let output = ended_well(
-            command
-                .arg(argument)
-                .arg(&plugin)
-                .current_dir(traces.path()),
-        );
+        let output = ended_well(command.arg(argument).arg(&plugin).current_dir(traces.path()));
         let regions = traces.all_files().first().map(|trace| counts(&dump(trace)));
         let regions = regions.and_then(|counts| counts.get("parallel_begin").copied());
         (output.stdout.clone(), said(&output), regions)
@@ -295,20 +219,14 @@ fn what_is_loaded_apart_is_observed_by_audit() {
         .output()
         .expect("omptrace can be run");
     assert!(!failed.status.success());
-    assert!(
-        said(&failed).contains("nothing is to be observed"),
-        "{failed:?}"
-    );
+    assert!(said(&failed).contains("nothing is to be observed"), "{failed:?}");
 }
 
 /// glibc takes the room of libraries that audit from that of the program's own.
 #[test]
 fn audit_leaves_room_for_thread_local_storage() {
-    let large = compile(
-        "tests/programs/large_storage.c",
-        Compiler::Gcc,
-        &["-shared", "-fPIC", "-fno-openmp"],
-    );
+    let large =
+        compile("tests/programs/large_storage.c", Compiler::Gcc, &["-shared", "-fPIC", "-fno-openmp"]);
     let program = compile("tests/programs/nested.c", Compiler::Gcc, &[]);
     let linked = compile(
         "tests/programs/nested.c",
@@ -319,16 +237,7 @@ fn audit_leaves_room_for_thread_local_storage() {
     for (command, preloaded) in [
         (vec![linked.as_os_str()], None),
         (vec![program.as_os_str()], Some(&large)),
-        (
-            vec![
-                "sh".as_ref(),
-                "-c".as_ref(),
-                by_shell.as_ref(),
-                program.as_os_str(),
-                large.as_os_str(),
-            ],
-            None,
-        ),
+        (vec!["sh".as_ref(), "-c".as_ref(), by_shell.as_ref(), program.as_os_str(), large.as_os_str()], None),
     ] {
         let traces = Traces::folder();
         let mut recorded = Command::new(omptrace_program());
@@ -348,10 +257,7 @@ fn audit_leaves_room_for_thread_local_storage() {
 #[test]
 fn observes_libgomp_itself_where_that_is_asked_for() {
     let program = compile("tests/programs/nearly_everything.c", Compiler::Gcc, &[]);
-    let bare = Command::new(&program)
-        .args(["2", "20"])
-        .output()
-        .expect("the program can be run");
+    let bare = Command::new(&program).args(["2", "20"]).output().expect("the program can be run");
     let traces = Traces::folder();
     let trace = traces.path().join("gcc.omptrace");
     let output = Command::new(omptrace_program())
@@ -365,12 +271,6 @@ fn observes_libgomp_itself_where_that_is_asked_for() {
     assert_eq!(output.status, bare.status, "{output:?}");
     assert_eq!(output.stdout, bare.stdout, "{output:?}");
     let words = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        words.contains("libomptgomp.so observes GCC's libgomp"),
-        "{words}"
-    );
-    assert_eq!(
-        info(&trace)["runtime"]["version"],
-        "libgomp of GCC 12 through libomptgomp"
-    );
+    assert!(words.contains("libomptgomp.so observes GCC's libgomp"), "{words}");
+    assert_eq!(info(&trace)["runtime"]["version"], "libgomp of GCC 12 through libomptgomp");
 }

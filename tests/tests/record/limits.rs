@@ -20,9 +20,7 @@ fn with_few_descriptors_traces_are_completed_or_the_truth_is_said() {
             let arguments = ["--libgomp", "observe", "-o", "x.omptrace", "--"].map(OsStr::new);
             let program = [program.as_os_str(), "2".as_ref(), "4".as_ref()];
             let mut command = recording(&traces, arguments.into_iter().chain(program));
-            let output = limited(&mut command, libc::RLIMIT_NOFILE, limit)
-                .output()
-                .expect("it can be run");
+            let output = limited(&mut command, libc::RLIMIT_NOFILE, limit).output().expect("it can be run");
             let said = said(&output);
             let trace = traces.path().join("x.omptrace");
             let is_complete = trace.exists() && info(&trace)["size"]["sealed"] == true;
@@ -41,8 +39,7 @@ fn with_few_descriptors_traces_are_completed_or_the_truth_is_said() {
 #[test]
 fn the_program_has_the_limits_that_it_has_alone() {
     let traces = Traces::folder();
-    let script =
-        "ulimit -Sn 64; ulimit -Hn 128; exec \"$0\" record -- sh -c 'ulimit -Sn; ulimit -Hn'";
+    let script = "ulimit -Sn 64; ulimit -Hn 128; exec \"$0\" record -- sh -c 'ulimit -Sn; ulimit -Hn'";
     let output = Command::new("sh")
         .args(["-c", script])
         .arg(omptrace_program())
@@ -83,10 +80,7 @@ fn a_program_with_a_long_name_is_traced() {
         fs::copy(&program, &copy).expect("it can be copied");
         // A taken name gets a number.
         let twice = "%e%e.omptrace";
-        are_traced(
-            &copy,
-            &["%e.%p.omptrace", "%e-%h.%t.%p.omptrace", twice, twice],
-        );
+        are_traced(&copy, &["%e.%p.omptrace", "%e-%h.%t.%p.omptrace", twice, twice]);
     }
 }
 

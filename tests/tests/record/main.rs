@@ -25,10 +25,7 @@ fn recording<A: AsRef<OsStr>>(traces: &Traces, arguments: impl IntoIterator<Item
     let mut command = Command::new(omptrace_program());
     command
         .arg("record")
-        .args([
-            "--libomp".as_ref(),
-            runtime("llvm-19").join("libomp.so.5").as_os_str(),
-        ])
+        .args(["--libomp".as_ref(), runtime("llvm-19").join("libomp.so.5").as_os_str()])
         .args(arguments)
         .env("OMPTRACE_OUTPUT", "")
         .current_dir(traces.path());

@@ -11,11 +11,9 @@ use crate::record;
 
 #[test]
 fn doctor_names_the_generation_of_each_runtime() {
-    for (name, dialect, callbacks) in [
-        ("intel-2018", "TR6", 23),
-        ("intel-2019", "TR6", 22),
-        ("intel-2021", "5.x", 37),
-    ] {
+    for (name, dialect, callbacks) in
+        [("intel-2018", "TR6", 23), ("intel-2019", "TR6", 22), ("intel-2021", "5.x", 37)]
+    {
         let folder = runtime(name);
         let output = Command::new(omptrace_program())
             .args(["doctor", "--json"])
@@ -65,11 +63,7 @@ fn old_runtime(
     let rpath = format!("-Wl,-rpath,{}", folder.display());
     let mut words = vec!["-o".as_ref(), program.as_os_str(), main.as_os_str()];
     if links {
-        words.extend([
-            "-Wl,--no-as-needed".as_ref(),
-            library.as_os_str(),
-            rpath.as_ref(),
-        ]);
+        words.extend(["-Wl,--no-as-needed".as_ref(), library.as_os_str(), rpath.as_ref()]);
     }
     build(&words);
     (library, program)
@@ -80,10 +74,7 @@ fn a_runtime_with_the_collector_api_is_traced() {
     let traces = Traces::folder();
     let folder = tempfile::tempdir().expect("a temporary folder");
     let (_, program) = old_runtime(COLLECTOR, folder.path(), true);
-    let output = record(
-        &traces,
-        ["-o".as_ref(), "x.omptrace".as_ref(), program.as_os_str()],
-    );
+    let output = record(&traces, ["-o".as_ref(), "x.omptrace".as_ref(), program.as_os_str()]);
     assert_eq!(String::from_utf8_lossy(&output.stdout), "sum 3\n");
     let trace = traces.path().join("x.omptrace");
     let counts = counts(&dump(&trace));
@@ -91,10 +82,7 @@ fn a_runtime_with_the_collector_api_is_traced() {
     let info = info(&trace);
     assert_eq!(info["runtime"]["dialect"], "Collector API");
     assert_eq!(info["runtime"]["version"], "libopenmp.so.1");
-    assert_eq!(
-        info["callbacks"]["UNSUPPORTED"].as_array().map(Vec::len),
-        Some(20)
-    );
+    assert_eq!(info["callbacks"]["UNSUPPORTED"].as_array().map(Vec::len), Some(20));
 }
 
 /// A name without a folder means a library that depends on who loads it: such calls are left to the C library.
@@ -109,11 +97,7 @@ fn a_runtime_with_the_collector_api_may_be_loaded_later() {
         .env("OMPTRACE_OUTPUT", traces.path().join("x.omptrace"))
         .output()
         .expect("the program can be run");
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        "sum 3\n",
-        "{output:?}"
-    );
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "sum 3\n", "{output:?}");
     assert_eq!(counts(&dump(&traces.only()))["parallel_begin"], 3);
 }
 
@@ -158,19 +142,8 @@ fn only_programs_that_need_it_have_the_tracer_preloaded() {
     let libomp = runtime("llvm-19");
     let of_libomp = ["-L", "-Wl,-rpath,"].map(|flag| format!("{flag}{}", libomp.display()));
     for (words, expected) in [
-        (
-            vec![
-                "-Wl,--no-as-needed",
-                &*of_libomp[0],
-                &*of_libomp[1],
-                "-l:libomp.so.5",
-            ],
-            "no",
-        ),
-        (
-            vec!["-Wl,--no-as-needed", library.to_str().expect("UTF-8")],
-            "yes",
-        ),
+        (vec!["-Wl,--no-as-needed", &*of_libomp[0], &*of_libomp[1], "-l:libomp.so.5"], "no"),
+        (vec!["-Wl,--no-as-needed", library.to_str().expect("UTF-8")], "yes"),
         // It may start programs that need it.
         (vec![], "yes"),
     ] {
@@ -233,8 +206,5 @@ fn a_runtime_that_speaks_tr2_is_traced() {
         .output()
         .expect("omptrace can be run");
     let words = String::from_utf8_lossy(&doctor.stdout);
-    assert!(
-        words.contains("TR2 runtime; tools interface TR2, 5 of"),
-        "{words}"
-    );
+    assert!(words.contains("TR2 runtime; tools interface TR2, 5 of"), "{words}");
 }

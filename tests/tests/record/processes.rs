@@ -20,11 +20,7 @@ fn children_that_cannot_take_what_is_preloaded_run_as_they_do_alone() {
         let child = folder.path().join(name);
         let mut command = Command::new(compiler);
         command.args(flags).arg("-o").arg(&child);
-        let source = if name == "of_32_bits" {
-            "no_library.c"
-        } else {
-            "hello.c"
-        };
+        let source = if name == "of_32_bits" { "no_library.c" } else { "hello.c" };
         ended_well(command.arg(root().join("tests/programs").join(source)));
         child
     };
@@ -55,10 +51,7 @@ fn children_that_cannot_take_what_is_preloaded_run_as_they_do_alone() {
         };
         let traces = Traces::folder();
         let alone = run(&mut Command::new(&program));
-        let recorded = run(&mut recording(
-            &traces,
-            [OsStr::new("--"), program.as_os_str()],
-        ));
+        let recorded = run(&mut recording(&traces, [OsStr::new("--"), program.as_os_str()]));
         assert_eq!(
             String::from_utf8_lossy(&recorded.stdout),
             String::from_utf8_lossy(&alone.stdout),
@@ -66,9 +59,7 @@ fn children_that_cannot_take_what_is_preloaded_run_as_they_do_alone() {
         );
         assert!(recorded.stdout.ends_with(b"hello\n"), "{recorded:?}");
         let from_others = said(&recorded);
-        let mut from_others = from_others
-            .lines()
-            .filter(|line| !line.starts_with("omptrace: "));
+        let mut from_others = from_others.lines().filter(|line| !line.starts_with("omptrace: "));
         assert_eq!(from_others.next(), None, "{child:?}");
 
         // A shell's children, too: what they need is not known before the run.
@@ -118,10 +109,7 @@ fn programs_that_others_start_are_traced() {
             let locks = text.lines().filter(|line| line.contains("omp_init_lock"));
             let locks: Vec<_> = locks.collect();
             assert_eq!(locks.len(), 3, "{command:?}: {text}");
-            assert!(
-                locks.iter().all(|line| line.contains("@locks.c:")),
-                "{command:?}: {locks:?}"
-            );
+            assert!(locks.iter().all(|line| line.contains("@locks.c:")), "{command:?}: {locks:?}");
         }
     }
 }
@@ -148,15 +136,7 @@ fn every_process_of_a_script_has_a_file() {
     let output = record(&traces, ["--", "sh", "-c", &script]);
     assert_eq!(traces.all_files().len(), 2, "{}", said(&output));
     for trace in traces.files() {
-        assert!(
-            said(&output).contains(
-                &trace
-                    .file_name()
-                    .expect("a file")
-                    .to_string_lossy()
-                    .into_owned()
-            )
-        );
+        assert!(said(&output).contains(&trace.file_name().expect("a file").to_string_lossy().into_owned()));
         assert_eq!(info(&trace)["ending"], "ended");
     }
 }
@@ -195,17 +175,11 @@ fn hosts_of_a_job_have_one_timeline() {
         let pid = &events.iter().find(is_it).expect("a process")["pid"];
         let of_process = events.iter().filter(|event| &event["pid"] == pid);
         let times: Vec<f64> = of_process.filter_map(|it| it["ts"].as_f64()).collect();
-        (
-            times.iter().copied().fold(f64::MAX, f64::min),
-            times.iter().copied().fold(f64::MIN, f64::max),
-        )
+        (times.iter().copied().fold(f64::MAX, f64::min), times.iter().copied().fold(f64::MIN, f64::max))
     };
     let ((_, end), (begin, _)) = (times_of("rank 0"), times_of("rank 1"));
     // In microseconds. By their monotonic clocks, the hosts would be 100,000 s apart.
-    assert!(
-        (end - 1e6..end + 10_000e6).contains(&begin),
-        "{end} {begin}"
-    );
+    assert!((end - 1e6..end + 10_000e6).contains(&begin), "{end} {begin}");
 }
 
 /// What each answer says of a program whose time in MPI is not recorded.
@@ -231,20 +205,13 @@ fn each_answer_names_mpi(traces: &Traces) {
     ] {
         let words = words(arguments);
         assert!(words.contains(MPI_NOT_SEEN), "{arguments:?}: {words}");
-        assert!(
-            !words.contains("serial code before !$omp parallel: parallelise"),
-            "{words}"
-        );
+        assert!(!words.contains("serial code before !$omp parallel: parallelise"), "{words}");
     }
-    let stats: Value =
-        serde_json::from_str(&words(&["stats", "--json", "--all", "."])).expect("JSON");
+    let stats: Value = serde_json::from_str(&words(&["stats", "--json", "--all", "."])).expect("JSON");
     let findings = stats["findings"].as_array().expect("a list");
     for finding in findings {
         let id = finding["id"].as_str().expect("an id");
-        assert!(
-            !["serial_part", "single_serialises"].contains(&id),
-            "{finding}"
-        );
+        assert!(!["serial_part", "single_serialises"].contains(&id), "{finding}");
     }
     let talp: Value = serde_json::from_slice(&fs::read(talp).expect("a file")).expect("JSON");
     let global = &talp["Application"]["Global"];
@@ -267,27 +234,16 @@ fn each_answer_names_mpi(traces: &Traces) {
 fn ranks_of_mpi_programs_are_traces_of_one_job() {
     const RANKS: u64 = 2;
     for (compiler, launcher) in [
-        (
-            Compiler::OpenMpi,
-            &["mpirun.openmpi", "--oversubscribe"][..],
-        ),
+        (Compiler::OpenMpi, &["mpirun.openmpi", "--oversubscribe"][..]),
         (Compiler::Mpich, &["mpirun.mpich", "-launcher", "fork"][..]),
     ] {
         let program = compile("tests/programs/hybrid.c", compiler, &[]);
-        let folders = [
-            program.parent(),
-            Some("/usr/bin".as_ref()),
-            Some("/bin".as_ref()),
-        ];
+        let folders = [program.parent(), Some("/usr/bin".as_ref()), Some("/bin".as_ref())];
         let path = std::env::join_paths(folders.into_iter().flatten()).expect("a path");
         let traces = Traces::folder();
         let name = program.file_name().expect("a file").to_string_lossy();
         let ranks = RANKS.to_string();
-        let arguments = [
-            &["-o", "rank%r.omptrace", "--"],
-            launcher,
-            &["-n", &ranks, &name, "30"],
-        ];
+        let arguments = [&["-o", "rank%r.omptrace", "--"], launcher, &["-n", &ranks, &name, "30"]];
         let output = ended_well(
             recording(&traces, arguments.concat())
                 .env("PATH", path)
@@ -296,11 +252,7 @@ fn ranks_of_mpi_programs_are_traces_of_one_job() {
                 .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
                 .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
         );
-        assert_eq!(
-            String::from_utf8_lossy(&output.stdout),
-            "ranks 2 checksum 60000\n",
-            "{output:?}"
-        );
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "ranks 2 checksum 60000\n", "{output:?}");
         for rank in 0..RANKS {
             let trace = traces.path().join(format!("rank{rank}.omptrace"));
             let info = info(&trace);

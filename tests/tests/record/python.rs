@@ -11,11 +11,7 @@ use crate::{ended_well, record, recording, said};
 
 /// The extension that `python_extension.py` loads.
 fn extension_by_gcc() -> PathBuf {
-    compile(
-        "tests/programs/openmp_library.c",
-        Compiler::Gcc,
-        &["-shared", "-fPIC"],
-    )
+    compile("tests/programs/openmp_library.c", Compiler::Gcc, &["-shared", "-fPIC"])
 }
 
 #[test]
@@ -23,18 +19,10 @@ fn python_with_an_extension_by_gcc() {
     let library = extension_by_gcc();
     let traces = Traces::folder();
     let script = root().join("tests/programs/python_extension.py");
-    let arguments = [
-        "--".as_ref(),
-        python().as_os_str().to_owned().leak(),
-        script.as_os_str(),
-        library.as_os_str(),
-    ];
+    let arguments =
+        ["--".as_ref(), python().as_os_str().to_owned().leak(), script.as_os_str(), library.as_os_str()];
     let output = record(&traces, arguments);
-    assert_eq!(
-        String::from_utf8_lossy(&output.stdout),
-        "checksum 6\n",
-        "{output:?}"
-    );
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "checksum 6\n", "{output:?}");
     assert_eq!(counts(&dump(&traces.only()))["parallel_begin"], 3);
 }
 
@@ -65,10 +53,7 @@ fn python_whose_environment_has_a_runtime() {
     assert_eq!(output.stdout, b"checksum 6\n", "{output:?}");
     assert_eq!(counts(&dump(&traces.only()))["parallel_begin"], 3);
     // The file is no sign that the program runs on it.
-    assert!(
-        said(&output).contains("observes GCC's libgomp"),
-        "{output:?}"
-    );
+    assert!(said(&output).contains("observes GCC's libgomp"), "{output:?}");
     let version = info(&traces.only())["runtime"]["version"].to_string();
     assert!(version.contains("libgomp of GCC"), "{version}");
 }

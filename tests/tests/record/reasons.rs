@@ -15,11 +15,7 @@ use crate::{ended_well, record, recording, said};
 fn a_program_with_a_tool_of_its_own_is_reported_before_and_after() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tool = compile("tests/programs/own_tool.c", Compiler::Clang22, &["-c"]);
-    let library = compile(
-        "tests/programs/own_tool.c",
-        Compiler::Clang22,
-        &["-shared", "-fPIC"],
-    );
+    let library = compile("tests/programs/own_tool.c", Compiler::Clang22, &["-shared", "-fPIC"]);
     let built = |name: &str, with: &Path| {
         let program = folder.path().join(name);
         let rpath = format!("-Wl,-rpath,{}", with.parent().expect("a folder").display());
@@ -42,39 +38,16 @@ fn a_program_with_a_tool_of_its_own_is_reported_before_and_after() {
             .output()
             .expect("omptrace can be run");
         let printed = String::from_utf8_lossy(&doctor.stdout).into_owned();
-        assert!(
-            printed.contains("cannot be traced") && printed.contains("ompt_start_tool"),
-            "{printed}"
-        );
+        assert!(printed.contains("cannot be traced") && printed.contains("ompt_start_tool"), "{printed}");
         assert!(printed.contains(remedy), "{printed}");
         let traces = Traces::folder();
-        let output = record(
-            &traces,
-            [
-                "--".as_ref(),
-                program.as_os_str(),
-                "2".as_ref(),
-                "4".as_ref(),
-            ],
-        );
+        let output = record(&traces, ["--".as_ref(), program.as_os_str(), "2".as_ref(), "4".as_ref()]);
         let said = said(&output);
-        assert!(
-            said.contains("ompt_start_tool") && said.contains(remedy),
-            "{said}"
-        );
-        assert!(
-            said.contains("likely reason: the OMPT tool of its own"),
-            "{said}"
-        );
+        assert!(said.contains("ompt_start_tool") && said.contains(remedy), "{said}");
+        assert!(said.contains("likely reason: the OMPT tool of its own"), "{said}");
     }
     let traces = Traces::folder();
-    let arguments = [
-        "--preload".as_ref(),
-        "--".as_ref(),
-        beside.as_os_str(),
-        "2".as_ref(),
-        "4".as_ref(),
-    ];
+    let arguments = ["--preload".as_ref(), "--".as_ref(), beside.as_os_str(), "2".as_ref(), "4".as_ref()];
     let output = record(&traces, arguments);
     assert_eq!(traces.all_files().len(), 1, "{output:?}");
 }
@@ -83,26 +56,14 @@ fn a_program_with_a_tool_of_its_own_is_reported_before_and_after() {
 fn nothing_traced_is_reported_with_the_reason() {
     let traces = Traces::folder();
     let output = record(&traces, ["--", "true"]);
-    assert!(
-        said(&output).contains("nothing was traced"),
-        "{}",
-        said(&output)
-    );
+    assert!(said(&output).contains("nothing was traced"), "{}", said(&output));
     assert!(said(&output).contains("OpenMP"), "{}", said(&output));
     // Before a run that may be long.
     let before = "omptrace: no OpenMP runtime can be seen before the run";
     assert!(said(&output).starts_with(before), "{}", said(&output));
 
     let program = compile("tests/programs/gcc_loops.c", Compiler::Gcc, &[]);
-    let output = record(
-        &traces,
-        [
-            "--libgomp".as_ref(),
-            "keep".as_ref(),
-            "--".as_ref(),
-            program.as_os_str(),
-        ],
-    );
+    let output = record(&traces, ["--libgomp".as_ref(), "keep".as_ref(), "--".as_ref(), program.as_os_str()]);
     assert!(said(&output).contains("libgomp"), "{}", said(&output));
     assert!(!said(&output).contains(before), "{}", said(&output));
     assert!(traces.all_files().is_empty());
@@ -127,10 +88,7 @@ fn the_remedy_where_the_tracer_was_kept_away_works() {
             said(&ended_well(command.current_dir(traces.path())))
         };
         let words = run("");
-        assert!(
-            words.contains("likely reason: ") && words.contains(reason),
-            "{words}"
-        );
+        assert!(words.contains("likely reason: ") && words.contains(reason), "{words}");
         assert!(words.contains("by: omptrace record -- PROGRAM"), "{words}");
         assert!(!words.contains("OMP_TOOL_VERBOSE_INIT"), "{words}");
         assert!(traces.all_files().is_empty(), "{words}");
@@ -139,16 +97,9 @@ fn the_remedy_where_the_tracer_was_kept_away_works() {
     }
     // A runtime without words about tools is not asked for them.
     let traces = Traces::folder();
-    let idle = compile(
-        "tests/programs/hello.c",
-        Compiler::Gcc,
-        &["-Wl,--no-as-needed"],
-    );
+    let idle = compile("tests/programs/hello.c", Compiler::Gcc, &["-Wl,--no-as-needed"]);
     let mut command = Command::new(&omptrace);
-    command
-        .args(["record", "--"])
-        .arg(idle)
-        .current_dir(traces.path());
+    command.args(["record", "--"]).arg(idle).current_dir(traces.path());
     let words = said(&ended_well(&mut command));
     assert!(words.contains("ran no OpenMP construct"), "{words}");
     assert!(!words.contains("OMP_TOOL_VERBOSE_INIT"), "{words}");
@@ -165,10 +116,7 @@ fn a_program_that_was_killed_too_early_is_distinguished() {
         .expect("omptrace can be run");
     let said = said(&output);
     assert!(said.contains("killed by signal 6 (SIGABRT)"), "{said}");
-    assert!(
-        said.contains("before it came to its first OpenMP construct"),
-        "{said}"
-    );
+    assert!(said.contains("before it came to its first OpenMP construct"), "{said}");
     assert_eq!(output.status.code(), Some(128 + 6));
     assert!(traces.all_files().is_empty());
 }
@@ -180,12 +128,7 @@ fn further_runtimes_without_a_tools_interface_are_reported() {
             continue;
         }
         let untraced = || {
-            let command = runtime.program(
-                "tests/programs/tasks.c",
-                Compiler::Clang14,
-                &[],
-                &["2", "6"],
-            );
+            let command = runtime.program("tests/programs/tasks.c", Compiler::Clang14, &[], &["2", "6"]);
             command.expect("it is for every runtime")
         };
         let traces = Traces::folder();
@@ -201,10 +144,7 @@ fn further_runtimes_without_a_tools_interface_are_reported() {
         assert!(output.status.success(), "{output:?}");
         assert_eq!(String::from_utf8_lossy(&output.stdout), "checksum 64\n");
         let library = runtime.folder().join("libomp.so.5");
-        let reason = format!(
-            "uses an OpenMP runtime without a tools interface: {}\n",
-            library.display()
-        );
+        let reason = format!("uses an OpenMP runtime without a tools interface: {}\n", library.display());
         assert!(said(&output).contains(&reason), "{}", said(&output));
         assert!(traces.all_files().is_empty());
     }
@@ -221,28 +161,13 @@ fn the_reason_is_known_where_the_tracer_could_not_begin_or_the_trace_has_gone() 
     let notes = traces.path().join("notes");
     fs::create_dir(&notes).expect("a folder");
     for (output, script, reason) in [
-        (
-            "/proc/x.omptrace",
-            &*ends,
-            "the tracer could not begin: cannot create /proc/x.omptrace",
-        ),
-        (
-            "a.omptrace",
-            &removes.replace("$1", "a"),
-            "a.omptrace was moved or removed",
-        ),
+        ("/proc/x.omptrace", &*ends, "the tracer could not begin: cannot create /proc/x.omptrace"),
+        ("a.omptrace", &removes.replace("$1", "a"), "a.omptrace was moved or removed"),
         ("b.omptrace", &clears, "b.omptrace is of this run"),
-        (
-            "c.omptrace",
-            &clears_and_moves,
-            "the program removed the folder",
-        ),
+        ("c.omptrace", &clears_and_moves, "the program removed the folder"),
     ] {
         let mut command = recording(&traces, ["-o", output, "--", "sh", "-c", script]);
-        let output = command
-            .env("TMPDIR", &notes)
-            .output()
-            .expect("omptrace can be run");
+        let output = command.env("TMPDIR", &notes).output().expect("omptrace can be run");
         assert!(said(&output).contains(reason), "{output:?}");
         assert!(!said(&output).contains("likely reason"), "{output:?}");
     }

@@ -18,12 +18,7 @@ fn code_in_a_folder_whose_name_is_no_text_has_names() {
     let program = folder.join("app");
     let original = compile("tests/programs/tasks.c", Compiler::Clang22, &["-g"]);
     fs::copy(original, &program).expect("it can be copied");
-    let arguments = [
-        "-o".as_ref(),
-        "x.omptrace".as_ref(),
-        "--".as_ref(),
-        program.as_os_str(),
-    ];
+    let arguments = ["-o".as_ref(), "x.omptrace".as_ref(), "--".as_ref(), program.as_os_str()];
     let output = record(&traces, arguments);
     let trace = traces.path().join("x.omptrace");
     let stats = omptrace_tests::trace::omptrace([Path::new("stats"), &trace]);
@@ -53,13 +48,8 @@ fn info_and_the_page_say_how_the_program_ended() {
         let end = info.lines().find(|line| line.starts_with("end "));
         let end = end.expect("a line").split_whitespace().skip(1);
         assert_eq!(end.collect::<Vec<_>>().join(" "), words, "{info}");
-        let page = printed(&[
-            "report".as_ref(),
-            "--md".as_ref(),
-            "-o".as_ref(),
-            "-".as_ref(),
-            trace.as_os_str(),
-        ]);
+        let page =
+            printed(&["report".as_ref(), "--md".as_ref(), "-o".as_ref(), "-".as_ref(), trace.as_os_str()]);
         assert!(!page.contains("| ended | ended |"), "{page}");
     }
 }
@@ -86,34 +76,20 @@ fn folders_may_have_any_name() {
 fn a_sealed_trace_is_packed_sound_and_small() {
     let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
     let traces = Traces::folder();
-    let arguments = [
-        "-o",
-        "x.omptrace",
-        "--",
-        program.to_str().expect("UTF-8"),
-        "2",
-        "16",
-    ];
+    let arguments = ["-o", "x.omptrace", "--", program.to_str().expect("UTF-8"), "2", "16"];
     record(&traces, arguments);
     let trace = traces.only();
     let checked = omptrace_tests::trace::omptrace([Path::new("check"), &trace]);
     assert_eq!(checked.status.code(), Some(0), "{checked:?}");
     let per_event = info(&trace)["size"]["bytes_per_event"].as_f64();
-    assert!(
-        per_event.is_some_and(|bytes| bytes < 2.0),
-        "{per_event:?} bytes per event"
-    );
+    assert!(per_event.is_some_and(|bytes| bytes < 2.0), "{per_event:?} bytes per event");
 }
 
 #[test]
 fn a_flight_recorder_is_one_option() {
     for (source, words, ending) in [
         ("locks.c", ["2", "30000"].as_slice(), "ended"),
-        (
-            "reliability_ends.c",
-            &["_exit", "2", "100000"],
-            "did not finish",
-        ),
+        ("reliability_ends.c", &["_exit", "2", "100000"], "did not finish"),
     ] {
         let program = compile(&format!("tests/programs/{source}"), Compiler::Clang22, &[]);
         let traces = Traces::folder();
@@ -127,10 +103,7 @@ fn a_flight_recorder_is_one_option() {
         assert_eq!(info["settings"]["OMPTRACE_MODE"], "flight");
         // Half a megabyte for each of two threads, of which an event takes eight bytes or more.
         let events = info["events"].as_u64().expect("a number");
-        assert!(
-            (10_000..=2 * (512 << 10) / 8).contains(&events),
-            "{source}: {events}"
-        );
+        assert!((10_000..=2 * (512 << 10) / 8).contains(&events), "{source}: {events}");
         let timeline = traces.path().join("x.pftrace");
         convert(&traces.files()[0], "perfetto", &timeline, &[]);
     }

@@ -51,10 +51,7 @@ impl Traced {
 /// Plays what each thread does under a preloaded tracer, on a runtime with these deviations.
 fn trace(threads: Vec<Vec<Step>>, deviations: &str) -> Traced {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let script = Script {
-        rounds: vec![Round::new(threads)],
-        ..Script::default()
-    };
+    let script = Script { rounds: vec![Round::new(threads)], ..Script::default() };
     let (report, output) = play(
         &script,
         reference_runtime()
@@ -63,11 +60,7 @@ fn trace(threads: Vec<Vec<Step>>, deviations: &str) -> Traced {
             .env("REFERENCE_COLLECTOR", deviations),
     );
     assert!(output.status.success(), "{output:?}");
-    Traced {
-        folder,
-        report,
-        output,
-    }
+    Traced { folder, report, output }
 }
 
 const LOCK: u64 = 0x77;
@@ -79,13 +72,7 @@ fn event(
     region: u64,
     parent: Option<u64>,
 ) -> Step {
-    Step::from(Collect {
-        event: event.0,
-        state: state.0,
-        wait_id: LOCK,
-        region,
-        parent,
-    })
+    Step::from(Collect { event: event.0, state: state.0, wait_id: LOCK, region, parent })
 }
 
 /// The steps on two threads in a parallel region, and in one inside it.
@@ -171,13 +158,11 @@ fn a_program_is_counted_exactly_and_its_timeline_is_sound() {
 
     let out = file.with_extension("json");
     convert(&file, "chrome", &out, &[]);
-    let json: Value =
-        serde_json::from_slice(&std::fs::read(&out).expect("the export")).expect("JSON");
+    let json: Value = serde_json::from_slice(&std::fs::read(&out).expect("the export")).expect("JSON");
     let events = json["traceEvents"].as_array().expect("events");
     let slices = |name: &str| {
-        let is_it = |event: &&Value| {
-            ["B"].iter().any(|ph| event["ph"] == *ph) && event["name"] == short_name(name)
-        };
+        let is_it =
+            |event: &&Value| ["B"].iter().any(|ph| event["ph"] == *ph) && event["name"] == short_name(name);
         events.iter().filter(is_it).count()
     };
     for (name, count) in [
@@ -201,8 +186,7 @@ fn a_program_is_counted_exactly_and_its_timeline_is_sound() {
 fn shown(file: &Path, names: &[&str]) -> Vec<usize> {
     let out = file.with_extension("json");
     convert(file, "chrome", &out, &[]);
-    let json: Value =
-        serde_json::from_slice(&std::fs::read(&out).expect("the export")).expect("JSON");
+    let json: Value = serde_json::from_slice(&std::fs::read(&out).expect("the export")).expect("JSON");
     let events = json["traceEvents"].as_array().expect("events");
     let count = |name: &&str| {
         let is_begin = |event: &&Value| ["B", "X", "i"].iter().any(|ph| event["ph"] == *ph);
@@ -224,17 +208,8 @@ fn what_openuh_reports_twice_is_shown_once() {
     check_threads(&traced.report.rounds[0], tracer::dump(&file));
     let checked = omptrace([Path::new("check"), &file]);
     let said = String::from_utf8_lossy(&checked.stderr);
-    assert!(
-        checked.status.success() && !said.contains("warning"),
-        "{said}"
-    );
-    let names = [
-        "parallel",
-        "ordered",
-        "ordered wait",
-        "implicit barrier wait",
-        "idle",
-    ];
+    assert!(checked.status.success() && !said.contains("warning"), "{said}");
+    let names = ["parallel", "ordered", "ordered wait", "implicit barrier wait", "idle"];
     assert_eq!(shown(&file, &names), [2, 2, 1, 3, 1]);
 }
 
@@ -246,10 +221,7 @@ fn events_and_states_of_tau_are_shown() {
     check_threads(&traced.report.rounds[0], tracer::dump(&file));
     let checked = omptrace([Path::new("check"), &file]);
     let said = String::from_utf8_lossy(&checked.stderr);
-    assert!(
-        checked.status.success() && !said.contains("warning"),
-        "{said}"
-    );
+    assert!(checked.status.success() && !said.contains("warning"), "{said}");
     let names = ["parallel", "event of the runtime's own", "state: overhead"];
     // FORK, creating, scheduling and finishing.
     assert_eq!(shown(&file, &names), [1, 5, 4]);
@@ -304,12 +276,7 @@ fn the_region_around_a_region_is_recorded() {
     let parents: Vec<String> = dump(&traced.file())
         .into_iter()
         .filter(|event| event["event"] == "omptrace_parent_region")
-        .map(|event| {
-            format!(
-                "{} in {}",
-                event["parallel_data"], event["parent_parallel_data"]
-            )
-        })
+        .map(|event| format!("{} in {}", event["parallel_data"], event["parent_parallel_data"]))
         .collect();
     assert_eq!(parents, [r#""0x5" in "0x0""#, r#""0x6" in "0x5""#]);
 }
@@ -323,11 +290,7 @@ fn runtimes_that_write_no_error_codes_are_traced_all_the_same() {
     }
     let traced = trace(program(), "writes-no-error-code");
     let callbacks = traced.callbacks();
-    assert!(
-        callbacks["no error code"]
-            .as_array()
-            .is_some_and(|names| names.len() >= 22)
-    );
+    assert!(callbacks["no error code"].as_array().is_some_and(|names| names.len() >= 22));
 }
 
 /// Asserts that what comes while the tracer asks for something is counted, and left out.
@@ -410,10 +373,7 @@ fn a_runtime_that_does_not_start_may_have_another_interface() {
 
 #[test]
 fn a_tool_that_a_runtime_loads_does_not_look_for_another() {
-    let traced = tracer::trace(&Script {
-        rounds: vec![Round::default()],
-        ..Script::default()
-    });
+    let traced = tracer::trace(&Script { rounds: vec![Round::default()], ..Script::default() });
     let runtime = info(&traced.file("t.omptrace"))["runtime"].clone();
     assert_eq!(runtime["dialect"], "5.x");
 }
@@ -450,37 +410,16 @@ fn ask(request: OMP_COLLECTORAPI_REQUEST, mem_bytes: i32, event: u32) -> (i32, i
 fn the_reference_runtime_answers_by_the_header() {
     let code = |code: OMP_COLLECTORAPI_EC| code.0 as i32;
     let answers = |code: OMP_COLLECTORAPI_EC, size| (0, code.0 as i32, size);
-    assert_eq!(
-        ask(OMP_REQ_STATE, 16, 0),
-        answers(OMP_ERRCODE_SEQUENCE_ERR, 0)
-    );
+    assert_eq!(ask(OMP_REQ_STATE, 16, 0), answers(OMP_ERRCODE_SEQUENCE_ERR, 0));
     assert_eq!(ask(OMP_REQ_START, 0, 0), answers(OMP_ERRCODE_OK, 0));
-    assert_eq!(
-        ask(OMP_REQ_START, 0, 0),
-        answers(OMP_ERRCODE_SEQUENCE_ERR, 0)
-    );
-    assert_eq!(
-        ask(OMP_COLLECTORAPI_REQUEST(9), 0, 0),
-        answers(OMP_ERRCODE_UNKNOWN, 0)
-    );
-    assert_eq!(
-        ask(OMP_REQ_REGISTER, 16, 23),
-        answers(OMP_ERRCODE_UNKNOWN, 0)
-    );
-    assert_eq!(
-        ask(OMP_REQ_REGISTER, 4, 1),
-        answers(OMP_ERRCODE_MEM_TOO_SMALL, 12)
-    );
+    assert_eq!(ask(OMP_REQ_START, 0, 0), answers(OMP_ERRCODE_SEQUENCE_ERR, 0));
+    assert_eq!(ask(OMP_COLLECTORAPI_REQUEST(9), 0, 0), answers(OMP_ERRCODE_UNKNOWN, 0));
+    assert_eq!(ask(OMP_REQ_REGISTER, 16, 23), answers(OMP_ERRCODE_UNKNOWN, 0));
+    assert_eq!(ask(OMP_REQ_REGISTER, 4, 1), answers(OMP_ERRCODE_MEM_TOO_SMALL, 12));
     assert_eq!(ask(OMP_REQ_UNREGISTER, 4, 1), answers(OMP_ERRCODE_OK, 0));
     assert_eq!(ask(OMP_REQ_STATE, 4, 0), answers(OMP_ERRCODE_OK, 4));
-    assert_eq!(
-        ask(OMP_REQ_CURRENT_PRID, 4, 0),
-        answers(OMP_ERRCODE_MEM_TOO_SMALL, 8)
-    );
-    assert_eq!(
-        ask(OMP_REQ_PARENT_PRID, 8, 0).1,
-        code(OMP_ERRCODE_THREAD_ERR)
-    );
+    assert_eq!(ask(OMP_REQ_CURRENT_PRID, 4, 0), answers(OMP_ERRCODE_MEM_TOO_SMALL, 8));
+    assert_eq!(ask(OMP_REQ_PARENT_PRID, 8, 0).1, code(OMP_ERRCODE_THREAD_ERR));
     // A size that is no multiple of 4, or less than the header: the rest is ignored.
     assert_eq!(ask(OMP_REQ_PAUSE, 2, 0).0, -1);
     assert_eq!(ask(OMP_REQ_PAUSE, -8, 0).0, -1);
@@ -501,9 +440,6 @@ fn the_reference_runtime_answers_by_the_header() {
     let ok = code(OMP_ERRCODE_OK);
     assert_eq!(codes, [ok, ok, UNWRITTEN, UNWRITTEN]);
     assert_eq!(ask(OMP_REQ_STOP, 0, 0), answers(OMP_ERRCODE_OK, 0));
-    assert_eq!(
-        ask(OMP_REQ_RESUME, 0, 0),
-        answers(OMP_ERRCODE_SEQUENCE_ERR, 0)
-    );
+    assert_eq!(ask(OMP_REQ_RESUME, 0, 0), answers(OMP_ERRCODE_SEQUENCE_ERR, 0));
     assert_eq!(ask(OMP_REQ_START, 0, 0), answers(OMP_ERRCODE_OK, 0));
 }

@@ -19,10 +19,7 @@ use crate::{play, reference_runtime, sample, tr2};
 fn counted(script: &Script, command: &mut Command) -> Counts {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("counts.json");
-    let (_, output) = play(
-        script,
-        command.env("COUNT_OUT", &file).env("COUNT_FLUSH", "1"),
-    );
+    let (_, output) = play(script, command.env("COUNT_OUT", &file).env("COUNT_FLUSH", "1"));
     assert!(output.status.success(), "{output:?}");
     serde_json::from_slice(&fs::read(&file).expect("the tool counts")).expect("JSON")
 }
@@ -31,12 +28,7 @@ fn counted(script: &Script, command: &mut Command) -> Counts {
 fn recorded(script: &Script, command: &mut Command) -> Counts {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("t.omptrace");
-    let (_, output) = play(
-        script,
-        command
-            .env("OMPTRACE_OUTPUT", &file)
-            .env("OMPTRACE_EVENTS", "all"),
-    );
+    let (_, output) = play(script, command.env("OMPTRACE_OUTPUT", &file).env("OMPTRACE_EVENTS", "all"));
     assert!(output.status.success(), "{output:?}");
     let mut known = Counts::new();
     for (name, count) in counts(&dump(&file)) {
@@ -48,19 +40,13 @@ fn recorded(script: &Script, command: &mut Command) -> Counts {
 
 fn threads(steps: impl Strategy<Value = Vec<Step>>) -> Script {
     let threads = sample(prop::collection::vec(steps, 4));
-    Script {
-        rounds: vec![Round::new(threads)],
-        ..Script::default()
-    }
+    Script { rounds: vec![Round::new(threads)], ..Script::default() }
 }
 
 #[test]
 fn of_the_generations_that_have_ompt_start_tool() {
     for (dialect, least) in [(Dialect::V5, 40), (Dialect::Tr6, 25), (Dialect::Tr4, 25)] {
-        let script = Script {
-            dialect,
-            ..sample(generate::script(4, 1000))
-        };
+        let script = Script { dialect, ..sample(generate::script(4, 1000)) };
         let with = |tool| {
             let mut command = reference_runtime();
             command.env("OMP_TOOL_LIBRARIES", tool);
@@ -69,16 +55,11 @@ fn of_the_generations_that_have_ompt_start_tool() {
         let mut expected = counted(&script, &mut with(env::count_tool()));
         if dialect != Dialect::V5 {
             // Left out by the tracer: no known runtime reports them.
-            let of_devices =
-                |name: &String| ["target", "device"].iter().any(|of| name.starts_with(of));
+            let of_devices = |name: &String| ["target", "device"].iter().any(|of| name.starts_with(of));
             expected.retain(|name, _| !of_devices(name));
         }
         assert!(expected.len() >= least, "{dialect:?}: {expected:?}");
-        assert_eq!(
-            recorded(&script, &mut with(env::tool_library())),
-            expected,
-            "{dialect:?}"
-        );
+        assert_eq!(recorded(&script, &mut with(env::tool_library())), expected, "{dialect:?}");
     }
 }
 
@@ -88,10 +69,8 @@ fn of_tr2() {
     const LAST: [ompt_event_t; 2] = [ompt_event_thread_end, ompt_event_runtime_shutdown];
 
     let events = ompt_event_t::VALUES.iter().map(|(_, number)| number);
-    let events: Vec<_> = events
-        .map(|number| ompt_event_t(*number))
-        .filter(|event| !LAST.contains(event))
-        .collect();
+    let events: Vec<_> =
+        events.map(|number| ompt_event_t(*number)).filter(|event| !LAST.contains(event)).collect();
     let step = select(events.clone()).prop_map(tr2::any);
     let mut script = threads(prop::collection::vec(step, 0..1000));
     for steps in &mut script.rounds[0].threads {
@@ -102,28 +81,20 @@ fn of_tr2() {
         script.tr2 = Some(entry);
         let with = |tool| {
             let mut command = reference_runtime();
-            command
-                .env("LD_PRELOAD", tool)
-                .env("REFERENCE_COLLECTOR", "refuses-start");
+            command.env("LD_PRELOAD", tool).env("REFERENCE_COLLECTOR", "refuses-start");
             command
         };
         let expected = counted(&script, &mut with(env::count_tool()));
         assert_eq!(expected["thread_end"], 4);
         assert!(expected.len() >= 25, "{expected:?}");
-        assert_eq!(
-            recorded(&script, &mut with(env::tool_library())),
-            expected,
-            "{entry:?}"
-        );
+        assert_eq!(recorded(&script, &mut with(env::tool_library())), expected, "{entry:?}");
     }
 }
 
 #[test]
 fn of_the_collector_api() {
     let own = OMP_EVENT_THR_RESERVED_IMPL.0..=OMP_EVENT_THR_RESERVED_IMPL.0 + 1;
-    let events: Vec<u32> = (OMP_EVENT_FORK.0..=OMP_EVENT_THR_END_ATWT.0)
-        .chain(own)
-        .collect();
+    let events: Vec<u32> = (OMP_EVENT_FORK.0..=OMP_EVENT_THR_END_ATWT.0).chain(own).collect();
     let step = (select(events), 1..=9_u32, any::<[u64; 2]>()).prop_map(|(event, state, words)| {
         Step::from(Collect {
             event,

@@ -26,13 +26,7 @@ const THREADS: u32 = 3;
 
 /// The library that plays the driver.
 fn driver() -> PathBuf {
-    const FLAGS: &[&str] = &[
-        "-fno-openmp",
-        "-shared",
-        "-fPIC",
-        "-DDRIVER",
-        "-Wl,-soname,libcuda.so.1",
-    ];
+    const FLAGS: &[&str] = &["-fno-openmp", "-shared", "-fPIC", "-DDRIVER", "-Wl,-soname,libcuda.so.1"];
     env::compile(SOURCE, Compiler::Gcc, FLAGS)
 }
 
@@ -72,9 +66,7 @@ fn script(devices: u32) -> Script {
         lookup: Lookup::FindsNothing,
         documentation: Text(None),
     };
-    let finalize = |device: u32| Call::DeviceFinalize {
-        device_num: device as i32,
-    };
+    let finalize = |device: u32| Call::DeviceFinalize { device_num: device as i32 };
     let offloads = |thread: u32| {
         (0..devices).map(move |device| {
             Step::Offload(Offload {
@@ -100,10 +92,7 @@ fn script(devices: u32) -> Script {
         }
         steps
     });
-    let device = Device {
-        driver: Some(driver()),
-        ..Device::default()
-    };
+    let device = Device { driver: Some(driver()), ..Device::default() };
     Script {
         rounds: vec![Round::new(threads.collect())],
         devices: vec![device; devices as usize],
@@ -133,10 +122,7 @@ fn trace_in(script: &Script, cupti: &OsStr, variables: &[(&str, &str)]) -> Trace
     );
     assert!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    Traced {
-        played: report.rounds[0].devices.clone(),
-        folder,
-    }
+    Traced { played: report.rounds[0].devices.clone(), folder }
 }
 
 /// A piece of work on a device's track.
@@ -212,9 +198,7 @@ impl Traced {
 
     fn operations(&self) -> Vec<Operation> {
         let played = self.played.iter();
-        played
-            .flat_map(|played| played.operations.clone())
-            .collect()
+        played.flat_map(|played| played.operations.clone()).collect()
     }
 }
 
@@ -229,9 +213,7 @@ fn text(value: &Value) -> String {
 
 fn hex(value: &Value) -> u64 {
     let digits = value.as_str().and_then(|text| text.strip_prefix("0x"));
-    digits
-        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
-        .unwrap_or(0)
+    digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).unwrap_or(0)
 }
 
 /// Asserts that each operation shows once, by a record, when it really was.
@@ -255,25 +237,15 @@ fn check(what: &str, traced: &Traced) {
     for operation in operations {
         /// The clocks of the host and of the stand-in are read one after the other.
         const CLOSE_NS: u64 = 1_000_000;
-        let slice = by_id
-            .get(&operation.host_op_id)
-            .unwrap_or_else(|| panic!("{what}: {operation:?} is missing"));
+        let slice =
+            by_id.get(&operation.host_op_id).unwrap_or_else(|| panic!("{what}: {operation:?} is missing"));
         let off = slice.begin_ns.abs_diff(operation.begin_ns as i64 - start);
         assert!(off < CLOSE_NS, "{what}: {slice:?} begins off by {off} ns");
         // Of memory CUPTI says only when.
-        let is_of_memory = operation
-            .data_op
-            .is_some_and(|optype| optype == 1 || optype == 4);
-        let lasts = if is_of_memory {
-            0
-        } else {
-            operation.end_ns - operation.begin_ns
-        };
+        let is_of_memory = operation.data_op.is_some_and(|optype| optype == 1 || optype == 4);
+        let lasts = if is_of_memory { 0 } else { operation.end_ns - operation.begin_ns };
         let shown = slice.end_ns.abs_diff(slice.begin_ns);
-        assert!(
-            shown.abs_diff(lasts) < 1000,
-            "{what}: {slice:?} lasts {lasts} ns"
-        );
+        assert!(shown.abs_diff(lasts) < 1000, "{what}: {slice:?} lasts {lasts} ns");
         if operation.data_op.is_none() {
             assert_eq!(slice.name.split(' ').nth(1), Some("work"), "{what}");
             assert_eq!(slice.arguments["granted_num_teams"], 6, "{what}");
@@ -307,10 +279,7 @@ fn kernels_copies_and_memory_of_nvidias_devices_show_as_they_were() {
                 assert!(provider.starts_with("CUPTI "), "{what}: {device}");
                 assert_eq!(device["problems"], serde_json::json!([]), "{what}");
                 assert_eq!(traced.count(number, "records"), 600, "{what}: {device}");
-                assert!(
-                    device["timeline"]["clock"]["uncertainty_ns"].is_u64(),
-                    "{what}: {device}"
-                );
+                assert!(device["timeline"]["clock"]["uncertainty_ns"].is_u64(), "{what}: {device}");
             }
         }
     }
@@ -364,10 +333,7 @@ fn what_cupti_drops_shows_as_the_host_observed_it_and_is_counted() {
     assert_eq!(observed, operations / 7);
     // Memory may come from the runtime's pool, which CUPTI does not see.
     let expected = traced.device(0)["timeline"]["without_record"].as_u64();
-    assert!(
-        expected.is_some_and(|number| number > 0 && number < observed as u64),
-        "{expected:?}"
-    );
+    assert!(expected.is_some_and(|number| number > 0 && number < observed as u64), "{expected:?}");
     let check = trace::omptrace(["check".as_ref(), traced.file().as_os_str()]);
     let words = String::from_utf8_lossy(&check.stdout);
     let warning = "operations of traced devices have no record of the device";
@@ -380,25 +346,16 @@ fn cupti_gets_no_more_memory_than_there_is() {
     let traced = trace_in(
         &script(1),
         stand_in(12).as_os_str(),
-        &[
-            ("CUPTI_STAND_IN", "fill=1"),
-            ("OMPTRACE_DEVICE_BUFFER", "4K"),
-        ],
+        &[("CUPTI_STAND_IN", "fill=1"), ("OMPTRACE_DEVICE_BUFFER", "4K")],
     );
     assert_eq!(traced.slices().len(), traced.operations().len());
 }
 
 #[test]
 fn a_kernel_beside_openmp_shows_on_the_device_without_an_arrow() {
-    let traced = trace_with(
-        &script(2),
-        stand_in(13).as_os_str(),
-        "beside,ordinals=REVERSE",
-    );
+    let traced = trace_with(&script(2), stand_in(13).as_os_str(), "beside,ordinals=REVERSE");
     let slices = traced.slices();
-    let beside = slices
-        .iter()
-        .filter(|slice| slice.name == "kernel beside(int)");
+    let beside = slices.iter().filter(|slice| slice.name == "kernel beside(int)");
     assert_eq!(beside.count(), traced.operations().len() / OPERATIONS);
     for number in 0..2 {
         let uncorrelated = &traced.device(number)["timeline"]["uncorrelated"];
@@ -424,32 +381,12 @@ fn says_why_there_is_no_cupti() {
     let one = script(1);
     for (cupti, behaviour, reason) in [
         (OsStr::new("off"), "", "switched off by OMPTRACE_CUPTI"),
-        (
-            OsStr::new("/nowhere/libcupti.so.12"),
-            "",
-            "cannot be loaded",
-        ),
+        (OsStr::new("/nowhere/libcupti.so.12"), "", "cannot be loaded"),
         (driver().as_os_str(), "", "has no cuptiGetVersion"),
-        (
-            twelve.as_os_str(),
-            "version=18",
-            "interface version 18, whose records are not known",
-        ),
-        (
-            thirteen.as_os_str(),
-            "version=140000",
-            "interface version 140000",
-        ),
-        (
-            twelve.as_os_str(),
-            "refuse=15",
-            "CUPTI_ERROR_NOT_INITIALIZED",
-        ),
-        (
-            thirteen.as_os_str(),
-            "refuse=35",
-            "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES",
-        ),
+        (twelve.as_os_str(), "version=18", "interface version 18, whose records are not known"),
+        (thirteen.as_os_str(), "version=140000", "interface version 140000"),
+        (twelve.as_os_str(), "refuse=15", "CUPTI_ERROR_NOT_INITIALIZED"),
+        (thirteen.as_os_str(), "refuse=35", "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"),
     ] {
         let traced = trace_with(&one, cupti, behaviour);
         check_observed(&format!("{cupti:?} {behaviour}"), &traced, reason);
@@ -462,10 +399,7 @@ fn nothing_is_loaded_where_the_process_does_not_use_cuda() {
     one.devices[0].driver = None;
     let traced = trace_with(&one, stand_in(12).as_os_str(), "");
     let problems = traced.device(0)["problems"].to_string();
-    assert!(
-        problems.contains("the process has no libcuda.so.1"),
-        "{problems}"
-    );
+    assert!(problems.contains("the process has no libcuda.so.1"), "{problems}");
 }
 
 #[test]
@@ -483,10 +417,9 @@ fn finds_the_library_that_fits_the_driver() {
         std::fs::copy(stand_in(major), name).expect("it can be copied");
     }
     let path = folder.path().to_str().expect("UTF-8");
-    for (driver, found) in [
-        ("12090", "CUPTI 28 (libcupti.so.12)"),
-        ("13010", "CUPTI 130500 (libcupti.so.13)"),
-    ] {
+    for (driver, found) in
+        [("12090", "CUPTI 28 (libcupti.so.12)"), ("13010", "CUPTI 130500 (libcupti.so.13)")]
+    {
         let variables = [("CUDA_STAND_IN_VERSION", driver), ("LD_LIBRARY_PATH", path)];
         let traced = trace_in(&script(1), OsStr::new("auto"), &variables);
         check(driver, &traced);
@@ -498,10 +431,7 @@ fn finds_the_library_that_fits_the_driver() {
 #[test]
 fn nvidias_own_library_refuses_without_a_device_and_harms_nothing() {
     for (major, refusal) in [
-        (
-            12,
-            "cuptiActivityEnable of EXTERNAL_CORRELATION answered CUPTI_ERROR_NOT_INITIALIZED",
-        ),
+        (12, "cuptiActivityEnable of EXTERNAL_CORRELATION answered CUPTI_ERROR_NOT_INITIALIZED"),
         (13, "libcupti.so.13 answered CUPTI_ERROR_UNKNOWN"),
     ] {
         let library = nvidias_own(major);

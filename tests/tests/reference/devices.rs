@@ -45,9 +45,7 @@ fn life(device: u32, steps: Vec<Step>) -> Vec<Step> {
         lookup: Lookup::Device(device),
         documentation: Text(None),
     };
-    let finalize = Call::DeviceFinalize {
-        device_num: device as i32,
-    };
+    let finalize = Call::DeviceFinalize { device_num: device as i32 };
     let mut life = vec![initialize.into()];
     life.extend(steps);
     life.push(finalize.into());
@@ -60,26 +58,14 @@ fn regions(device: u32) -> Vec<Step> {
 }
 
 fn offload(device: u32) -> Offload {
-    Offload {
-        device,
-        slot: 2 * device,
-        times: REGIONS,
-        busy_us: 3,
-        associates: false,
-    }
+    Offload { device, slot: 2 * device, times: REGIONS, busy_us: 3, associates: false }
 }
 
 /// A script in which each device works on a thread of its own.
 fn script(devices: Vec<Device>) -> Script {
     let numbers = 0..devices.len() as u32;
-    let threads = numbers
-        .map(|device| life(device, regions(device)))
-        .collect();
-    Script {
-        devices,
-        rounds: vec![Round::new(threads)],
-        ..Script::default()
-    }
+    let threads = numbers.map(|device| life(device, regions(device))).collect();
+    Script { devices, rounds: vec![Round::new(threads)], ..Script::default() }
 }
 
 /// Traces with buffers of which the devices use this many bytes, fewer than the tracer lends.
@@ -103,17 +89,11 @@ fn trace_with(script: &Script, lent_bytes: usize) -> Traced {
     );
     assert!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    Traced {
-        played: report.rounds[0].devices.clone(),
-        folder,
-    }
+    Traced { played: report.rounds[0].devices.clone(), folder }
 }
 
 fn with(misbehaviours: &[Misbehaviour]) -> Device {
-    Device {
-        misbehaviours: misbehaviours.to_vec(),
-        ..Device::default()
-    }
+    Device { misbehaviours: misbehaviours.to_vec(), ..Device::default() }
 }
 
 impl Traced {
@@ -131,17 +111,10 @@ impl Traced {
     /// The records of `device` as (host_op_id, target_id, is kernel), in their order.
     fn records(&self, device: usize) -> Vec<(u64, u64, bool)> {
         let of_device = |event: &Value| event["device_num"] == device;
-        let records = self
-            .events("omptrace_device_record")
-            .into_iter()
-            .filter(of_device);
+        let records = self.events("omptrace_device_record").into_iter().filter(of_device);
         let record = |event: Value| {
             let is_kernel = event["type"] == "target_submit";
-            (
-                hex(&event["record"][0]),
-                hex(&event["target_id"]),
-                is_kernel,
-            )
+            (hex(&event["record"][0]), hex(&event["target_id"]), is_kernel)
         };
         records.map(record).collect()
     }
@@ -156,9 +129,7 @@ impl Traced {
         let device = self.device();
         let counts = device["counts"].as_object().into_iter().flatten();
         let counts = counts.filter(|(words, _)| words.contains(what));
-        counts
-            .map(|(_, count)| count.as_u64().expect("a number"))
-            .sum()
+        counts.map(|(_, count)| count.as_u64().expect("a number")).sum()
     }
 
     /// The slices of queues, by the number of the host's operation.
@@ -168,20 +139,15 @@ impl Traced {
         let ends = events.iter().filter(|event| event["ph"] == "E");
         let mut ends_of: BTreeMap<u64, Vec<&Value>> = BTreeMap::new();
         for end in ends {
-            ends_of
-                .entry(end["tid"].as_u64().expect("a number"))
-                .or_default()
-                .push(end);
+            ends_of.entry(end["tid"].as_u64().expect("a number")).or_default().push(end);
         }
         let ns = |event: &Value| (event["ts"].as_f64().expect("a time") * 1000.0).round() as i64;
         let mut begun: BTreeMap<u64, usize> = BTreeMap::new();
         let mut slice = |event: &Value| {
             let arguments = &event["args"];
             // Slices of the host's threads have the number too, but not both addresses or teams.
-            let is_of_device =
-                arguments["src_addr"].is_string() || arguments["target_data"].is_string();
-            let is_slice =
-                event["ph"] == "B" && is_of_device && arguments["host_op_id"].is_string();
+            let is_of_device = arguments["src_addr"].is_string() || arguments["target_data"].is_string();
+            let is_slice = event["ph"] == "B" && is_of_device && arguments["host_op_id"].is_string();
             is_slice.then(|| {
                 let tid = event["tid"].as_u64().expect("a number");
                 let number = begun.entry(tid).or_default();
@@ -224,16 +190,8 @@ fn truth(played: &Played) -> Vec<(u64, u64, bool)> {
 #[track_caller]
 fn check(what: &str, traced: &Traced) {
     for (device, played) in traced.played.iter().enumerate() {
-        assert_eq!(
-            played.operations.len(),
-            REGIONS as usize * OPERATIONS,
-            "{what}: played"
-        );
-        assert_eq!(
-            traced.records(device),
-            truth(played),
-            "{what}: device {device}"
-        );
+        assert_eq!(played.operations.len(), REGIONS as usize * OPERATIONS, "{what}: played");
+        assert_eq!(traced.records(device), truth(played), "{what}: device {device}");
     }
 }
 
@@ -261,10 +219,7 @@ fn drains_buffers_that_come_back_in_unusual_ways() {
         &[CompletesInParts, CompletesAfterStop],
     ] {
         for foreign_threads in [false, true] {
-            let device = Device {
-                foreign_threads,
-                ..with(misbehaviours)
-            };
+            let device = Device { foreign_threads, ..with(misbehaviours) };
             let traced = trace(&script(vec![device]), 5 * RECORD_BYTES);
             check(&format!("{misbehaviours:?}"), &traced);
         }
@@ -280,25 +235,18 @@ fn takes_the_records_that_are_sound_and_counts_the_others() {
     use Misbehaviour::*;
     // Of five, the first, third and fifth are sound.
     let sound = OPERATIONS_PLAYED / RECORDS_PER_BUFFER * 3;
-    for (misbehaviour, counted) in [
-        (NullRecords, "null pointers"),
-        (InvalidRecords, "invalid type"),
-        (BadPointers, "cannot be read"),
-    ] {
+    for (misbehaviour, counted) in
+        [(NullRecords, "null pointers"), (InvalidRecords, "invalid type"), (BadPointers, "cannot be read")]
+    {
         let bytes = RECORDS_PER_BUFFER * RECORD_BYTES;
         let traced = trace(&script(vec![with(&[misbehaviour])]), bytes);
         let records = traced.records(0);
         assert_eq!(records.len(), sound, "{misbehaviour:?}");
         assert_eq!(traced.count(counted), (OPERATIONS_PLAYED - sound) as u64);
         let all = truth(&traced.played[0]);
-        let expected = all
-            .iter()
-            .enumerate()
-            .filter(|(index, _)| (index % RECORDS_PER_BUFFER).is_multiple_of(2));
-        assert!(
-            expected.map(|(_, record)| record).eq(&records),
-            "{misbehaviour:?}"
-        );
+        let expected =
+            all.iter().enumerate().filter(|(index, _)| (index % RECORDS_PER_BUFFER).is_multiple_of(2));
+        assert!(expected.map(|(_, record)| record).eq(&records), "{misbehaviour:?}");
     }
 }
 
@@ -321,10 +269,7 @@ fn counts_what_is_wrong_with_buffers() {
 fn an_endless_cursor_costs_its_buffer_only() {
     let bytes = RECORDS_PER_BUFFER * RECORD_BYTES;
     let traced = trace(&script(vec![with(&[Misbehaviour::EndlessCursor])]), bytes);
-    assert_eq!(
-        traced.records(0).len(),
-        OPERATIONS_PLAYED / RECORDS_PER_BUFFER
-    );
+    assert_eq!(traced.records(0).len(), OPERATIONS_PLAYED / RECORDS_PER_BUFFER);
 }
 
 #[test]
@@ -364,18 +309,11 @@ fn check_times(what: &str, traced: &Traced) {
     assert!(promised < 500_000, "{what}: {promised} ns is no promise");
     let slices = traced.slices();
     for operation in &traced.played[0].operations {
-        let slice = slices
-            .get(&operation.host_op_id)
-            .unwrap_or_else(|| panic!("{what}: {operation:?} is missing"));
-        for (shown, truth) in [
-            (slice.begin_ns, operation.begin_ns),
-            (slice.end_ns, operation.end_ns),
-        ] {
+        let slice =
+            slices.get(&operation.host_op_id).unwrap_or_else(|| panic!("{what}: {operation:?} is missing"));
+        for (shown, truth) in [(slice.begin_ns, operation.begin_ns), (slice.end_ns, operation.end_ns)] {
             let off = shown.abs_diff((truth - start) as i64);
-            assert!(
-                off <= promised,
-                "{what}: off by {off} ns, promised {promised}"
-            );
+            assert!(off <= promised, "{what}: off by {off} ns, promised {promised}");
         }
         assert!(!slice.host_observed, "{what}");
     }
@@ -383,49 +321,25 @@ fn check_times(what: &str, traced: &Traced) {
 
 #[test]
 fn maps_device_clocks_within_their_uncertainty() {
-    for (offset, drift_ppm, jitter_us) in [
-        (0, 0.0, 0),
-        (u64::MAX / 3, 200.0, 0),
-        (1 << 40, -200.0, 50),
-        (123_456_789, 200.0, 50),
-    ] {
+    for (offset, drift_ppm, jitter_us) in
+        [(0, 0.0, 0), (u64::MAX / 3, 200.0, 0), (1 << 40, -200.0, 50), (123_456_789, 200.0, 50)]
+    {
         for misbehaviours in [&[][..], &[Misbehaviour::TranslatesToZero]] {
-            let device = Device {
-                clock: Clock {
-                    offset,
-                    drift_ppm,
-                    jitter_us,
-                },
-                ..with(misbehaviours)
-            };
+            let device = Device { clock: Clock { offset, drift_ppm, jitter_us }, ..with(misbehaviours) };
             let mut script = script(vec![device]);
-            script.rounds[0].threads = vec![life(
-                0,
-                vec![Step::Offload(Offload {
-                    times: 40,
-                    busy_us: 1000,
-                    ..offload(0)
-                })],
-            )];
+            script.rounds[0].threads =
+                vec![life(0, vec![Step::Offload(Offload { times: 40, busy_us: 1000, ..offload(0) })])];
             let traced = trace(&script, 7 * RECORD_BYTES);
-            check_times(
-                &format!("offset {offset}, drift {drift_ppm}, jitter {jitter_us}"),
-                &traced,
-            );
+            check_times(&format!("offset {offset}, drift {drift_ppm}, jitter {jitter_us}"), &traced);
         }
     }
 }
 
 #[test]
 fn maps_clocks_that_only_the_translation_or_the_host_reports() {
-    for missing in [
-        &["get_device_time"][..],
-        &["get_device_time", "translate_time"],
-    ] {
-        let device = Device {
-            missing: missing.iter().map(|name| name.to_string()).collect(),
-            ..Device::default()
-        };
+    for missing in [&["get_device_time"][..], &["get_device_time", "translate_time"]] {
+        let device =
+            Device { missing: missing.iter().map(|name| name.to_string()).collect(), ..Device::default() };
         let traced = trace(&script(vec![device]), RECORD_BYTES);
         check_times(&format!("without {missing:?}"), &traced);
     }
@@ -433,18 +347,12 @@ fn maps_clocks_that_only_the_translation_or_the_host_reports() {
 
 #[test]
 fn native_records_show_as_far_as_they_can_be_understood() {
-    let device = Device {
-        format: Format::Native,
-        ..Device::default()
-    };
+    let device = Device { format: Format::Native, ..Device::default() };
     let traced = trace(&script(vec![device]), 600);
     let device = traced.device();
     assert_eq!(device["records"], "native");
     assert_eq!(device["timeline"]["records"], OPERATIONS_PLAYED);
-    assert_eq!(
-        traced.events("omptrace_device_native_record").len(),
-        OPERATIONS_PLAYED
-    );
+    assert_eq!(traced.events("omptrace_device_native_record").len(), OPERATIONS_PLAYED);
     check_times("native", &traced);
 }
 
@@ -463,53 +371,30 @@ fn says_what_is_missing_and_shows_what_the_host_saw() {
         ),
         (refusing(RefusesStart), "ompt_start_trace refused"),
         (
-            Device {
-                format: Format::Native,
-                ..refusing(RefusesNative)
-            },
+            Device { format: Format::Native, ..refusing(RefusesNative) },
             "ompt_set_trace_native answered never",
         ),
         (missing(&["start_trace"]), "ompt_start_trace is missing"),
-        (
-            missing(&["advance_buffer_cursor"]),
-            "ompt_advance_buffer_cursor is missing",
-        ),
-        (
-            missing(&["get_record_ompt", "get_record_abstract"]),
-            "ompt_get_record_ompt or _native is missing",
-        ),
+        (missing(&["advance_buffer_cursor"]), "ompt_advance_buffer_cursor is missing"),
+        (missing(&["get_record_ompt", "get_record_abstract"]), "ompt_get_record_ompt or _native is missing"),
     ] {
         let traced = trace(&script(vec![device]), 4096);
         let device = traced.device();
         assert!(device["problems"].to_string().contains(problem), "{device}");
         assert_eq!(device["records"], "", "{problem}");
-        assert_eq!(
-            device["timeline"]["host_observed"], OPERATIONS_PLAYED,
-            "{problem}"
-        );
+        assert_eq!(device["timeline"]["host_observed"], OPERATIONS_PLAYED, "{problem}");
         let slices = traced.slices();
         assert_eq!(slices.len(), OPERATIONS_PLAYED, "{problem}");
-        assert!(
-            slices.values().all(|slice| slice.host_observed),
-            "{problem}"
-        );
+        assert!(slices.values().all(|slice| slice.host_observed), "{problem}");
     }
 }
 
 #[test]
 fn does_without_what_it_does_not_need() {
-    let all = [
-        "get_device_num_procs",
-        "get_buffer_limits",
-        "set_trace_ompt",
-        "get_record_type",
-        "flush_trace",
-    ];
+    let all =
+        ["get_device_num_procs", "get_buffer_limits", "set_trace_ompt", "get_record_type", "flush_trace"];
     for missing in all {
-        let device = Device {
-            missing: vec![missing.to_string()],
-            ..Device::default()
-        };
+        let device = Device { missing: vec![missing.to_string()], ..Device::default() };
         check(missing, &trace(&script(vec![device]), 3 * RECORD_BYTES));
     }
     let refuses = with(&[Misbehaviour::RefusesEmi]);
@@ -521,10 +406,7 @@ fn does_without_what_it_does_not_need() {
 /// A device that keeps its buffers and writes more than all of them hold. Its runtime aborts where it gets no buffer.
 #[test]
 fn a_device_that_keeps_its_buffers_gets_no_more_than_the_limit() {
-    let storm = Step::Storm {
-        device: 0,
-        records: 700_000,
-    };
+    let storm = Step::Storm { device: 0, records: 700_000 };
     let steps = [vec![storm], regions(0)].concat();
     let greedy = with(&[Misbehaviour::KeepsBuffers, Misbehaviour::BigRecords]);
     let mut script = script(vec![greedy]);
@@ -534,10 +416,7 @@ fn a_device_that_keeps_its_buffers_gets_no_more_than_the_limit() {
     // A part of a record may be left at the end of each buffer, and less than the smallest buffer after the last.
     let buffers = 8 + traced.count("beyond those that are kept");
     let records = traced.count("records") - traced.count("without a buffer left");
-    assert!(
-        records <= room && records + buffers + 8 >= room,
-        "{records} of {room}, {buffers} buffers"
-    );
+    assert!(records <= room && records + buffers + 8 >= room, "{records} of {room}, {buffers} buffers");
     let played = &traced.played[0];
     let written = played.alone + played.operations.len() as u64;
     assert!(records < written, "{records} of {written}");
@@ -572,10 +451,7 @@ fn a_completion_asks_for_no_translation_of_its_own() {
 fn pauses_resumes_and_flushes_with_the_program() {
     let steps = [
         regions(0),
-        vec![
-            command(omp_control_tool_flush),
-            command(omp_control_tool_pause),
-        ],
+        vec![command(omp_control_tool_flush), command(omp_control_tool_pause)],
         regions(0),
         vec![command(omp_control_tool_start)],
         regions(0),
@@ -639,9 +515,7 @@ fn archives_report_what_devices_reported() {
         let (found, answer) = in_archive(&traced);
         let shown = traced.slices();
         let of = |slices: &BTreeMap<u64, Slice>| -> Vec<(u64, i64, i64, bool)> {
-            let flat = |(id, slice): (&u64, &Slice)| {
-                (*id, slice.begin_ns, slice.end_ns, slice.host_observed)
-            };
+            let flat = |(id, slice): (&u64, &Slice)| (*id, slice.begin_ns, slice.end_ns, slice.host_observed);
             slices.iter().map(flat).collect()
         };
         assert_eq!(of(&found), of(&shown), "{misbehaviours:?}");
@@ -651,11 +525,7 @@ fn archives_report_what_devices_reported() {
             assert_eq!(row[4], 4096, "{misbehaviours:?}: bytes");
         }
         // Each region has a transfer there and one back.
-        assert_eq!(
-            transfers.len(),
-            2 * 2 * REGIONS as usize,
-            "{misbehaviours:?}"
-        );
+        assert_eq!(transfers.len(), 2 * 2 * REGIONS as usize, "{misbehaviours:?}");
         let groups: BTreeSet<String> = otf2::rows(&answer["locations"])
             .filter(|row| row[3] == "ACCELERATOR")
             .map(|row| otf2::text(&row[2]))
@@ -666,10 +536,7 @@ fn archives_report_what_devices_reported() {
 
 #[test]
 fn native_records_are_in_archives() {
-    let device = Device {
-        format: Format::Native,
-        ..Device::default()
-    };
+    let device = Device { format: Format::Native, ..Device::default() };
     let traced = trace(&script(vec![device]), 600);
     let (found, answer) = in_archive(&traced);
     assert_eq!(found.len(), OPERATIONS_PLAYED);

@@ -12,12 +12,8 @@ use omptrace_tests::trace::{Counts, counts, dump, info, omptrace};
 use crate::tracer::{check, trace};
 use crate::{sample, steps};
 
-const DRAFTS: [(Dialect, &str); 4] = [
-    (Dialect::EarlyTr4, "TR4"),
-    (Dialect::Tr4, "TR4"),
-    (Dialect::Tr6, "TR6"),
-    (Dialect::Tr7, "TR7"),
-];
+const DRAFTS: [(Dialect, &str); 4] =
+    [(Dialect::EarlyTr4, "TR4"), (Dialect::Tr4, "TR4"), (Dialect::Tr6, "TR6"), (Dialect::Tr7, "TR7")];
 
 /// The callbacks of the host: TR7 has two new ones, and not `idle`.
 fn callbacks_of_host(dialect: Dialect) -> usize {
@@ -36,11 +32,7 @@ fn every_callback_is_recorded() {
             ..Script::default()
         });
         let round = &traced.report.rounds[0];
-        assert_eq!(
-            round.threads[0].played.len(),
-            callbacks_of_host(dialect),
-            "{name}"
-        );
+        assert_eq!(round.threads[0].played.len(), callbacks_of_host(dialect), "{name}");
         check(round, traced.dump());
     }
 }
@@ -48,10 +40,7 @@ fn every_callback_is_recorded() {
 #[test]
 fn what_was_played_is_recorded() {
     for (dialect, _) in DRAFTS {
-        let traced = trace(&Script {
-            dialect,
-            ..sample(generate::script(4, 300))
-        });
+        let traced = trace(&Script { dialect, ..sample(generate::script(4, 300)) });
         check(&traced.report.rounds[0], traced.dump());
     }
 }
@@ -60,11 +49,7 @@ fn what_was_played_is_recorded() {
 fn results_of_registrations_have_the_names_of_the_draft() {
     for (dialect, name) in DRAFTS {
         let results = ["work", "flush", "cancel", "nest_lock"];
-        let grants = results
-            .iter()
-            .zip(0..)
-            .map(|(name, result)| (name.to_string(), result))
-            .collect();
+        let grants = results.iter().zip(0..).map(|(name, result)| (name.to_string(), result)).collect();
         let calls = sample(generate::one_of_each());
         let traced = trace(&Script {
             dialect,
@@ -84,10 +69,7 @@ fn results_of_registrations_have_the_names_of_the_draft() {
         assert_eq!(of("never"), ["flush"]);
         assert_eq!(of("sometimes"), ["cancel"]);
         assert_eq!(of("sometimes_paired"), ["nest_lock"]);
-        assert_eq!(
-            of("always").len(),
-            callbacks_of_host(dialect) - results.len()
-        );
+        assert_eq!(of("always").len(), callbacks_of_host(dialect) - results.len());
     }
 }
 
@@ -162,23 +144,9 @@ fn program(dialect: Dialect) -> Vec<Vec<Step>> {
     let (kind, wait_id) = (Enum::new(critical), Address(0x77));
     let critical = || {
         vec![
-            Call::MutexAcquire {
-                kind,
-                hint: 0,
-                r#impl: 1,
-                wait_id,
-                codeptr_ra: CODE,
-            },
-            Call::MutexAcquired {
-                kind,
-                wait_id,
-                codeptr_ra: CODE,
-            },
-            Call::MutexReleased {
-                kind,
-                wait_id,
-                codeptr_ra: CODE,
-            },
+            Call::MutexAcquire { kind, hint: 0, r#impl: 1, wait_id, codeptr_ra: CODE },
+            Call::MutexAcquired { kind, wait_id, codeptr_ra: CODE },
+            Call::MutexReleased { kind, wait_id, codeptr_ra: CODE },
         ]
     };
     let schedule = |prior, status, next| Call::TaskSchedule {
@@ -191,9 +159,7 @@ fn program(dialect: Dialect) -> Vec<Vec<Step>> {
         thread_type: Enum::new(kind.0),
         thread_data: New(thread(number)),
     };
-    let thread_end = |number| Call::ThreadEnd {
-        thread_data: thread(number),
-    };
+    let thread_end = |number| Call::ThreadEnd { thread_data: thread(number) };
 
     // Meetings: the team is formed, what it waits for is there, the region has ended.
     let (formed, arrived, ended) = (Step::Sync(0), Step::Sync(1), Step::Sync(2));
@@ -312,11 +278,8 @@ fn slices(trace: &Path) -> BTreeMap<String, usize> {
 #[test]
 fn a_program_is_counted_exactly_and_its_timeline_is_sound() {
     for (dialect, name) in DRAFTS {
-        let traced = trace(&Script {
-            dialect,
-            rounds: vec![Round::new(program(dialect))],
-            ..Script::default()
-        });
+        let traced =
+            trace(&Script { dialect, rounds: vec![Round::new(program(dialect))], ..Script::default() });
         check(&traced.report.rounds[0], traced.dump());
         let file = traced.file("t.omptrace");
         let mut expected: Counts = [
@@ -367,11 +330,7 @@ fn a_program_is_counted_exactly_and_its_timeline_is_sound() {
             ("barrier", 2),
         ];
         for (slice, count) in expected {
-            assert_eq!(
-                slices.get(slice),
-                Some(&count),
-                "{name}: {slice}: {slices:?}"
-            );
+            assert_eq!(slices.get(slice), Some(&count), "{name}: {slice}: {slices:?}");
         }
     }
 }

@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use ompt_reference_runtime::argument::*;
 use ompt_reference_runtime::player::PlayedThread;
 use ompt_reference_runtime::tr2::Entry;
-use ompt_reference_runtime::{
-    Call, ChildEnd, Collect, Dialect, Fork, Report, Round, Script, Step, Tr2,
-};
+use ompt_reference_runtime::{Call, ChildEnd, Collect, Dialect, Fork, Report, Round, Script, Step, Tr2};
 use ompt_sys::collector::*;
 use ompt_sys::tr2::*;
 use ompt_sys::*;
@@ -38,10 +36,7 @@ const GENERATIONS: [Generation; 6] = [
 
 impl Generation {
     fn script(self, threads: Vec<Vec<Step>>) -> Script {
-        let mut script = Script {
-            rounds: vec![Round::new(threads)],
-            ..Script::default()
-        };
+        let mut script = Script { rounds: vec![Round::new(threads)], ..Script::default() };
         match self {
             Generation::Ompt(dialect) => script.dialect = dialect,
             Generation::Tr2(entry) => script.tr2 = Some(entry),
@@ -53,9 +48,7 @@ impl Generation {
     /// The events of a runtime on a thread that begins: in children, whether or not they use it.
     fn announcement(self, thread: u32) -> Vec<Step> {
         match self {
-            Generation::Ompt(dialect) => {
-                steps([thread_begin(thread), initial_task(thread, dialect)])
-            }
+            Generation::Ompt(dialect) => steps([thread_begin(thread), initial_task(thread, dialect)]),
             Generation::Tr2(_) => vec![
                 tr2(ompt_event_thread_begin, &[1, thread.into()]),
                 tr2(ompt_event_initial_task_begin, &[u64::from(thread) + 1]),
@@ -88,10 +81,7 @@ impl Generation {
         let steps = match self {
             Generation::Ompt(_) => steps([parallel_begin(thread), parallel_end(thread)]),
             Generation::Tr2(_) => vec![
-                tr2(
-                    ompt_event_parallel_begin,
-                    &[initial, 1, region, 2, 0x40_1000],
-                ),
+                tr2(ompt_event_parallel_begin, &[initial, 1, region, 2, 0x40_1000]),
                 tr2(ompt_event_implicit_task_begin, &[region, implicit]),
                 tr2(ompt_event_implicit_task_end, &[region, implicit]),
                 tr2(ompt_event_parallel_end, &[region, initial]),
@@ -101,10 +91,7 @@ impl Generation {
                 collect(OMP_EVENT_JOIN, THR_WORK_STATE, region),
             ],
         };
-        Step::Repeat {
-            times: TIMES,
-            steps,
-        }
+        Step::Repeat { times: TIMES, steps }
     }
 }
 
@@ -121,10 +108,7 @@ fn region(thread: u32) -> Data {
 }
 
 fn thread_begin(thread: u32) -> Call {
-    Call::ThreadBegin {
-        thread_type: Enum::new(ompt_thread_initial.0),
-        thread_data: New(thread_data(thread)),
-    }
+    Call::ThreadBegin { thread_type: Enum::new(ompt_thread_initial.0), thread_data: New(thread_data(thread)) }
 }
 
 /// The drafts create the initial task, and do not end it.
@@ -181,20 +165,11 @@ fn parallel_end(thread: u32) -> Call {
 }
 
 fn tr2(event: ompt_event_t, words: &[u64]) -> Step {
-    Step::from(Tr2 {
-        event: event.0,
-        words: words.into(),
-    })
+    Step::from(Tr2 { event: event.0, words: words.into() })
 }
 
 fn collect(event: OMP_COLLECTORAPI_EVENT, state: OMP_COLLECTOR_API_THR_STATE, region: u64) -> Step {
-    Step::from(Collect {
-        event: event.0,
-        state: state.0,
-        wait_id: 0,
-        region,
-        parent: Some(0),
-    })
+    Step::from(Collect { event: event.0, state: state.0, wait_id: 0, region, parent: Some(0) })
 }
 
 /// How often a thread works at a time.
@@ -220,10 +195,7 @@ impl Generation {
             first.extend([Step::from(child), self.work(0)]);
         }
         // It is at work when the other one forks.
-        second.push(Step::Repeat {
-            times: 40,
-            steps: vec![self.work(1)],
-        });
+        second.push(Step::Repeat { times: 40, steps: vec![self.work(1)] });
 
         let folder = tempfile::tempdir().expect("a temporary folder");
         let (variable, deviations) = match self {
@@ -243,11 +215,7 @@ impl Generation {
         let words = String::from_utf8_lossy(&output.stderr);
         let mut unexpected = words.lines().filter(|line| !line.contains("Collector API"));
         assert_eq!(unexpected.next(), None, "{self:?}");
-        Traced {
-            generation: self,
-            folder,
-            report,
-        }
+        Traced { generation: self, folder, report }
     }
 }
 
@@ -305,11 +273,7 @@ fn children_that_do_not_use_the_runtime_leave_no_trace_and_do_no_harm() {
             (generation.announcement(0), ChildEnd::QuickExit),
             (announced, ChildEnd::Exit),
         ]
-        .map(|(steps, end)| Fork {
-            steps,
-            end,
-            ..Fork::default()
-        });
+        .map(|(steps, end)| Fork { steps, end, ..Fork::default() });
         let traced = generation.trace(children.into(), "is-locked-in-children");
         assert_eq!(traced.children().len(), 4, "{generation:?}");
         traced.check(&[]);
@@ -321,15 +285,8 @@ fn children_that_use_the_runtime_have_traces_of_their_own() {
     for generation in GENERATIONS {
         // Some runtimes announce a child's thread, others go on with the parent's.
         let silent = vec![generation.work(0)];
-        let announced = [
-            generation.announcement(0),
-            vec![generation.work(0)],
-            generation.farewell(0),
-        ];
-        let children = [silent, announced.concat()].map(|steps| Fork {
-            steps,
-            ..Fork::default()
-        });
+        let announced = [generation.announcement(0), vec![generation.work(0)], generation.farewell(0)];
+        let children = [silent, announced.concat()].map(|steps| Fork { steps, ..Fork::default() });
         let traced = generation.trace(children.into(), "");
         traced.check(traced.children());
     }
@@ -339,11 +296,8 @@ fn children_that_use_the_runtime_have_traces_of_their_own() {
 fn children_that_execute_a_program_are_traced_as_that() {
     for generation in GENERATIONS {
         let script = generation.script(vec![vec![generation.work(0)]]);
-        let child = Fork {
-            steps: generation.announcement(0),
-            end: ChildEnd::Exec(script.into()),
-            ..Fork::default()
-        };
+        let child =
+            Fork { steps: generation.announcement(0), end: ChildEnd::Exec(script.into()), ..Fork::default() };
         let traced = generation.trace(vec![child], "");
         assert_eq!(traced.children().len(), 1, "{generation:?}");
         traced.check(traced.children());
@@ -355,16 +309,8 @@ fn children_that_execute_a_program_are_traced_as_that() {
 fn children_whose_runtime_starts_again_have_traces_of_their_own() {
     for entry in [Entry::Initialize, Entry::Tool] {
         let generation = Generation::Tr2(entry);
-        let steps = [
-            generation.announcement(0),
-            vec![generation.work(0)],
-            generation.farewell(0),
-        ];
-        let child = Fork {
-            searches_again: Some(entry),
-            steps: steps.concat(),
-            end: ChildEnd::Exit,
-        };
+        let steps = [generation.announcement(0), vec![generation.work(0)], generation.farewell(0)];
+        let child = Fork { searches_again: Some(entry), steps: steps.concat(), end: ChildEnd::Exit };
         let traced = generation.trace(vec![child.clone(), child], "");
         assert_eq!(traced.children().len(), 2, "{generation:?}");
         traced.check(traced.children());

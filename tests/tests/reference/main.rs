@@ -31,10 +31,7 @@ fn reference_runtime() -> Command {
     command.args(words);
     for (name, _) in std::env::vars_os() {
         let name_text = name.to_string_lossy();
-        if ["OMP_", "OMPTRACE_", "COUNT_"]
-            .iter()
-            .any(|start| name_text.starts_with(start))
-        {
+        if ["OMP_", "OMPTRACE_", "COUNT_"].iter().any(|start| name_text.starts_with(start)) {
             command.env_remove(&name);
         }
     }
@@ -54,25 +51,16 @@ fn play(script: &Script, runtime: &mut Command) -> (Report, Output) {
         .write_all(&serde_json::to_vec(script).expect("a script has no keys but strings"))
         .expect("the reference runtime reads its script");
     drop(stdin);
-    let output = process
-        .wait_with_output()
-        .expect("the reference runtime ends");
+    let output = process.wait_with_output().expect("the reference runtime ends");
     let report = serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
-        panic!(
-            "no report ({error}): {}\n{}",
-            output.status,
-            String::from_utf8_lossy(&output.stderr)
-        )
+        panic!("no report ({error}): {}\n{}", output.status, String::from_utf8_lossy(&output.stderr))
     });
     (report, output)
 }
 
 /// A script of one round that ends regularly.
 fn script(threads: Vec<Vec<Step>>) -> Script {
-    Script {
-        rounds: vec![Round::new(threads)],
-        ..Script::default()
-    }
+    Script { rounds: vec![Round::new(threads)], ..Script::default() }
 }
 
 fn steps(calls: impl IntoIterator<Item = Call>) -> Vec<Step> {

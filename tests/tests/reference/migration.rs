@@ -40,11 +40,7 @@ fn schedule(prior: Data, status: ompt_task_status_t, next: Data) -> Step {
 }
 
 fn thread_begin(kind: ompt_thread_t, slot: u32) -> Step {
-    Call::ThreadBegin {
-        thread_type: Enum::new(kind.0),
-        thread_data: New(Data::Slot(slot)),
-    }
-    .into()
+    Call::ThreadBegin { thread_type: Enum::new(kind.0), thread_data: New(Data::Slot(slot)) }.into()
 }
 
 /// Two threads form a team; the first creates an untied task and begins it, the second ends it.
@@ -104,9 +100,7 @@ fn a_task_that_migrates_is_one_task_of_two_locations() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let trace = folder.path().join("t.omptrace");
     let mut runtime = reference_runtime();
-    runtime
-        .env("OMP_TOOL_LIBRARIES", tool_library())
-        .env("OMPTRACE_OUTPUT", &trace);
+    runtime.env("OMP_TOOL_LIBRARIES", tool_library()).env("OMPTRACE_OUTPUT", &trace);
     let (_, output) = play(&script(threads()), &mut runtime);
     assert!(output.status.success(), "{output:?}");
     let out = folder.path().join("archive");
@@ -123,28 +117,15 @@ fn a_task_that_migrates_is_one_task_of_two_locations() {
     // The first part is not known for one when it begins.
     assert_eq!(parts, [part("main", "null"), part("OpenMP worker 1", "2")]);
     let counts = &answer["counts"];
-    assert_eq!(
-        (&counts["ThreadTaskCreate"], &counts["ThreadTaskComplete"]),
-        (&1.into(), &1.into())
-    );
+    assert_eq!((&counts["ThreadTaskCreate"], &counts["ThreadTaskComplete"]), (&1.into(), &1.into()));
 
     // On each thread, a switch to the task, and one back: the task has one name.
     let printed = printed(&anchor, &[]);
-    let switches = printed
-        .lines()
-        .filter(|line| line.starts_with("THREAD_TASK_SWITCH"));
-    let of_task: Vec<&str> = switches
-        .clone()
-        .filter(|line| line.ends_with("Generation Number: 1"))
-        .collect();
+    let switches = printed.lines().filter(|line| line.starts_with("THREAD_TASK_SWITCH"));
+    let of_task: Vec<&str> = switches.clone().filter(|line| line.ends_with("Generation Number: 1")).collect();
     let location = |line: &&str| line.split_whitespace().nth(1).map(str::to_owned);
     let locations: Vec<String> = of_task.iter().filter_map(location).collect();
     assert_eq!(locations, ["0", "1"]);
-    assert!(
-        of_task
-            .iter()
-            .all(|line| line.contains("Creating Thread: 0")),
-        "{of_task:?}"
-    );
+    assert!(of_task.iter().all(|line| line.contains("Creating Thread: 0")), "{of_task:?}");
     assert_eq!(switches.count(), 4);
 }

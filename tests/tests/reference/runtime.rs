@@ -25,10 +25,7 @@ fn probe(behaviour: &str) -> PathBuf {
 
 /// The result of the search with these settings.
 fn found(variables: &[(&str, &str)]) -> (Found, String) {
-    let (report, output) = play(
-        &script(vec![]),
-        reference_runtime().envs(variables.iter().copied()),
-    );
+    let (report, output) = play(&script(vec![]), reference_runtime().envs(variables.iter().copied()));
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     (report.rounds[0].tool.clone(), words)
 }
@@ -41,10 +38,7 @@ fn list(libraries: &[&Path]) -> String {
 #[test]
 fn finds_nothing_without_libraries() {
     assert_eq!(found(&[]).0, Found::Nothing);
-    assert_eq!(
-        found(&[("OMP_TOOL_LIBRARIES", "/nowhere.so::")]).0,
-        Found::Nothing
-    );
+    assert_eq!(found(&[("OMP_TOOL_LIBRARIES", "/nowhere.so::")]).0, Found::Nothing);
 }
 
 #[test]
@@ -53,15 +47,9 @@ fn takes_the_leftmost_library_that_wants_to_be_used() {
     let find = |libraries: &[&Path]| found(&[("OMP_TOOL_LIBRARIES", &list(libraries))]).0;
 
     let nowhere = Path::new("/nowhere.so");
-    assert_eq!(
-        find(&[nowhere, &refuses, &works]),
-        Found::Active(Place::Library(works.clone()))
-    );
+    assert_eq!(find(&[nowhere, &refuses, &works]), Found::Active(Place::Library(works.clone())));
     // Who declines later has been chosen: nobody else is asked.
-    assert_eq!(
-        find(&[&refuses, &declines, &works]),
-        Found::Declined(Place::Library(declines))
-    );
+    assert_eq!(find(&[&refuses, &declines, &works]), Found::Declined(Place::Library(declines)));
     assert_eq!(find(&[&refuses]), Found::Nothing);
 }
 
@@ -69,10 +57,7 @@ fn takes_the_leftmost_library_that_wants_to_be_used() {
 fn prefers_a_tool_in_the_address_space() {
     let (preloaded, listed) = (probe("-DWORK"), probe("-DDECLINE"));
     let preloaded = preloaded.to_str().expect("UTF-8");
-    let variables = [
-        ("LD_PRELOAD", preloaded),
-        ("OMP_TOOL_LIBRARIES", &list(&[&listed])),
-    ];
+    let variables = [("LD_PRELOAD", preloaded), ("OMP_TOOL_LIBRARIES", &list(&[&listed]))];
     assert_eq!(found(&variables).0, Found::Active(Place::AddressSpace));
 }
 
@@ -92,10 +77,7 @@ fn searches_only_when_enabled() {
 #[test]
 fn says_what_it_does_when_asked() {
     let libraries = list(&[&probe("-DREFUSE")]);
-    let (_, words) = found(&[
-        ("OMP_TOOL_VERBOSE_INIT", "stderr"),
-        ("OMP_TOOL_LIBRARIES", &libraries),
-    ]);
+    let (_, words) = found(&[("OMP_TOOL_VERBOSE_INIT", "stderr"), ("OMP_TOOL_LIBRARIES", &libraries)]);
     assert!(words.contains("ompt_start_tool returned"), "{words}");
 }
 
@@ -119,11 +101,7 @@ fn answers_what_the_tool_asks() {
         "finalize",
     ];
     let ask = |question: &str| Call::ControlTool {
-        command: 100
-            + QUESTIONS
-                .iter()
-                .position(|known| *known == question)
-                .expect("a question") as u64,
+        command: 100 + QUESTIONS.iter().position(|known| *known == question).expect("a question") as u64,
         modifier: 0,
         arg: ControlArgument::Address(0),
         codeptr_ra: Address(0),
@@ -139,10 +117,7 @@ fn answers_what_the_tool_asks() {
     let (kind, wait_id, codeptr_ra) = (Enum::new(ompt_mutex_lock.0), Address(0x77), Address(0));
     let script = script(vec![steps([
         ask("has thread data"),
-        Call::ThreadBegin {
-            thread_type: Enum::new(1),
-            thread_data: New(Data::Slot(0)),
-        },
+        Call::ThreadBegin { thread_type: Enum::new(1), thread_data: New(Data::Slot(0)) },
         ask("has thread data"),
         ask("state"),
         ask("team size"),
@@ -152,20 +127,10 @@ fn answers_what_the_tool_asks() {
         ask("team size"),
         ask("thread num"),
         ask("tasks"),
-        Call::MutexAcquire {
-            kind,
-            hint: 0,
-            r#impl: 0,
-            wait_id,
-            codeptr_ra,
-        },
+        Call::MutexAcquire { kind, hint: 0, r#impl: 0, wait_id, codeptr_ra },
         ask("state"),
         ask("wait id"),
-        Call::MutexAcquired {
-            kind,
-            wait_id,
-            codeptr_ra,
-        },
+        Call::MutexAcquired { kind, wait_id, codeptr_ra },
         implicit_task(ompt_scope_end, 2),
         ask("tasks"),
         ask("num places"),
@@ -229,10 +194,7 @@ fn check_counts(script: &Script) -> BTreeMap<String, u64> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("counts.json");
     let mut runtime = reference_runtime();
-    runtime
-        .env("OMP_TOOL_LIBRARIES", env::count_tool())
-        .env("COUNT_OUT", &file)
-        .env("COUNT_FLUSH", "1");
+    runtime.env("OMP_TOOL_LIBRARIES", env::count_tool()).env("COUNT_OUT", &file).env("COUNT_FLUSH", "1");
     let (report, _) = play(script, &mut runtime);
     let counted = std::fs::read(&file).expect("the tool's counts");
     let counted: BTreeMap<String, u64> = serde_json::from_slice(&counted).expect("JSON");
@@ -243,10 +205,7 @@ fn check_counts(script: &Script) -> BTreeMap<String, u64> {
 #[test]
 fn delivers_every_callback() {
     let counted = check_counts(&script(vec![steps(sample(generate::one_of_each()))]));
-    let names: Vec<&str> = counted
-        .keys()
-        .map(|key| key.split('/').next().expect("a name"))
-        .collect();
+    let names: Vec<&str> = counted.keys().map(|key| key.split('/').next().expect("a name")).collect();
     for (name, _) in ompt_callbacks_t::VALUES {
         let name = name.trim_start_matches("ompt_callback_");
         assert!(names.contains(&name), "{name}");
@@ -263,22 +222,10 @@ fn delivers_what_it_reports() {
 #[test]
 fn delivers_only_what_it_grants() {
     let names = ["thread_begin", "work", "error"];
-    let grants = names
-        .iter()
-        .zip(1..=3)
-        .map(|(name, result)| (name.to_string(), result))
-        .collect();
+    let grants = names.iter().zip(1..=3).map(|(name, result)| (name.to_string(), result)).collect();
     let rounds = vec![Round::new(vec![steps(sample(generate::one_of_each()))])];
-    let counted = check_counts(&Script {
-        grants,
-        rounds,
-        ..Script::default()
-    });
-    let counted = |name| {
-        counted
-            .keys()
-            .any(|key| key.split('/').next() == Some(name))
-    };
+    let counted = check_counts(&Script { grants, rounds, ..Script::default() });
+    let counted = |name| counted.keys().any(|key| key.split('/').next() == Some(name));
     // Never, impossible, sometimes.
     assert_eq!(names.map(counted), [false, false, true]);
 }
@@ -287,11 +234,7 @@ fn delivers_only_what_it_grants() {
 fn rejects_a_script_with_a_callback_that_does_not_exist() {
     let grants = [("idle".to_string(), 5)].into();
     let mut runtime = reference_runtime();
-    let script = serde_json::to_string(&Script {
-        grants,
-        ..Script::default()
-    })
-    .expect("JSON");
+    let script = serde_json::to_string(&Script { grants, ..Script::default() }).expect("JSON");
     let file = tempfile::NamedTempFile::new().expect("a temporary file");
     std::fs::write(&file, script).expect("written");
     let output = runtime.arg(file.path()).output().expect("it runs");
@@ -304,22 +247,14 @@ fn names_arguments_as_the_trace_format_does() {
     let schema = omptrace_trace_format::event::schema();
     let mut runtime = reference_runtime();
     let script = script(vec![steps(sample(generate::one_of_each()))]);
-    let (report, _) = play(
-        &script,
-        runtime
-            .env("OMP_TOOL_LIBRARIES", env::count_tool())
-            .env("COUNT_FLUSH", "1"),
-    );
+    let (report, _) =
+        play(&script, runtime.env("OMP_TOOL_LIBRARIES", env::count_tool()).env("COUNT_FLUSH", "1"));
     for line in &report.rounds[0].threads[0].played {
         let rows = schema.iter().filter(|row| line["event"] == row.name);
         // What lies behind the last argument, which one vendor's runtimes pass.
-        let arguments = rows
-            .flat_map(|row| &row.arguments)
-            .filter(|argument| argument.name != "tenth_argument");
-        let expected: BTreeSet<&str> = arguments
-            .map(|argument| argument.name)
-            .chain(["event"])
-            .collect();
+        let arguments =
+            rows.flat_map(|row| &row.arguments).filter(|argument| argument.name != "tenth_argument");
+        let expected: BTreeSet<&str> = arguments.map(|argument| argument.name).chain(["event"]).collect();
         let names: BTreeSet<&str> = line.keys().map(String::as_str).collect();
         assert_eq!(names, expected);
     }

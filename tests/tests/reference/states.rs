@@ -23,10 +23,7 @@ fn waiting() -> Vec<Call> {
     };
     let (kind, wait_id) = (Enum::new(ompt_mutex_lock.0), Address(0x77));
     vec![
-        Call::ThreadBegin {
-            thread_type: Enum::new(ompt_thread_initial.0),
-            thread_data: New(Data::Slot(2)),
-        },
+        Call::ThreadBegin { thread_type: Enum::new(ompt_thread_initial.0), thread_data: New(Data::Slot(2)) },
         Call::ParallelBegin {
             encountering_task_data: Data::Null,
             encountering_task_frame: Frame(None),
@@ -36,23 +33,9 @@ fn waiting() -> Vec<Call> {
             codeptr_ra: nowhere,
         },
         implicit_task(ompt_scope_begin),
-        Call::MutexAcquire {
-            kind,
-            hint: 0,
-            r#impl: 0,
-            wait_id,
-            codeptr_ra: nowhere,
-        },
-        Call::MutexAcquired {
-            kind,
-            wait_id,
-            codeptr_ra: nowhere,
-        },
-        Call::MutexReleased {
-            kind,
-            wait_id,
-            codeptr_ra: nowhere,
-        },
+        Call::MutexAcquire { kind, hint: 0, r#impl: 0, wait_id, codeptr_ra: nowhere },
+        Call::MutexAcquired { kind, wait_id, codeptr_ra: nowhere },
+        Call::MutexReleased { kind, wait_id, codeptr_ra: nowhere },
         implicit_task(ompt_scope_end),
         Call::ParallelEnd {
             parallel_data: region,
@@ -80,11 +63,7 @@ fn in_dialect(mut call: Call, dialect: Dialect) -> Call {
 /// The states that are recorded while `calls` are played, with what is waited for, each behind the event that it follows.
 fn states(dialect: Dialect, events: &str) -> Vec<String> {
     let calls = waiting().into_iter().map(|call| in_dialect(call, dialect));
-    let script = Script {
-        dialect,
-        rounds: vec![Round::new(vec![steps(calls)])],
-        ..Script::default()
-    };
+    let script = Script { dialect, rounds: vec![Round::new(vec![steps(calls)])], ..Script::default() };
     let folder = tempfile::tempdir().expect("a temporary folder");
     let file = folder.path().join("t.omptrace");
     let mut runtime = reference_runtime();
@@ -124,29 +103,18 @@ fn are_recorded_around_tasks_and_waits() {
             "{dialect:?}"
         );
         assert_eq!(states(dialect, "default"), [""; 0], "{dialect:?}");
-        assert_eq!(
-            states(dialect, "default,state,-state"),
-            [""; 0],
-            "{dialect:?}"
-        );
+        assert_eq!(states(dialect, "default,state,-state"), [""; 0], "{dialect:?}");
     }
 }
 
 #[test]
 fn that_a_runtime_enumerates_are_in_the_metadata() {
     for (dialect, prefix) in [(Dialect::V5, "ompt_state_"), (Dialect::Tr4, "omp_state_")] {
-        let script = Script {
-            dialect,
-            rounds: vec![Round::default()],
-            ..Script::default()
-        };
+        let script = Script { dialect, rounds: vec![Round::default()], ..Script::default() };
         let traced = trace_with(&script, &mut reference_runtime());
         let states = info(&traced.file("t.omptrace"))["runtime"]["states"].clone();
         let states: Vec<_> = states.as_object().expect("states").values().collect();
-        for (state, name) in states
-            .iter()
-            .zip(["work_serial", "work_parallel", "wait_mutex"])
-        {
+        for (state, name) in states.iter().zip(["work_serial", "work_parallel", "wait_mutex"]) {
             assert_eq!(**state, format!("{prefix}{name}"));
         }
         assert_eq!(states.len(), 3);

@@ -48,26 +48,15 @@ pub(crate) fn trace(script: &Script, variables: &[(&str, &str)]) -> Traced {
             .envs(variables.iter().copied()),
     );
     assert!(output.status.success(), "{output:?}");
-    Traced {
-        folder,
-        report,
-        output,
-    }
+    Traced { folder, report, output }
 }
 
 fn script(entry: Entry, threads: Vec<Vec<Step>>) -> Script {
-    Script {
-        tr2: Some(entry),
-        rounds: vec![Round::new(threads)],
-        ..Script::default()
-    }
+    Script { tr2: Some(entry), rounds: vec![Round::new(threads)], ..Script::default() }
 }
 
 pub(crate) fn event(event: ompt_event_t, words: &[u64]) -> Step {
-    Step::from(Tr2 {
-        event: event.0,
-        words: words.into(),
-    })
+    Step::from(Tr2 { event: event.0, words: words.into() })
 }
 
 /// How many words the callback of an event has.
@@ -110,15 +99,9 @@ pub(crate) fn any(event: ompt_event_t) -> Step {
 /// Each event once, the thread's begin first, and its end and the runtime's last.
 fn every_event() -> Vec<Step> {
     let last = [ompt_event_thread_end, ompt_event_runtime_shutdown];
-    let events = ompt_event_t::VALUES
-        .iter()
-        .map(|(_, number)| ompt_event_t(*number));
+    let events = ompt_event_t::VALUES.iter().map(|(_, number)| ompt_event_t(*number));
     let others = events.filter(|event| *event != ompt_event_thread_begin && !last.contains(event));
-    std::iter::once(ompt_event_thread_begin)
-        .chain(others)
-        .chain(last)
-        .map(any)
-        .collect()
+    std::iter::once(ompt_event_thread_begin).chain(others).chain(last).map(any).collect()
 }
 
 #[test]
@@ -128,18 +111,12 @@ fn every_event_is_recorded_however_the_tool_is_found() {
         assert_eq!(traced.words(), [""; 0]);
         let round = &traced.report.rounds[0];
         // All but the runtime's end.
-        assert_eq!(
-            round.threads[0].played.len(),
-            ompt_event_t::VALUES.len() - 1
-        );
+        assert_eq!(round.threads[0].played.len(), ompt_event_t::VALUES.len() - 1);
         check(round, tracer::dump(&traced.file()));
         let info = info(&traced.file());
         assert_eq!(info["runtime"]["dialect"], "TR2");
         let always = &info["callbacks"]["always"];
-        assert_eq!(
-            always.as_array().map(Vec::len),
-            Some(ompt_event_t::VALUES.len())
-        );
+        assert_eq!(always.as_array().map(Vec::len), Some(ompt_event_t::VALUES.len()));
     }
 }
 
@@ -174,10 +151,7 @@ fn program() -> Vec<Vec<Step>> {
     };
     let mut first = vec![
         event(ompt_event_thread_begin, &[1, 1]),
-        event(
-            ompt_event_parallel_begin,
-            &[INITIAL, 1, REGION, 2, FUNCTION],
-        ),
+        event(ompt_event_parallel_begin, &[INITIAL, 1, REGION, 2, FUNCTION]),
         formed.clone(),
     ];
     first.extend(member(2));
@@ -262,20 +236,13 @@ fn a_program_is_counted_exactly_and_its_timeline_is_sound() {
     assert!(checked.status.success(), "{checked:?}");
     let out = file.with_extension("json");
     convert(&file, "chrome", &out, &[]);
-    let json: Value =
-        serde_json::from_slice(&std::fs::read(&out).expect("the export")).expect("JSON");
+    let json: Value = serde_json::from_slice(&std::fs::read(&out).expect("the export")).expect("JSON");
     let slices = |name: &str| {
         let is_it = |event: &&Value| {
             let full = event["name"].as_str().unwrap_or_default();
-            ["B"].iter().any(|ph| event["ph"] == *ph)
-                && full.split(" @").next() == Some(short_name(name))
+            ["B"].iter().any(|ph| event["ph"] == *ph) && full.split(" @").next() == Some(short_name(name))
         };
-        json["traceEvents"]
-            .as_array()
-            .expect("events")
-            .iter()
-            .filter(is_it)
-            .count()
+        json["traceEvents"].as_array().expect("events").iter().filter(is_it).count()
     };
     for (name, count) in [
         ("!$omp parallel", 1),
@@ -294,19 +261,9 @@ fn a_program_is_counted_exactly_and_its_timeline_is_sound() {
 /// The report: who registers one of these must register the other, too.
 #[test]
 fn begin_and_end_are_registered_together() {
-    let names = [
-        "idle",
-        "sync_region",
-        "sync_region_wait",
-        "implicit_task",
-        "work",
-        "masked",
-    ];
+    let names = ["idle", "sync_region", "sync_region_wait", "implicit_task", "work", "masked"];
     for name in names {
-        let traced = trace(
-            &script(Entry::Tool, vec![every_event()]),
-            &[("OMPTRACE_EVENTS", name)],
-        );
+        let traced = trace(&script(Entry::Tool, vec![every_event()]), &[("OMPTRACE_EVENTS", name)]);
         let callbacks = info(&traced.file())["callbacks"]["always"].clone();
         let callbacks: Vec<&str> = callbacks
             .as_array()
@@ -324,11 +281,7 @@ fn begin_and_end_are_registered_together() {
         ended.sort_unstable();
         assert_eq!(begun, ended, "{name}");
         // And the runtime's end.
-        assert_eq!(
-            callbacks.len(),
-            2 * begun.len() + 1,
-            "{name}: {callbacks:?}"
-        );
+        assert_eq!(callbacks.len(), 2 * begun.len() + 1, "{name}: {callbacks:?}");
         assert!(!begun.is_empty(), "{name}");
     }
 }
@@ -362,20 +315,12 @@ fn the_program_controls_recording() {
     let events = dump(&traced.file());
     let of = |name: &str, argument: &str| -> Vec<String> {
         let of_that_name = events.iter().filter(|event| event["event"] == name);
-        of_that_name
-            .map(|event| event[argument].to_string().replace('"', ""))
-            .collect()
+        of_that_name.map(|event| event[argument].to_string().replace('"', "")).collect()
     };
     assert_eq!(of("parallel_end", "parallel_data"), ["0x1", "0x3", "0x4"]);
-    assert_eq!(
-        of("control_tool", "command"),
-        ["2", "1", "3", "64", "65", "1000", "0", "4"]
-    );
+    assert_eq!(of("control_tool", "command"), ["2", "1", "3", "64", "65", "1000", "0", "4"]);
     assert_eq!(of("control_tool", "modifier"), ["9"; 8]);
-    assert_eq!(
-        of("omptrace_monitoring", "change"),
-        ["begin", "pause", "resume", "flush", "end"]
-    );
+    assert_eq!(of("omptrace_monitoring", "change"), ["begin", "pause", "resume", "flush", "end"]);
 }
 
 /// As LLVM has it of threads that are not its own.
@@ -399,9 +344,7 @@ fn threads_that_end_without_having_begun_are_recorded() {
     check(&traced.report.rounds[0], tracer::dump(&file));
     let checked = omptrace([Path::new("check"), &file]);
     assert!(checked.status.success(), "{checked:?}");
-    let threads = dump(&file)
-        .into_iter()
-        .filter(|event| event["event"] == "omptrace_thread_info");
+    let threads = dump(&file).into_iter().filter(|event| event["event"] == "omptrace_thread_info");
     assert_eq!(threads.count(), 3);
 }
 
@@ -417,18 +360,12 @@ fn registrations_that_are_refused_are_noted() {
     ]
     .map(|(name, result)| (name.to_owned(), result))
     .into();
-    let script = Script {
-        grants,
-        ..script(Entry::Initialize, vec![every_event()])
-    };
+    let script = Script { grants, ..script(Entry::Initialize, vec![every_event()]) };
     let traced = trace(&script, &[]);
     check(&traced.report.rounds[0], tracer::dump(&traced.file()));
     let callbacks = info(&traced.file())["callbacks"].clone();
     assert_eq!(callbacks["error"], serde_json::json!(["wait_lock"]));
-    assert_eq!(
-        callbacks["impossible"],
-        serde_json::json!(["wait_critical"])
-    );
+    assert_eq!(callbacks["impossible"], serde_json::json!(["wait_critical"]));
     assert_eq!(callbacks["never"], serde_json::json!(["acquired_lock"]));
     assert_eq!(callbacks["sometimes"], serde_json::json!(["flush"]));
     assert_eq!(callbacks["unknown"], serde_json::json!(["init_lock"]));
@@ -438,23 +375,14 @@ fn registrations_that_are_refused_are_noted() {
 
 #[test]
 fn a_runtime_that_starts_again_has_a_second_trace() {
-    let threads = || {
-        vec![vec![
-            event(ompt_event_thread_begin, &[1, 1]),
-            event(ompt_event_runtime_shutdown, &[]),
-        ]]
-    };
+    let threads =
+        || vec![vec![event(ompt_event_thread_begin, &[1, 1]), event(ompt_event_runtime_shutdown, &[])]];
     let script = Script {
         rounds: vec![Round::new(threads()), Round::new(threads())],
         ..script(Entry::Tool, Vec::new())
     };
     let traced = trace(&script, &[]);
-    for (round, name) in traced
-        .report
-        .rounds
-        .iter()
-        .zip(["t.omptrace", "t.2.omptrace"])
-    {
+    for (round, name) in traced.report.rounds.iter().zip(["t.omptrace", "t.2.omptrace"]) {
         check(round, tracer::dump(&traced.folder.path().join(name)));
     }
 }
@@ -476,10 +404,7 @@ fn flavours_of_their_own_are_declined_in_one_line() {
 
 #[test]
 fn a_tool_that_is_disabled_is_not_called() {
-    let settings = [
-        ("OMP_TOOL", "disabled", Found::Disabled),
-        ("OMPTRACE_DISABLED", "1", RETURNED_0),
-    ];
+    let settings = [("OMP_TOOL", "disabled", Found::Disabled), ("OMPTRACE_DISABLED", "1", RETURNED_0)];
     for (name, value, found) in settings {
         let traced = trace(&script(Entry::Tool, program()), &[(name, value)]);
         assert_eq!(traced.report.rounds[0].tool, found);

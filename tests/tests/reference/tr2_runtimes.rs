@@ -35,17 +35,13 @@ impl Played {
             full.split(" @").next() == Some(name)
         };
         let counts = constructs.iter().filter(is_it);
-        counts
-            .map(|construct| construct["count"].as_u64().expect("a count"))
-            .sum()
+        counts.map(|construct| construct["count"].as_u64().expect("a count")).sum()
     }
 
     /// Explicit tasks, by thread.
     fn tasks(&self) -> Vec<u64> {
         let threads = self.stats["per_thread"].as_array().expect("threads").iter();
-        threads
-            .map(|thread| thread["tasks"].as_u64().expect("a count"))
-            .collect()
+        threads.map(|thread| thread["tasks"].as_u64().expect("a count")).collect()
     }
 }
 
@@ -56,9 +52,7 @@ fn play_and_check(
     threads: Vec<Vec<Step>>,
     expected: &[&str],
 ) -> Played {
-    let grants = grants
-        .iter()
-        .map(|(name, answer)| ((*name).into(), *answer));
+    let grants = grants.iter().map(|(name, answer)| ((*name).into(), *answer));
     let script = Script {
         tr2: Some(Entry::Tool),
         runtime_version: version.into(),
@@ -81,22 +75,12 @@ fn play_and_check(
     notes.retain(|note| note != "hole_of_spool");
     notes.sort_unstable();
     assert_eq!(notes, expected);
-    let stats = omptrace([
-        Path::new("stats"),
-        Path::new("--json"),
-        Path::new("--all"),
-        &traced.file(),
-    ]);
-    Played {
-        stats: serde_json::from_slice(&stats.stdout).expect("JSON"),
-    }
+    let stats = omptrace([Path::new("stats"), Path::new("--json"), Path::new("--all"), &traced.file()]);
+    Played { stats: serde_json::from_slice(&stats.stdout).expect("JSON") }
 }
 
 fn region_begins() -> Step {
-    event(
-        ompt_event_parallel_begin,
-        &[INITIAL, 1, REGION, 2, FUNCTION],
-    )
+    event(ompt_event_parallel_begin, &[INITIAL, 1, REGION, 2, FUNCTION])
 }
 
 fn region_ends() -> Step {
@@ -129,19 +113,9 @@ fn thread_begins(kind: u64, thread: u64) -> Step {
 /// region's end.
 fn region(first: Vec<Step>, second: Vec<Step>) -> Vec<Vec<Step>> {
     let (formed, done, ended) = (Step::Sync(0), Step::Sync(1), Step::Sync(2));
-    let mut primary = vec![
-        thread_begins(1, 1),
-        region_begins(),
-        member(true, 10),
-        formed.clone(),
-    ];
+    let mut primary = vec![thread_begins(1, 1), region_begins(), member(true, 10), formed.clone()];
     primary.extend(first);
-    primary.extend([
-        done.clone(),
-        member(false, 10),
-        region_ends(),
-        ended.clone(),
-    ]);
+    primary.extend([done.clone(), member(false, 10), region_ends(), ended.clone()]);
     primary.push(event(ompt_event_thread_end, &[1, 1]));
     let mut worker = vec![thread_begins(2, 2), formed, member(true, 20)];
     worker.extend(second);
@@ -194,12 +168,7 @@ fn llvm_3_7_begins_tasks_where_they_run() {
     // One in the other, as at a taskwait.
     let steps = vec![begins(30), begins(31), ends(31), ends(30)];
     let threads = region(steps, vec![begins(32), ends(32), member(false, 20)]);
-    let played = play_and_check(
-        LLVM,
-        &[("task_switch", 1)],
-        threads,
-        &["tasks_without_switch"],
-    );
+    let played = play_and_check(LLVM, &[("task_switch", 1)], threads, &["tasks_without_switch"]);
     assert_eq!(played.count("!$omp task"), 3);
     assert_eq!(played.tasks(), [2, 1]);
 }
@@ -209,16 +178,8 @@ fn llvm_3_7_begins_tasks_where_they_run() {
 fn a_runtime_without_switches_shows_when_tasks_are_complete() {
     let begins = |task| event(ompt_event_task_begin, &[10, 0, task, FUNCTION]);
     let ends = |task| event(ompt_event_task_end, &[task]);
-    let threads = region(
-        vec![begins(30), begins(31)],
-        vec![ends(30), ends(31), member(false, 20)],
-    );
-    let played = play_and_check(
-        "a runtime of 2014",
-        &[("task_switch", 2)],
-        threads,
-        &["tasks_unseen"],
-    );
+    let threads = region(vec![begins(30), begins(31)], vec![ends(30), ends(31), member(false, 20)]);
+    let played = play_and_check("a runtime of 2014", &[("task_switch", 2)], threads, &["tasks_unseen"]);
     assert_eq!(played.count("task created"), 2);
     assert_eq!(played.count("task completed"), 2);
     assert_eq!(played.count("!$omp task"), 0);
@@ -255,12 +216,7 @@ fn llvm_3_7_reports_releases_only() {
     };
     let mut worker = releases(2);
     worker.push(member(false, 20));
-    let played = play_and_check(
-        LLVM,
-        &[],
-        region(releases(3), worker),
-        &["release_without_acquire"],
-    );
+    let played = play_and_check(LLVM, &[], region(releases(3), worker), &["release_without_acquire"]);
     assert_eq!(played.count("!$omp critical released"), 5);
     assert_eq!(played.count("omp_unset_lock"), 5);
 }
@@ -284,11 +240,7 @@ fn llvm_4_0_does_not_end_others_singles_with_nowait() {
             full.split(" @").next() == Some(name)
         };
         let all = constructs.iter().filter(is_it);
-        all.map(|construct| construct[what].as_u64().expect("ns"))
-            .sum()
+        all.map(|construct| construct[what].as_u64().expect("ns")).sum()
     };
-    assert_eq!(
-        of("!$omp single", "total_ns"),
-        of("!$omp single", "self_ns")
-    );
+    assert_eq!(of("!$omp single", "total_ns"), of("!$omp single", "self_ns"));
 }

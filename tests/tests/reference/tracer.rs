@@ -41,11 +41,7 @@ fn trace_events(events: &str, script: &Script, runtime: &mut Command) -> Traced 
             .env("OMPTRACE_OUTPUT", folder.path().join("t.omptrace"))
             .env("OMPTRACE_EVENTS", events),
     );
-    Traced {
-        report,
-        output,
-        folder,
-    }
+    Traced { report, output, folder }
 }
 
 impl Traced {
@@ -66,30 +62,18 @@ pub(crate) fn dump(trace: &Path) -> BTreeMap<i32, Vec<Line>> {
         .arg(trace)
         .output()
         .expect("omptrace can be run");
-    assert!(
-        output.status.code().is_some_and(|code| code < 2),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.code().is_some_and(|code| code < 2), "{}", String::from_utf8_lossy(&output.stderr));
     let mut streams: BTreeMap<i64, Stream> = BTreeMap::new();
-    for line in String::from_utf8(output.stdout)
-        .expect("JSON is UTF-8")
-        .lines()
-    {
+    for line in String::from_utf8(output.stdout).expect("JSON is UTF-8").lines() {
         let mut line: Line = serde_json::from_str(line).expect("a JSON object per line");
         let mut take = |name: &str| line.remove(name).and_then(|number| number.as_i64());
         assert_eq!(take("schema"), Some(2));
         let (number, time) = (take("stream"), take("time_ns"));
-        streams
-            .entry(number.expect("a stream"))
-            .or_default()
-            .add(time.expect("a time"), line);
+        streams.entry(number.expect("a stream")).or_default().add(time.expect("a time"), line);
     }
     let mut threads = BTreeMap::new();
     for (number, stream) in streams {
-        let os_tid = stream
-            .os_tid
-            .unwrap_or_else(|| panic!("stream {number} has no thread"));
+        let os_tid = stream.os_tid.unwrap_or_else(|| panic!("stream {number} has no thread"));
         // A thread that goes on after its `thread_end` has a further stream.
         let events: &mut Vec<Line> = threads.entry(os_tid).or_default();
         events.extend(stream.events);
@@ -106,11 +90,7 @@ struct Stream {
 
 impl Stream {
     fn add(&mut self, time: i64, mut line: Line) {
-        assert!(
-            self.time <= time,
-            "time goes back from {} to {time}",
-            self.time
-        );
+        assert!(self.time <= time, "time goes back from {} to {time}", self.time);
         self.time = time;
         match line["event"].as_str().expect("a name") {
             "omptrace_thread_info" => self.os_tid = line["os_tid"].as_i64().map(|tid| tid as i32),
@@ -140,21 +120,12 @@ pub(crate) fn check_threads(round: &PlayedRound, mut recorded: BTreeMap<i32, Vec
         assert_eq!(recorded.len(), thread.played.len(), "events of a thread");
     }
     recorded.retain(|_, events| !events.is_empty());
-    assert!(
-        recorded.is_empty(),
-        "events that nobody played: {recorded:?}"
-    );
+    assert!(recorded.is_empty(), "events that nobody played: {recorded:?}");
 }
 
 /// Asserts that each thread's events are the first of those that it played, and at least those before the end.
 fn check_before_end(round: &PlayedRound, mut recorded: BTreeMap<i32, Vec<Line>>) {
-    for PlayedThread {
-        os_tid,
-        played,
-        played_before_end,
-        ..
-    } in &round.threads
-    {
+    for PlayedThread { os_tid, played, played_before_end, .. } in &round.threads {
         let recorded = recorded.remove(os_tid).unwrap_or_default();
         // A call that was recorded may not have returned when the process ended.
         let returned = recorded.len().min(played.len());
@@ -172,10 +143,7 @@ fn check_start(played: &[Line], recorded: &[Line]) {
     for (index, (played, recorded)) in played.iter().zip(recorded).enumerate() {
         let mut played = played.clone();
         played.values_mut().for_each(write_large_numbers_as_text);
-        assert_eq!(
-            *recorded, played,
-            "event {index} of a thread: recorded, played"
-        );
+        assert_eq!(*recorded, played, "event {index} of a thread: recorded, played");
     }
 }
 
@@ -199,10 +167,7 @@ fn write_large_numbers_as_text(value: &mut Value) {
 fn records_every_callback() {
     let traced = trace(&script(vec![steps(sample(generate::one_of_each()))]));
     let round = &traced.report.rounds[0];
-    assert_eq!(
-        round.threads[0].played.len(),
-        ompt_callbacks_t::VALUES.len()
-    );
+    assert_eq!(round.threads[0].played.len(), ompt_callbacks_t::VALUES.len());
     check(round, traced.dump());
 }
 
@@ -227,12 +192,7 @@ fn what_is_left_out_is_not_registered() {
         ("nest_lock", HashSet::from(["nest_lock"])),
         (
             "mutex,-mutex_acquire,-lock_init",
-            HashSet::from([
-                "mutex_acquired",
-                "mutex_released",
-                "nest_lock",
-                "lock_destroy",
-            ]),
+            HashSet::from(["mutex_acquired", "mutex_released", "nest_lock", "lock_destroy"]),
         ),
     ] {
         let script = script(vec![steps(sample(generate::one_of_each()))]);
@@ -240,9 +200,7 @@ fn what_is_left_out_is_not_registered() {
         let round = &traced.report.rounds[0];
         check(round, traced.dump());
         let played = round.threads[0].played.iter();
-        let played: HashSet<&str> = played
-            .map(|line| line["event"].as_str().expect("a name"))
-            .collect();
+        let played: HashSet<&str> = played.map(|line| line["event"].as_str().expect("a name")).collect();
         // A stream's begin and end are always recorded.
         let wanted = wanted.into_iter().chain(threads).collect();
         assert_eq!(played, wanted, "{events}");
@@ -272,18 +230,13 @@ fn records_null_pointers() {
             Value::Array(_) => *argument = Value::Null,
             Value::Object(pointer) if pointer.contains_key("slot") => *argument = json!("null"),
             Value::Object(pointer) if pointer.contains_key("exit_frame") => *argument = Value::Null,
-            Value::Object(pointer) if pointer.contains_key("phase") => {
-                *argument = json!({"phase": null})
-            }
+            Value::Object(pointer) if pointer.contains_key("phase") => *argument = json!({"phase": null}),
             _ => {}
         }
     }
     let calls = sample(generate::one_of_each()).into_iter().map(|call| {
         let mut call = serde_json::to_value(call).expect("JSON");
-        let arguments = call
-            .as_object_mut()
-            .into_iter()
-            .flat_map(|call| call.values_mut());
+        let arguments = call.as_object_mut().into_iter().flat_map(|call| call.values_mut());
         arguments
             .filter_map(Value::as_object_mut)
             .flat_map(|arguments| arguments.values_mut())
@@ -342,13 +295,7 @@ const SLOTS_OF_A_REGION: u32 = 3;
 fn storm(threads: u32, regions: u32) -> Vec<Vec<Step>> {
     let thread = |thread| {
         let steps = steps(region(thread * SLOTS_OF_A_REGION));
-        vec![
-            Step::Sync(0),
-            Step::Repeat {
-                times: regions,
-                steps,
-            },
-        ]
+        vec![Step::Sync(0), Step::Repeat { times: regions, steps }]
     };
     (0..threads).map(thread).collect()
 }
@@ -361,25 +308,12 @@ fn records_impossible_orders() {
         thread_type: Enum::new(ompt_thread_worker.0),
         thread_data: New(Data::Slot(slot)),
     };
-    let thread_end = |slot| Call::ThreadEnd {
-        thread_data: Data::Slot(slot),
-    };
+    let thread_end = |slot| Call::ThreadEnd { thread_data: Data::Slot(slot) };
     // Each thread has slots of its own: the content of a shared one depends on who comes first.
     let (first, second) = (3, 9);
-    let calls = [
-        thread_end(first),
-        thread_end(first),
-        thread_begin(first),
-        thread_begin(first),
-    ];
-    let late = [thread_end(second)]
-        .into_iter()
-        .chain(region(4))
-        .chain([thread_begin(second)]);
-    let traced = trace(&script(vec![
-        steps(backwards.into_iter().chain(calls)),
-        steps(late),
-    ]));
+    let calls = [thread_end(first), thread_end(first), thread_begin(first), thread_begin(first)];
+    let late = [thread_end(second)].into_iter().chain(region(4)).chain([thread_begin(second)]);
+    let traced = trace(&script(vec![steps(backwards.into_iter().chain(calls)), steps(late)]));
     check(&traced.report.rounds[0], traced.dump());
 }
 
@@ -387,34 +321,18 @@ fn records_impossible_orders() {
 fn records_more_dependences_than_a_chunk_holds() {
     const DEPENDENCES: u32 = 100_000;
 
-    let deps = (0..DEPENDENCES)
-        .map(|variable| (variable.into(), ompt_dependence_type_in.0))
-        .collect();
-    let call = Call::Dependences {
-        task_data: Data::Null,
-        deps: Dependences(Some(deps)),
-        ndeps: DEPENDENCES as i32,
-    };
-    let traced = trace(&script(vec![steps([
-        call.clone(),
-        region(0).remove(0),
-        call,
-    ])]));
+    let deps = (0..DEPENDENCES).map(|variable| (variable.into(), ompt_dependence_type_in.0)).collect();
+    let call =
+        Call::Dependences { task_data: Data::Null, deps: Dependences(Some(deps)), ndeps: DEPENDENCES as i32 };
+    let traced = trace(&script(vec![steps([call.clone(), region(0).remove(0), call])]));
     let thread = &traced.report.rounds[0].threads[0];
-    let recorded = traced
-        .dump()
-        .remove(&thread.os_tid)
-        .expect("the thread's events");
+    let recorded = traced.dump().remove(&thread.os_tid).expect("the thread's events");
     assert_eq!(recorded.len(), 3);
     assert_eq!(recorded[1], thread.played[1]);
     for line in [&recorded[0], &recorded[2]] {
         assert_eq!(line["ndeps"], DEPENDENCES);
         let kept = line["deps"].as_array().expect("a list");
-        assert!(
-            kept.len() > 1000,
-            "only {} dependences were kept",
-            kept.len()
-        );
+        assert!(kept.len() > 1000, "only {} dependences were kept", kept.len());
         let played = thread.played[0]["deps"].as_array().expect("a list");
         assert_eq!(kept[..], played[..kept.len()]);
     }
@@ -425,12 +343,7 @@ fn cuts_texts_that_are_too_long() {
     let long = Text(Some(b"0123456789".repeat(20_000)));
     let codeptr_ra = Address(0);
     let calls = [
-        Call::ControlTool {
-            command: 64,
-            modifier: 0,
-            arg: ControlArgument::Phase(long.clone()),
-            codeptr_ra,
-        },
+        Call::ControlTool { command: 64, modifier: 0, arg: ControlArgument::Phase(long.clone()), codeptr_ra },
         Call::Error {
             severity: Enum::new(ompt_warning.0),
             length: long.0.as_ref().map_or(0, Vec::len) as u64,
@@ -440,17 +353,10 @@ fn cuts_texts_that_are_too_long() {
     ];
     let traced = trace(&script(vec![steps(calls)]));
     let thread = &traced.report.rounds[0].threads[0];
-    let recorded = traced
-        .dump()
-        .remove(&thread.os_tid)
-        .expect("the thread's events");
+    let recorded = traced.dump().remove(&thread.os_tid).expect("the thread's events");
     for ((recorded, played), name) in recorded.iter().zip(&thread.played).zip(["text", "message"]) {
         let [kept, played] = [recorded, played].map(|line| line[name].as_str().expect("a text"));
-        assert!(
-            (100..10_000).contains(&kept.len()),
-            "{} bytes were kept",
-            kept.len()
-        );
+        assert!((100..10_000).contains(&kept.len()), "{} bytes were kept", kept.len());
         assert!(played.starts_with(kept));
     }
     assert_eq!(recorded.len(), 2);
@@ -460,16 +366,11 @@ fn cuts_texts_that_are_too_long() {
 #[test]
 fn records_threads_that_come_and_go() {
     let thread_data = Data::Slot(3);
-    let begin = Call::ThreadBegin {
-        thread_type: Enum::new(ompt_thread_unknown.0),
-        thread_data: New(thread_data),
-    };
+    let begin =
+        Call::ThreadBegin { thread_type: Enum::new(ompt_thread_unknown.0), thread_data: New(thread_data) };
     let end = Call::ThreadEnd { thread_data };
     let life = [vec![begin], region(0), vec![end]].concat();
-    let lives = Step::Repeat {
-        times: 50,
-        steps: steps(life),
-    };
+    let lives = Step::Repeat { times: 50, steps: steps(life) };
     let traced = trace(&script(vec![vec![lives]]));
     check(&traced.report.rounds[0], traced.dump());
 }
@@ -480,10 +381,7 @@ fn survives_a_storm_of_64_threads() {
     let round = &traced.report.rounds[0];
     let mut ids = HashSet::new();
     for line in round.threads.iter().flat_map(|thread| &thread.played) {
-        let new = match (
-            line["event"].as_str(),
-            line.get("endpoint").and_then(Value::as_str),
-        ) {
+        let new = match (line["event"].as_str(), line.get("endpoint").and_then(Value::as_str)) {
             (Some("parallel_begin"), _) => &line["parallel_data"],
             (Some("implicit_task"), Some("begin")) => &line["task_data"],
             _ => continue,
@@ -497,14 +395,8 @@ fn survives_a_storm_of_64_threads() {
 /// A storm that goes on while the round ends.
 fn storm_that_ends(how: How) -> Script {
     let threads = storm(8, 2000);
-    let end = End {
-        after_calls: Some(3000),
-        how,
-    };
-    Script {
-        rounds: vec![Round { threads, end }],
-        ..Script::default()
-    }
+    let end = End { after_calls: Some(3000), how };
+    Script { rounds: vec![Round { threads, end }], ..Script::default() }
 }
 
 #[test]
@@ -518,12 +410,7 @@ fn loses_nothing_when_finalize_comes_in_a_storm() {
 fn loses_nothing_when_the_process_ends_in_a_storm() {
     for how in [How::Return, How::Exit, How::QuickExit, How::Abort] {
         let traced = trace(&storm_that_ends(how));
-        assert_eq!(
-            traced.output.status.success(),
-            how != How::Abort,
-            "{how:?}: {:?}",
-            traced.output
-        );
+        assert_eq!(traced.output.status.success(), how != How::Abort, "{how:?}: {:?}", traced.output);
         check_before_end(&traced.report.rounds[0], traced.dump());
     }
 }
@@ -532,29 +419,16 @@ fn loses_nothing_when_the_process_ends_in_a_storm() {
 fn keeps_everything_when_nobody_finalizes() {
     for how in [How::Return, How::Exit, How::QuickExit, How::Abort] {
         let threads = storm(4, 50);
-        let end = End {
-            after_calls: None,
-            how,
-        };
-        let traced = trace(&Script {
-            rounds: vec![Round { threads, end }],
-            ..Script::default()
-        });
+        let end = End { after_calls: None, how };
+        let traced = trace(&Script { rounds: vec![Round { threads, end }], ..Script::default() });
         check(&traced.report.rounds[0], traced.dump());
     }
 }
 
 #[test]
 fn is_initialized_again_after_finalize() {
-    let rounds = vec![
-        Round::new(storm(2, 10)),
-        Round::new(storm(3, 10)),
-        Round::new(storm(1, 10)),
-    ];
-    let traced = trace(&Script {
-        rounds,
-        ..Script::default()
-    });
+    let rounds = vec![Round::new(storm(2, 10)), Round::new(storm(3, 10)), Round::new(storm(1, 10))];
+    let traced = trace(&Script { rounds, ..Script::default() });
     let names = ["t.omptrace", "t.2.omptrace", "t.3.omptrace"];
     for (round, name) in traced.report.rounds.iter().zip(names) {
         check(round, dump(&traced.file(name)));
@@ -563,37 +437,19 @@ fn is_initialized_again_after_finalize() {
 
 #[test]
 fn does_nothing_where_tools_are_disabled() {
-    let traced = trace_with(
-        &script(storm(2, 10)),
-        reference_runtime().env("OMP_TOOL", "disabled"),
-    );
+    let traced = trace_with(&script(storm(2, 10)), reference_runtime().env("OMP_TOOL", "disabled"));
     assert_eq!(traced.report.rounds[0].tool, Found::Disabled);
-    let files = std::fs::read_dir(traced.folder.path())
-        .expect("the folder")
-        .count();
+    let files = std::fs::read_dir(traced.folder.path()).expect("the folder").count();
     assert_eq!(files, 0);
 }
 
 #[test]
 fn records_what_a_runtime_that_refuses_delivers() {
-    let results = [
-        ompt_set_error,
-        ompt_set_never,
-        ompt_set_impossible,
-        ompt_set_sometimes,
-    ];
+    let results = [ompt_set_error, ompt_set_never, ompt_set_impossible, ompt_set_sometimes];
     let names = ["implicit_task", "parallel_end", "work", "parallel_begin"];
-    let grants = names
-        .iter()
-        .zip(results)
-        .map(|(name, result)| (name.to_string(), result.0))
-        .collect();
+    let grants = names.iter().zip(results).map(|(name, result)| (name.to_string(), result.0)).collect();
     let rounds = vec![Round::new(storm(2, 10))];
-    let traced = trace(&Script {
-        grants,
-        rounds,
-        ..Script::default()
-    });
+    let traced = trace(&Script { grants, rounds, ..Script::default() });
     let round = &traced.report.rounds[0];
     assert_eq!(round.threads[0].played.len(), 10);
     check(round, traced.dump());
@@ -622,24 +478,14 @@ fn gives_ids_while_it_is_paused() {
     assert_eq!(thread.control_tool_results, [omp_control_tool_success; 3]);
 
     let without_commands = |lines: &[Line]| -> Vec<Line> {
-        lines
-            .iter()
-            .filter(|line| line["event"] != "control_tool")
-            .cloned()
-            .collect()
+        lines.iter().filter(|line| line["event"] != "control_tool").cloned().collect()
     };
     let played = without_commands(&thread.played);
     let regions: Vec<&[Line]> = played.chunks(region(0).len()).collect();
-    let ids: HashSet<&Value> = regions
-        .iter()
-        .map(|region| &region[0]["parallel_data"])
-        .collect();
+    let ids: HashSet<&Value> = regions.iter().map(|region| &region[0]["parallel_data"]).collect();
     assert_eq!(ids.len(), 3);
     assert!(!ids.contains(&json!("0x0")));
 
-    let recorded = traced
-        .dump()
-        .remove(&thread.os_tid)
-        .expect("the thread's events");
+    let recorded = traced.dump().remove(&thread.os_tid).expect("the thread's events");
     assert_eq!(without_commands(&recorded), regions[1]);
 }

@@ -81,11 +81,7 @@ fn errors_are_withheld_unless_they_are_asked_for_by_name() {
         let trace = traces.only();
         let facts = info(&trace);
         let why = facts["withheld"]["error"].as_str().unwrap_or_default();
-        assert_eq!(
-            why.contains("without a message"),
-            is_withheld,
-            "{events}: {why}"
-        );
+        assert_eq!(why.contains("without a message"), is_withheld, "{events}: {why}");
         // Most programs have none: it is no finding.
         let checked = omptrace(["check".as_ref(), trace.as_os_str()]);
         let words = String::from_utf8_lossy(&checked.stdout).into_owned();
@@ -94,10 +90,7 @@ fn errors_are_withheld_unless_they_are_asked_for_by_name() {
     for name in ["intel-2026", GCC] {
         let traces = Traces::folder();
         traced(&traces, name, "all", "default");
-        assert!(
-            info(&traces.only())["withheld"]["error"].is_null(),
-            "{name}"
-        );
+        assert!(info(&traces.only())["withheld"]["error"].is_null(), "{name}");
     }
 }
 
@@ -109,11 +102,7 @@ fn the_end_of_a_threads_initial_task_may_come_with_pointers_that_lead_anywhere()
     for runtime in RUNTIMES {
         // Until LLVM 16 the program dies of mode 1 alone.
         let has_mode_1 = ["llvm-19", "intel-2021", "intel-2026"].contains(runtime);
-        let modes: &[&str] = if has_mode_1 {
-            &["1", "2", "3"]
-        } else {
-            &["2", "3"]
-        };
+        let modes: &[&str] = if has_mode_1 { &["1", "2", "3"] } else { &["2", "3"] };
         for mode in modes {
             for behind in [false, true] {
                 let traces = Traces::folder();
@@ -124,17 +113,11 @@ fn the_end_of_a_threads_initial_task_may_come_with_pointers_that_lead_anywhere()
                     command.env("COUNT_OUT", traces.path().join("counts"));
                 }
                 let output = command.output().expect("it can be run");
-                assert!(
-                    output.status.success(),
-                    "{runtime} {mode} {behind}: {output:?}"
-                );
+                assert!(output.status.success(), "{runtime} {mode} {behind}: {output:?}");
                 let trace = traces.files().pop().expect("a trace");
                 assert_eq!(count(&dump(&trace), "parallel_begin"), 105, "{runtime}");
                 let checked = omptrace(["check".as_ref(), trace.as_os_str()]);
-                assert!(
-                    checked.status.success(),
-                    "{runtime} {mode} {behind}: {checked:?}"
-                );
+                assert!(checked.status.success(), "{runtime} {mode} {behind}: {checked:?}");
             }
         }
     }

@@ -47,11 +47,7 @@ fn children_made_under_load_have_exact_traces_and_so_has_their_parent() {
 fn a_child_with_its_parents_number_leaves_its_parents_trace_alone() {
     let ends = program("reliability_extremes.c", &[]);
     // SAFETY: no arguments.
-    let spaces = if unsafe { libc::geteuid() } == 0 {
-        "-pf"
-    } else {
-        "-rpf"
-    };
+    let spaces = if unsafe { libc::geteuid() } == 0 { "-pf" } else { "-rpf" };
     for compress in ["auto", "off"] {
         let traces = Traces::folder();
         let mut command = patient("unshare");

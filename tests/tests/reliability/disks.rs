@@ -4,9 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Output;
 
-use omptrace_tests::env::{
-    Compiler, compile, failing_calls, omptrace_program, runtime, tool_library,
-};
+use omptrace_tests::env::{Compiler, compile, failing_calls, omptrace_program, runtime, tool_library};
 use omptrace_tests::trace::{Traces, dump_with_warnings, omptrace};
 
 use crate::{all_regions, finds, one_line, patient, program, run};
@@ -16,10 +14,7 @@ fn a_call_that_fails_costs_events_and_no_more() {
     let shim = failing_calls();
     for (fails, words) in [
         (format!("pwritev:{}:1", libc::EIO), "Input/output error"),
-        (
-            format!("pwritev:{}:2", libc::ENOSPC),
-            "runs without tracing",
-        ),
+        (format!("pwritev:{}:2", libc::ENOSPC), "runs without tracing"),
         (format!("pwritev:{}:3", libc::EIO), "tracing is off"),
         (format!("pwritev:{}:12", libc::ENOSPC), "No space left"),
         (format!("pwritev:{}:12", libc::EDQUOT), "Disk quota"),
@@ -28,9 +23,7 @@ fn a_call_that_fails_costs_events_and_no_more() {
     ] {
         let traces = Traces::folder();
         let mut command = program("reliability_ends.c", &["_exit", "2", "20000"]);
-        command
-            .env("LD_PRELOAD", &shim)
-            .env("OMPTRACE_TEST_FAIL", &fails);
+        command.env("LD_PRELOAD", &shim).env("OMPTRACE_TEST_FAIL", &fails);
         let output = run(&traces, &mut command);
         assert!(output.status.success(), "{fails}: {output:?}");
         assert_eq!(output.stdout, b"checksum 40000\n");
@@ -40,13 +33,8 @@ fn a_call_that_fails_costs_events_and_no_more() {
             let in_the_middle = fails.ends_with(":12");
             let (_, warnings) = dump_with_warnings(&trace);
             // A thread may have been about to store an event when tracing went off.
-            let mut others = warnings
-                .lines()
-                .filter(|line| !line.contains("events were lost"));
-            assert!(
-                !in_the_middle || others.next().is_none(),
-                "{fails}: {warnings}"
-            );
+            let mut others = warnings.lines().filter(|line| !line.contains("events were lost"));
+            assert!(!in_the_middle || others.next().is_none(), "{fails}: {warnings}");
             assert_eq!(finds(&trace, "tracing_off"), in_the_middle, "{fails}");
         }
     }
@@ -57,11 +45,7 @@ fn with_small_disk(size: &str, script: &str) -> Output {
     let folder = tempfile::tempdir().expect("a folder");
     // Only root may mount; anybody may be root of a namespace of their own.
     // SAFETY: no arguments.
-    let spaces = if unsafe { libc::geteuid() } == 0 {
-        "-m"
-    } else {
-        "-rm"
-    };
+    let spaces = if unsafe { libc::geteuid() } == 0 { "-m" } else { "-rm" };
     let script = format!(
         "set -e; mount -t tmpfs -o size={size} none $1; export LD_LIBRARY_PATH={}; {script}",
         runtime("llvm-19").display()
@@ -122,10 +106,7 @@ fn what_cannot_be_written_stays_in_the_spool() {
              $2 dump --json --all $1/x.omptrace | grep -c mutex_acquired; rm -r $S"
         );
         let output = with_small_disk("64k", &script);
-        assert_eq!(
-            output.stdout, b"checksum 2000\n2000\n",
-            "{compress}: {output:?}"
-        );
+        assert_eq!(output.stdout, b"checksum 2000\n2000\n", "{compress}: {output:?}");
     }
 }
 
@@ -136,9 +117,7 @@ fn on_btrfs_a_full_disk_is_no_fault() {
     let shim = failing_calls();
     let traces = Traces::folder();
     let mut command = program("reliability_ends.c", &["segv", "2", "20000"]);
-    let command = command
-        .env("LD_PRELOAD", &shim)
-        .env("OMPTRACE_TEST_FAIL", "btrfs");
+    let command = command.env("LD_PRELOAD", &shim).env("OMPTRACE_TEST_FAIL", "btrfs");
     let output = run(&traces, command);
     assert_eq!(output.status.signal(), Some(libc::SIGSEGV), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");

@@ -28,18 +28,11 @@ fn every_event_before_a_sudden_end_is_kept() {
         ] {
             let traces = Traces::folder();
             let how = format!("{how}{place}");
-            let output = run(
-                &traces,
-                &mut program_on(name, "reliability_ends.c", &[&how]),
-            );
+            let output = run(&traces, &mut program_on(name, "reliability_ends.c", &[&how]));
             assert_eq!(output.status.signal(), signal, "{name} {how}: {output:?}");
             assert_eq!(output.stdout, b"checksum 2000\n");
             assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-            assert_eq!(
-                all_regions(&traces),
-                [[begun, ROUNDS, THREADS * ROUNDS]],
-                "{name} {how}"
-            );
+            assert_eq!(all_regions(&traces), [[begun, ROUNDS, THREADS * ROUNDS]], "{name} {how}");
             assert_eq!(info(&traces.files()[0])["ending"], "did not finish");
         }
     }

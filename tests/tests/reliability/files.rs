@@ -17,10 +17,7 @@ fn what_is_left_of_an_older_trace_is_not_in_the_way() {
     command.env("OMPTRACE_OUTPUT", traces.path().join("x.omptrace"));
     let output = command.output().expect("the program can be run");
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    assert_eq!(
-        regions(&dump(&traces.path().join("x.omptrace"))),
-        [1000, 1000, 2000]
-    );
+    assert_eq!(regions(&dump(&traces.path().join("x.omptrace"))), [1000, 1000, 2000]);
     assert_eq!(fs::read(&left).expect("is there"), b"left");
 }
 
@@ -92,10 +89,7 @@ fn a_trace_that_is_closed_and_removed_is_reported_and_the_programs_files_stay_as
     for compress in ["auto", "off"] {
         let traces = Traces::folder();
         let mut command = program("reliability_descriptors.c", &[]);
-        command
-            .arg(traces.path())
-            .args(["1", "30000", "remove"])
-            .env("OMPTRACE_COMPRESS", compress);
+        command.arg(traces.path()).args(["1", "30000", "remove"]).env("OMPTRACE_COMPRESS", compress);
         let output = run(&traces, &mut command);
         assert_eq!(output.stdout, b"checksum 120000\n", "{output:?}");
         one_line(&output, "closed it, and it cannot be opened again");

@@ -13,10 +13,7 @@ fn without_a_writer_thread_nothing_is_lost() {
     let traces = Traces::folder();
     // The first one made is the runtime's second, the next one would be the writer.
     let mut command = program("reliability_ends.c", &["none", "2", "50000"]);
-    command.env("LD_PRELOAD", &shim).env(
-        "OMPTRACE_TEST_FAIL",
-        format!("pthread_create:{}:2", libc::EAGAIN),
-    );
+    command.env("LD_PRELOAD", &shim).env("OMPTRACE_TEST_FAIL", format!("pthread_create:{}:2", libc::EAGAIN));
     let output = run(&traces, &mut command);
     one_line(&output, "cannot start the writer thread");
     traces.only();
@@ -44,10 +41,7 @@ fn any_limit_that_the_program_can_live_with_it_can_live_with_traced() {
         }
         let traces = Traces::folder();
         let output = run(&traces, &mut ends());
-        assert!(
-            output.status.success() && output.stdout == alone.stdout,
-            "{resource} {limit}: {output:?}"
-        );
+        assert!(output.status.success() && output.stdout == alone.stdout, "{resource} {limit}: {output:?}");
         let said = String::from_utf8_lossy(&output.stderr);
         let lines = said.lines().filter(|line| line.starts_with("omptrace: "));
         let lines = lines.count();
@@ -68,17 +62,12 @@ fn a_program_that_has_no_memory_left_goes_on() {
     for (mode, compress) in [("record", "auto"), ("record", "off"), ("flight", "auto")] {
         let traces = Traces::folder();
         let mut command = program("reliability_extremes.c", &["memory"]);
-        command
-            .env("OMPTRACE_MODE", mode)
-            .env("OMPTRACE_COMPRESS", compress);
+        command.env("OMPTRACE_MODE", mode).env("OMPTRACE_COMPRESS", compress);
         let output = run(&traces, &mut command);
         assert!(output.status.success(), "{mode} {compress}: {output:?}");
         assert_eq!(output.stdout, b"done\n");
         let events = dump(&traces.files()[0]);
-        assert!(
-            count(&events, "mutex_acquired") > 10_000,
-            "{mode} {compress}"
-        );
+        assert!(count(&events, "mutex_acquired") > 10_000, "{mode} {compress}");
     }
 }
 
@@ -87,26 +76,17 @@ fn a_small_stack_is_enough() {
     // What tracing may add to the stack of the thread that uses OpenMP first. That thread asks the runtime for its
     // processors; the others need less: see below.
     const MAX_BYTES: usize = 16 << 10;
-    let alone = program("reliability_stack.c", &[])
-        .output()
-        .expect("it can be run");
+    let alone = program("reliability_stack.c", &[]).output().expect("it can be run");
     let alone = number(&String::from_utf8_lossy(&alone.stdout), "used");
     for compress in ["auto", "off"] {
         let traces = Traces::folder();
         let mut command = program("reliability_stack.c", &[]);
         let said = traces.record(command.env("OMPTRACE_COMPRESS", compress));
         let used = number(&said, "used");
-        assert!(
-            used <= alone + MAX_BYTES,
-            "{used} bytes of stack, {alone} untraced"
-        );
+        assert!(used <= alone + MAX_BYTES, "{used} bytes of stack, {alone} untraced");
 
         let traces = Traces::folder();
         let mut command = program("nested.c", &[]);
-        traces.record(
-            command
-                .env("OMPTRACE_COMPRESS", compress)
-                .env("OMP_STACKSIZE", "16k"),
-        );
+        traces.record(command.env("OMPTRACE_COMPRESS", compress).env("OMP_STACKSIZE", "16k"));
     }
 }

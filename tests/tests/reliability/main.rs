@@ -79,13 +79,7 @@ fn all_regions(traces: &Traces) -> Vec<[usize; 3]> {
 #[track_caller]
 fn one_line(output: &Output, words: &str) {
     let said = String::from_utf8_lossy(&output.stderr);
-    let ours: Vec<&str> = said
-        .lines()
-        .filter(|line| !line.starts_with("OMP: "))
-        .collect();
+    let ours: Vec<&str> = said.lines().filter(|line| !line.starts_with("OMP: ")).collect();
     assert_eq!(ours.len(), 1, "{said}");
-    assert!(
-        ours[0].starts_with("omptrace: ") && ours[0].contains(words),
-        "{said}"
-    );
+    assert!(ours[0].starts_with("omptrace: ") && ours[0].contains(words), "{said}");
 }

@@ -31,9 +31,7 @@ fn the_tracer_calls_nothing_that_a_preloaded_library_replaced_and_took_away() {
                     preloaded.push(":");
                     preloaded.push(tool_library());
                 }
-                command
-                    .env("LD_PRELOAD", preloaded)
-                    .env("OMPTRACE_COMPRESS", compress);
+                command.env("LD_PRELOAD", preloaded).env("OMPTRACE_COMPRESS", compress);
                 let output = command.output().expect("it can be run");
                 let case = format!("{runtime} {compress} {tracer}");
                 assert_eq!(output.status.code(), Some(3), "{case}: {output:?}");
@@ -66,11 +64,7 @@ fn a_program_under_faketime_is_traced() {
 
 #[test]
 fn two_tools_share_a_runtime() {
-    let tool = compile(
-        "tests/programs/reliability_multiplex.c",
-        Compiler::Clang22,
-        &["-shared", "-fPIC"],
-    );
+    let tool = compile("tests/programs/reliability_multiplex.c", Compiler::Clang22, &["-shared", "-fPIC"]);
     let traces = Traces::folder();
     let mut command = program("reliability_ends.c", &["none"]);
     traces
@@ -79,10 +73,7 @@ fn two_tools_share_a_runtime() {
         .env("OMPTRACE_TEST_TOOL_LIBRARIES", tool_library());
     let output = command.output().expect("it can be run");
     let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(
-        said, "checksum 2000\nother tool: 1000 regions, 2 threads, 0 wrong\n",
-        "{output:?}"
-    );
+    assert_eq!(said, "checksum 2000\nother tool: 1000 regions, 2 threads, 0 wrong\n", "{output:?}");
     traces.only();
     assert_eq!(all_regions(&traces), [[ROUNDS, ROUNDS, 2 * ROUNDS]]);
 }
@@ -116,11 +107,7 @@ fn memcheck_has_nothing_against_the_tracer() {
 #[test]
 fn a_program_under_address_sanitizer_is_traced() {
     // GCC's sanitizer comes with the compiler. It wants to be the first of all libraries, before the runtime.
-    let program = compile(
-        "tests/programs/nearly_everything.c",
-        Compiler::Gcc,
-        &["-fsanitize=address"],
-    );
+    let program = compile("tests/programs/nearly_everything.c", Compiler::Gcc, &["-fsanitize=address"]);
     let asked = Command::new(Compiler::Gcc.path())
         .arg("-print-file-name=libasan.so")
         .output()
@@ -129,11 +116,7 @@ fn a_program_under_address_sanitizer_is_traced() {
     let libomp = runtime("llvm-19").join("libomp.so.5");
     let preload = format!("{} {}", sanitizer.trim(), libomp.display());
     let traces = Traces::folder();
-    traces.record(
-        Command::new(program)
-            .args(["2", "20"])
-            .env("LD_PRELOAD", preload),
-    );
+    traces.record(Command::new(program).args(["2", "20"]).env("LD_PRELOAD", preload));
     let trace = traces.only();
     assert_eq!(info(&trace)["ending"], "ended");
     assert_eq!(count(&dump(&trace), "parallel_end"), 20 * (12 + 2));

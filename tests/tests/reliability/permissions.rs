@@ -6,9 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use omptrace_tests::env::{
-    Compiler, compile, failing_calls, omptrace_program, runtime, tool_library,
-};
+use omptrace_tests::env::{Compiler, compile, failing_calls, omptrace_program, runtime, tool_library};
 use omptrace_tests::trace::{Traces, count, dump, dump_with_warnings, info};
 
 use crate::{all_regions, one_line, program, regions, run};
@@ -74,18 +72,11 @@ fn a_program_that_forbids_itself_system_calls_is_traced_until_then() {
 
 #[test]
 fn where_files_may_not_be_mapped_events_wait_in_memory() {
-    let sandbox = compile(
-        "tests/programs/reliability_seccomp.c",
-        Compiler::Gcc,
-        &["-fno-openmp"],
-    );
+    let sandbox = compile("tests/programs/reliability_seccomp.c", Compiler::Gcc, &["-fno-openmp"]);
     let sandboxed = |how: &str| {
         let ends = program("reliability_ends.c", &[]);
         let mut command = Command::new(&sandbox);
-        command
-            .arg(ends.get_program())
-            .args([how, "2", "20000"])
-            .env("LD_LIBRARY_PATH", runtime("llvm-19"));
+        command.arg(ends.get_program()).args([how, "2", "20000"]).env("LD_LIBRARY_PATH", runtime("llvm-19"));
         command
     };
     let traces = Traces::folder();
@@ -95,12 +86,7 @@ fn where_files_may_not_be_mapped_events_wait_in_memory() {
     assert_eq!(all_regions(&traces), [[20000, 20000, 40000]]);
     let info = info(&trace);
     assert_eq!(info["ending"], "ended");
-    assert!(
-        info["messages"][0]
-            .as_str()
-            .expect("a message")
-            .contains("may not be mapped")
-    );
+    assert!(info["messages"][0].as_str().expect("a message").contains("may not be mapped"));
 
     // Killed, it has what was written.
     let traces = Traces::folder();
@@ -116,9 +102,7 @@ fn where_files_may_not_be_mapped_events_wait_in_memory() {
 fn a_program_with_more_rights_than_its_user_is_not_traced() {
     let traces = Traces::folder();
     let mut command = program("reliability_ends.c", &["_exit"]);
-    command
-        .env("LD_PRELOAD", failing_calls())
-        .env("OMPTRACE_TEST_FAIL", "secure");
+    command.env("LD_PRELOAD", failing_calls()).env("OMPTRACE_TEST_FAIL", "secure");
     let output = run(&traces, &mut command);
     one_line(&output, "more rights than its user");
     assert_eq!(traces.all_files(), [""; 0].map(PathBuf::from));
@@ -129,11 +113,7 @@ fn a_program_with_more_rights_than_its_user_is_not_traced() {
         return;
     }
     let rpath = format!("-Wl,-rpath,{}", runtime("llvm-19").display());
-    let ends = compile(
-        "tests/programs/reliability_ends.c",
-        Compiler::Clang14,
-        &[&rpath],
-    );
+    let ends = compile("tests/programs/reliability_ends.c", Compiler::Clang14, &[&rpath]);
     let setuid = traces.path().join("setuid");
     fs::copy(ends, &setuid).expect("can be copied");
     let output = traces.path().join("out");

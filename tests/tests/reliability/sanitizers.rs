@@ -9,45 +9,17 @@ use omptrace_tests::trace::{Traces, count, dump};
 /// A compiler, its flags, and the ways of `sanitized.c` that the sanitizer reports.
 const SANITIZERS: &[(Compiler, &[&str], &[&str])] = &[
     (Compiler::Gcc, &["-fsanitize=address"], &["leak", "overrun"]),
-    (
-        Compiler::Gcc,
-        &["-fsanitize=address", "-static-libasan"],
-        &["leak", "overrun"],
-    ),
+    (Compiler::Gcc, &["-fsanitize=address", "-static-libasan"], &["leak", "overrun"]),
     (Compiler::Gcc, &["-fsanitize=leak"], &["leak"]),
     (Compiler::Gcc, &["-fsanitize=undefined"], &["overflow"]),
-    (
-        Compiler::Gcc,
-        &["-fsanitize=undefined", "-static-libubsan"],
-        &["overflow"],
-    ),
-    (
-        Compiler::Gcc,
-        &["-fsanitize=undefined", "-fno-sanitize-recover=all"],
-        &["overflow"],
-    ),
-    (
-        Compiler::Clang22,
-        &["-fsanitize=address"],
-        &["leak", "overrun"],
-    ),
-    (
-        Compiler::Clang22,
-        &["-fsanitize=address", "-shared-libsan"],
-        &["leak", "overrun"],
-    ),
+    (Compiler::Gcc, &["-fsanitize=undefined", "-static-libubsan"], &["overflow"]),
+    (Compiler::Gcc, &["-fsanitize=undefined", "-fno-sanitize-recover=all"], &["overflow"]),
+    (Compiler::Clang22, &["-fsanitize=address"], &["leak", "overrun"]),
+    (Compiler::Clang22, &["-fsanitize=address", "-shared-libsan"], &["leak", "overrun"]),
     (Compiler::Clang22, &["-fsanitize=leak"], &["leak"]),
-    (
-        Compiler::Clang22,
-        &["-fsanitize=memory"],
-        &["uninitialized"],
-    ),
+    (Compiler::Clang22, &["-fsanitize=memory"], &["uninitialized"]),
     (Compiler::Clang22, &["-fsanitize=undefined"], &["overflow"]),
-    (
-        Compiler::Clang22,
-        &["-fsanitize=undefined", "-shared-libsan"],
-        &["overflow"],
-    ),
+    (Compiler::Clang22, &["-fsanitize=undefined", "-shared-libsan"], &["overflow"]),
 ];
 
 /// The folder of clang's shared sanitizers.
@@ -96,10 +68,7 @@ fn reports(output: &Output) -> Vec<String> {
         let kept: Vec<&str> = words.filter(|word| !is_number(word)).collect();
         kept.join(" ")
     };
-    said.lines()
-        .filter(is_report)
-        .map(without_numbers)
-        .collect()
+    said.lines().filter(is_report).map(without_numbers).collect()
 }
 
 #[test]
@@ -110,11 +79,7 @@ fn a_program_under_a_sanitizer_ends_as_alone_and_is_traced() {
             let case = format!("{compiler:?} {flags:?} {how}");
             let alone = ran(Command::new(&program).arg(how));
             assert!(alone.stdout.starts_with(b"threads 1000\n"), "{case}");
-            assert_eq!(
-                reports(&alone).is_empty(),
-                ["well", "within"].contains(how),
-                "{case}: {alone:?}"
-            );
+            assert_eq!(reports(&alone).is_empty(), ["well", "within"].contains(how), "{case}: {alone:?}");
             let options: [&[&str]; 2] = [&[], &["--sample", "--cpu-time"]];
             for options in options {
                 let traces = Traces::folder();
@@ -135,11 +100,7 @@ fn a_program_under_a_sanitizer_ends_as_alone_and_is_traced() {
 /// hand, as for Python's extensions, is behind those of `record`.
 #[test]
 fn a_sanitizer_is_met_in_a_child_and_where_it_is_preloaded() {
-    let program = compile(
-        "tests/programs/sanitized.c",
-        Compiler::Gcc,
-        &["-fsanitize=address"],
-    );
+    let program = compile("tests/programs/sanitized.c", Compiler::Gcc, &["-fsanitize=address"]);
     let unaware = compile("tests/programs/sanitized.c", Compiler::Gcc, &[]);
     let asked = Command::new(Compiler::Gcc.path())
         .arg("-print-file-name=libasan.so")
@@ -148,11 +109,7 @@ fn a_sanitizer_is_met_in_a_child_and_where_it_is_preloaded() {
     let library = String::from_utf8_lossy(&asked.stdout).trim().to_owned();
     let with_library = format!("LD_PRELOAD={library}:$LD_PRELOAD exec \"$0\" well");
     let behind = format!("LD_PRELOAD=$LD_PRELOAD:{library} exec \"$0\" well");
-    for (script, program) in [
-        ("\"$0\" well", &program),
-        (&*with_library, &unaware),
-        (&*behind, &unaware),
-    ] {
+    for (script, program) in [("\"$0\" well", &program), (&*with_library, &unaware), (&*behind, &unaware)] {
         let traces = Traces::folder();
         let mut command = recorder(&traces, &["--libgomp", "observe"]);
         let recorded = ran(command.args(["sh", "-c", script]).arg(program));
@@ -167,18 +124,12 @@ fn a_sanitizer_is_met_in_a_child_and_where_it_is_preloaded() {
 /// Without Archer, ThreadSanitizer reports races that are none, of the runtime. None is the tracer's.
 #[test]
 fn thread_sanitizer_reports_nothing_of_the_tracer() {
-    for (compiler, flag) in [
-        (Compiler::Gcc, "-fsanitize=thread"),
-        (Compiler::Clang22, "-fsanitize=thread"),
-    ] {
+    for (compiler, flag) in [(Compiler::Gcc, "-fsanitize=thread"), (Compiler::Clang22, "-fsanitize=thread")] {
         let program = compile("tests/programs/sanitized.c", compiler, &[flag]);
         for options in [&[][..], &["--sample", "--cpu-time"]] {
             let traces = Traces::folder();
             let mut command = recorder(&traces, options);
-            let recorded = ran(command
-                .arg(&program)
-                .arg("well")
-                .env("TSAN_OPTIONS", "exitcode=5"));
+            let recorded = ran(command.arg(&program).arg("well").env("TSAN_OPTIONS", "exitcode=5"));
             // The adapter calls the runtime, and so is in the stacks of its races.
             let said = String::from_utf8_lossy(&recorded.stderr);
             let is_ours = |line: &str| {

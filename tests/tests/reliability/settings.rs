@@ -28,11 +28,7 @@ fn a_callback_that_is_left_out_is_not_registered() {
         ("lock_init", false),
         ("parallel_begin", false),
     ] {
-        assert_eq!(
-            callbacks.contains(&format!("\"{name}\"")),
-            is_wanted,
-            "{name} in {callbacks}"
-        );
+        assert_eq!(callbacks.contains(&format!("\"{name}\"")), is_wanted, "{name} in {callbacks}");
     }
     assert_eq!(regions(&dump(&trace)), [0, 0, THREADS * ROUNDS]);
 }
@@ -40,9 +36,7 @@ fn a_callback_that_is_left_out_is_not_registered() {
 /// A program that runs until it is killed, or ends by itself after a million regions.
 fn in_flight(arguments: &[&str]) -> Command {
     let mut command = program("reliability_ends.c", arguments);
-    command
-        .env("OMPTRACE_MODE", "flight")
-        .env("OMPTRACE_BUFFER", "512K");
+    command.env("OMPTRACE_MODE", "flight").env("OMPTRACE_BUFFER", "512K");
     command
 }
 
@@ -72,25 +66,14 @@ fn a_flight_recorder_keeps_the_newest_events_within_its_memory() {
         let kept = newest(&trace);
         assert!((1000..50_000).contains(&kept), "{end}: {kept}");
         let mut check = Command::new(omptrace_program());
-        let check = check
-            .arg("check")
-            .arg(&trace)
-            .output()
-            .expect("it can be run");
+        let check = check.arg("check").arg(&trace).output().expect("it can be run");
         let printed = String::from_utf8_lossy(&check.stdout);
         assert!(printed.contains("overwritten"), "{printed}");
         assert!(!printed.contains("missing"), "{printed}");
         // Both threads kept what began before: only a program that did not come to its end has something to warn of.
-        assert_eq!(
-            printed.contains(": sound"),
-            end == "none",
-            "{end}: {printed}"
-        );
+        assert_eq!(printed.contains(": sound"), end == "none", "{end}: {printed}");
         assert!(!printed.contains("warning: ends had no begin"), "{printed}");
-        assert!(
-            !printed.contains("warning: implicit tasks belong"),
-            "{printed}"
-        );
+        assert!(!printed.contains("warning: implicit tasks belong"), "{printed}");
     }
 }
 
@@ -105,19 +88,15 @@ fn a_flight_recorder_writes_what_it_keeps_when_asked_by_the_program() {
             .env("OMPTRACE_BUFFER", "512K"),
     );
     let events = dump(&traces.only());
-    let is_command = |event: &Value, command: u64| {
-        event["event"] == "control_tool" && event["command"] == command
-    };
+    let is_command =
+        |event: &Value, command: u64| event["event"] == "control_tool" && event["command"] == command;
     let flush = events.iter().position(|event| is_command(event, 3));
     let (before, after) = events.split_at(flush.expect("the flush's own event is in the file"));
     for events in [before, after] {
         let begun = count(events, "parallel_begin");
         assert!((1000..REGIONS).contains(&begun), "{begun}");
     }
-    assert!(
-        after.iter().any(|event| is_command(event, 4)),
-        "the newest event"
-    );
+    assert!(after.iter().any(|event| is_command(event, 4)), "the newest event");
 }
 
 /// Whether the process has a handler for the signal.
@@ -166,9 +145,7 @@ fn a_signal_that_a_flight_recorder_waits_for_is_given_back() {
     for (way, handled, traced) in [("child", 0, 2), ("own", 1, 1)] {
         let traces = Traces::folder();
         let mut command = program("flush_signal.c", &[way]);
-        command
-            .env("OMPTRACE_MODE", "flight")
-            .env("OMPTRACE_FLUSH_ON", "SIGUSR2");
+        command.env("OMPTRACE_MODE", "flight").env("OMPTRACE_FLUSH_ON", "SIGUSR2");
         let said = traces.record(&mut command);
         assert_eq!(number(&said, "handled"), handled, "{way}");
         assert_eq!(all_regions(&traces), vec![[1, 1, 0]; traced], "{way}");

@@ -10,9 +10,7 @@ fn callbacks_out_of_signal_handlers_are_recorded_or_counted() {
         let traces = Traces::folder();
         let mut command = program("reliability_signals.c", &["2", "20000"]);
         // The runtime's other locks have one place per thread to wait in: a handler would take it away.
-        command
-            .env("KMP_LOCK_KIND", "tas")
-            .env("OMPTRACE_COMPRESS", compress);
+        command.env("KMP_LOCK_KIND", "tas").env("OMPTRACE_COMPRESS", compress);
         let said = traces.record(&mut command);
         let trace = traces.only();
         let events = dump(&trace);

@@ -37,11 +37,9 @@ fn libraries_that_are_loaded_later_have_the_room_that_they_have_alone() {
     };
     let sizes = [1000, 1400, 1600, 1648];
     let libraries: Vec<PathBuf> = sizes.map(with).into();
-    for (compiler, options) in [
-        (Compiler::Clang22, &[][..]),
-        (Compiler::Clang22, &["--preload"]),
-        (Compiler::Gcc, &[]),
-    ] {
+    for (compiler, options) in
+        [(Compiler::Clang22, &[][..]), (Compiler::Clang22, &["--preload"]), (Compiler::Gcc, &[])]
+    {
         let host = compile("tests/programs/storage_host.c", compiler, &["-ldl"]);
         for library in &libraries {
             let alone = Command::new(&host).arg(library).output();
@@ -81,11 +79,7 @@ fn a_program_may_use_any_number_of_keys() {
         for event in ["parallel_begin", "parallel_end"] {
             assert_eq!(count(&events, event), regions, "{keys} {deleted} {event}");
         }
-        assert_eq!(
-            count(&events, "mutex_released"),
-            2 * regions,
-            "{keys} {deleted}"
-        );
+        assert_eq!(count(&events, "mutex_released"), 2 * regions, "{keys} {deleted}");
         assert_eq!(count(&events, "omptrace_lost"), 0, "{keys} {deleted}");
     }
 }

@@ -108,11 +108,7 @@ impl DeviceClockMap {
     /// The map through `points`; `None` where there are none.
     pub(crate) fn through(mut points: Vec<ClockPoint>) -> Option<DeviceClockMap> {
         points.retain(|point| point.ns.is_finite());
-        points.sort_by(|a, b| {
-            a.device_time
-                .cmp(&b.device_time)
-                .then(a.ns.total_cmp(&b.ns))
-        });
+        points.sort_by(|a, b| a.device_time.cmp(&b.device_time).then(a.ns.total_cmp(&b.ns)));
         let path = path(&points);
         let first = *path.first()?;
         let knot = |two: &[ClockPoint]| Knot {
@@ -122,23 +118,12 @@ impl DeviceClockMap {
         };
         let mut knots: Vec<Knot> = path.windows(2).map(knot).collect();
         if knots.is_empty() {
-            knots.push(Knot {
-                device_time: first.device_time,
-                ns: first.ns,
-                ns_per_tick: 1.0,
-            });
+            knots.push(Knot { device_time: first.device_time, ns: first.ns, ns_per_tick: 1.0 });
         }
-        let mut map = DeviceClockMap {
-            knots,
-            uncertainty_ns: 0.0,
-        };
-        let contradiction = |point: &ClockPoint| {
-            (map.ns(point.device_time) - point.ns).abs() - point.uncertainty_ns
-        };
-        let of_path = path
-            .iter()
-            .map(|point| point.uncertainty_ns)
-            .fold(0.0, f64::max);
+        let mut map = DeviceClockMap { knots, uncertainty_ns: 0.0 };
+        let contradiction =
+            |point: &ClockPoint| (map.ns(point.device_time) - point.ns).abs() - point.uncertainty_ns;
+        let of_path = path.iter().map(|point| point.uncertainty_ns).fold(0.0, f64::max);
         map.uncertainty_ns = points.iter().map(contradiction).fold(of_path, f64::max);
         Some(map)
     }
@@ -147,34 +132,20 @@ impl DeviceClockMap {
     pub(crate) fn between(bounds: &[Bounds]) -> Option<DeviceClockMap> {
         let zero = bounds.first()?.begin;
         let since = |time: u64| time.wrapping_sub(zero) as i64 as f64;
-        let earliest = bounds
-            .iter()
-            .filter_map(|bound| Some(bound.asked_ns? - since(bound.begin)));
+        let earliest = bounds.iter().filter_map(|bound| Some(bound.asked_ns? - since(bound.begin)));
         let earliest = earliest.fold(f64::NEG_INFINITY, f64::max);
-        let latest = bounds
-            .iter()
-            .map(|bound| bound.delivered_ns - since(bound.end));
+        let latest = bounds.iter().map(|bound| bound.delivered_ns - since(bound.end));
         let latest = latest.fold(f64::INFINITY, f64::min);
-        let ns = if earliest.is_finite() {
-            earliest
-        } else {
-            latest
-        };
+        let ns = if earliest.is_finite() { earliest } else { latest };
         Some(DeviceClockMap {
-            knots: vec![Knot {
-                device_time: zero,
-                ns,
-                ns_per_tick: 1.0,
-            }],
+            knots: vec![Knot { device_time: zero, ns, ns_per_tick: 1.0 }],
             uncertainty_ns: (latest - ns).abs(),
         })
     }
 
     /// Nanoseconds from the session's start to `device_time`.
     pub(crate) fn ns(&self, device_time: u64) -> f64 {
-        let after = self
-            .knots
-            .partition_point(|knot| knot.device_time <= device_time);
+        let after = self.knots.partition_point(|knot| knot.device_time <= device_time);
         let knot = &self.knots[after.saturating_sub(1)];
         // The difference keeps its sign before the first knot.
         let ticks = device_time.wrapping_sub(knot.device_time) as i64;
@@ -184,9 +155,7 @@ impl DeviceClockMap {
     /// By how much the map contradicts `bounds`, on average.
     fn residual_ns(&self, bounds: &[Bounds]) -> f64 {
         let contradiction = |bound: &Bounds| {
-            let early = bound
-                .asked_ns
-                .map_or(0.0, |asked| asked - self.ns(bound.begin));
+            let early = bound.asked_ns.map_or(0.0, |asked| asked - self.ns(bound.begin));
             let late = self.ns(bound.end) - bound.delivered_ns;
             early.max(0.0) + late.max(0.0)
         };
@@ -205,26 +174,14 @@ fn rate(a: ClockPoint, b: ClockPoint) -> Option<f64> {
 fn path(points: &[ClockPoint]) -> Vec<ClockPoint> {
     let mut path: Vec<ClockPoint> = Vec::new();
     let last = points.last().copied();
-    for stretch in points
-        .chunk_by(|a, b| (a.ns / KNOT_DISTANCE_NS).floor() == (b.ns / KNOT_DISTANCE_NS).floor())
+    for stretch in
+        points.chunk_by(|a, b| (a.ns / KNOT_DISTANCE_NS).floor() == (b.ns / KNOT_DISTANCE_NS).floor())
     {
-        let best = stretch
-            .iter()
-            .min_by(|a, b| a.uncertainty_ns.total_cmp(&b.uncertainty_ns));
-        let best = if path.is_empty() {
-            stretch.first()
-        } else {
-            best
-        };
+        let best = stretch.iter().min_by(|a, b| a.uncertainty_ns.total_cmp(&b.uncertainty_ns));
+        let best = if path.is_empty() { stretch.first() } else { best };
         let Some(best) = best else { continue };
-        let far = path
-            .last()
-            .is_none_or(|before| best.ns - before.ns >= KNOT_DISTANCE_NS / 2.0);
-        if far
-            && path
-                .last()
-                .is_none_or(|before| rate(*before, *best).is_some())
-        {
+        let far = path.last().is_none_or(|before| best.ns - before.ns >= KNOT_DISTANCE_NS / 2.0);
+        if far && path.last().is_none_or(|before| rate(*before, *best).is_some()) {
             path.push(*best);
         }
     }
@@ -273,11 +230,7 @@ fn translated(
         return Vec::new();
     };
     let of_day = realtime_ns as f64;
-    let zero = if (found - of_day).abs() < SAME_ZERO_NS {
-        of_day
-    } else {
-        found
-    };
+    let zero = if (found - of_day).abs() < SAME_ZERO_NS { of_day } else { found };
     let point = |translation: &Translation| ClockPoint {
         device_time: translation.device_time,
         ns: ns(translation) - zero,
@@ -296,11 +249,9 @@ pub(crate) fn choose(
 ) -> Option<(DeviceClockMap, DeviceClockReport)> {
     let number = (pairs.len(), translations.len());
     let of_pairs = DeviceClockMap::through(pairs.clone());
-    let of_runtime =
-        DeviceClockMap::through(translated(translations, of_pairs.as_ref(), realtime_ns));
+    let of_runtime = DeviceClockMap::through(translated(translations, of_pairs.as_ref(), realtime_ns));
     let differs = of_pairs.as_ref().zip(of_runtime.as_ref()).map(|(a, b)| {
-        let difference =
-            |point: &ClockPoint| (a.ns(point.device_time) - b.ns(point.device_time)).abs();
+        let difference = |point: &ClockPoint| (a.ns(point.device_time) - b.ns(point.device_time)).abs();
         pairs.iter().map(difference).fold(0.0, f64::max) as u64
     });
     let (source, points, map) = match (of_pairs, of_runtime) {
@@ -310,11 +261,7 @@ pub(crate) fn choose(
         }
         (Some(a), _) => (ClockSource::ClockPairs, number.0, a),
         (None, Some(b)) => (ClockSource::TranslateTime, number.1, b),
-        (None, None) => (
-            ClockSource::HostOperations,
-            bounds.len(),
-            DeviceClockMap::between(bounds)?,
-        ),
+        (None, None) => (ClockSource::HostOperations, bounds.len(), DeviceClockMap::between(bounds)?),
     };
     let report = DeviceClockReport {
         source,
@@ -333,11 +280,7 @@ mod tests {
     const SECOND: f64 = 1e9;
 
     fn point(device_time: u64, ns: f64, uncertainty_ns: f64) -> ClockPoint {
-        ClockPoint {
-            device_time,
-            ns,
-            uncertainty_ns,
-        }
+        ClockPoint { device_time, ns, uncertainty_ns }
     }
 
     /// A device whose clock began at 5000, runs at 2 GHz and drifts.
@@ -355,11 +298,7 @@ mod tests {
             })
             .collect();
         let map = DeviceClockMap::through(points).expect("points");
-        assert!(
-            map.uncertainty_ns >= 50e3 && map.uncertainty_ns < 150e3,
-            "{}",
-            map.uncertainty_ns
-        );
+        assert!(map.uncertainty_ns >= 50e3 && map.uncertainty_ns < 150e3, "{}", map.uncertainty_ns);
         for i in 0..840 {
             let ns = f64::from(i) * SECOND / 100.0;
             let error = (map.ns(device_time(ns)) - ns).abs();
@@ -369,11 +308,7 @@ mod tests {
 
     #[test]
     fn points_that_contradict_the_map_make_it_less_certain() {
-        let points = vec![
-            point(0, 0.0, 10.0),
-            point(1000, 9000.0, 10.0),
-            point(1_000_000_000, SECOND, 10.0),
-        ];
+        let points = vec![point(0, 0.0, 10.0), point(1000, 9000.0, 10.0), point(1_000_000_000, SECOND, 10.0)];
         let map = DeviceClockMap::through(points).expect("points");
         assert!((map.ns(500_000_000) - SECOND / 2.0).abs() < 1.0);
         assert_eq!(map.uncertainty_ns as u64, 7990);
@@ -387,35 +322,20 @@ mod tests {
     }
 
     fn translation(ns: f64, zero: f64) -> Translation {
-        Translation {
-            device_time: device_time(ns),
-            seconds: (ns + zero) / 1e9,
-            asked_ns: ns + 1e6,
-        }
+        Translation { device_time: device_time(ns), seconds: (ns + zero) / 1e9, asked_ns: ns + 1e6 }
     }
 
     #[test]
     fn a_translation_may_count_from_any_zero() {
         for zero in [1.7e18, 4.2e14] {
             let pairs: Vec<ClockPoint> = (0..3)
-                .map(|s| {
-                    point(
-                        device_time(f64::from(s) * SECOND),
-                        f64::from(s) * SECOND,
-                        9.0,
-                    )
-                })
+                .map(|s| point(device_time(f64::from(s) * SECOND), f64::from(s) * SECOND, 9.0))
                 .collect();
-            let translations: Vec<Translation> = (0..3)
-                .map(|s| translation(f64::from(s) * SECOND, zero))
-                .collect();
-            let (_, report) =
-                choose(pairs, &translations, &[], 1_700_000_000_000_000_000).expect("a map");
+            let translations: Vec<Translation> =
+                (0..3).map(|s| translation(f64::from(s) * SECOND, zero)).collect();
+            let (_, report) = choose(pairs, &translations, &[], 1_700_000_000_000_000_000).expect("a map");
             assert_eq!(report.source, ClockSource::ClockPairs);
-            assert!(
-                report.translation_differs_ns.is_some_and(|ns| ns < 600),
-                "{report:?}"
-            );
+            assert!(report.translation_differs_ns.is_some_and(|ns| ns < 600), "{report:?}");
         }
     }
 
@@ -423,29 +343,18 @@ mod tests {
     fn what_contradicts_the_host_less_is_chosen() {
         // The readings lie a millisecond in the past.
         let pairs: Vec<ClockPoint> = (0..3)
-            .map(|s| {
-                point(
-                    device_time(f64::from(s) * SECOND),
-                    f64::from(s) * SECOND - 1e6,
-                    9.0,
-                )
-            })
+            .map(|s| point(device_time(f64::from(s) * SECOND), f64::from(s) * SECOND - 1e6, 9.0))
             .collect();
-        let translations: Vec<Translation> = (0..3)
-            .map(|s| translation(f64::from(s) * SECOND, 1.7e18))
-            .collect();
+        let translations: Vec<Translation> =
+            (0..3).map(|s| translation(f64::from(s) * SECOND, 1.7e18)).collect();
         let bounds = [Bounds {
             begin: device_time(SECOND + 100.0),
             end: device_time(SECOND + 300.0),
             asked_ns: Some(SECOND),
             delivered_ns: SECOND + 1e6,
         }];
-        let (map, report) =
-            choose(pairs, &translations, &bounds, 1_700_000_000_000_000_000).expect("a map");
-        assert_eq!(
-            (report.source, report.residual_ns),
-            (ClockSource::TranslateTime, 0)
-        );
+        let (map, report) = choose(pairs, &translations, &bounds, 1_700_000_000_000_000_000).expect("a map");
+        assert_eq!((report.source, report.residual_ns), (ClockSource::TranslateTime, 0));
         assert!((map.ns(device_time(SECOND)) - SECOND).abs() < 1000.0);
     }
 

@@ -46,10 +46,7 @@ struct Newest<T> {
 
 impl<T> Default for Newest<T> {
     fn default() -> Newest<T> {
-        Newest {
-            by_id: FastMap::default(),
-            order: VecDeque::new(),
-        }
+        Newest { by_id: FastMap::default(), order: VecDeque::new() }
     }
 }
 
@@ -96,12 +93,7 @@ impl Regions {
     /// A thread enters a region.
     pub(crate) fn add(&mut self, at: Point, thread: usize, region: TargetRegion) {
         let id = region.target_data;
-        let entered = Entered {
-            at,
-            thread,
-            region,
-            has_record: false,
-        };
+        let entered = Entered { at, thread, region, has_record: false };
         self.0.add(id, entered);
     }
 
@@ -196,16 +188,10 @@ impl DataOp {
     pub(crate) fn device_num(&self, is_device: impl Fn(i32) -> bool) -> i32 {
         let (src, dest) = (self.src_device_num, self.dest_device_num);
         let (first, second) = match self.kind() {
-            ompt::ompt_target_data_transfer_from_device | ompt::ompt_target_data_delete => {
-                (src, dest)
-            }
+            ompt::ompt_target_data_transfer_from_device | ompt::ompt_target_data_delete => (src, dest),
             _ => (dest, src),
         };
-        if is_device(second) && !is_device(first) {
-            second
-        } else {
-            first
-        }
+        if is_device(second) && !is_device(first) { second } else { first }
     }
 }
 
@@ -221,10 +207,7 @@ struct Asked {
 impl Asked {
     fn without_record(self) -> Option<Unrecorded> {
         let observed = self.observed.filter(|_| !self.has_record)?;
-        Some(Unrecorded {
-            operation: self.operation,
-            observed,
-        })
+        Some(Unrecorded { operation: self.operation, observed })
     }
 }
 
@@ -252,11 +235,7 @@ impl HostOperations {
     /// The host asks for an operation. Gives one that is forgotten for it, if no record came of that.
     pub(crate) fn add(&mut self, operation: HostOperation) -> Option<Unrecorded> {
         let id = operation.host_op_id;
-        let asked = Asked {
-            operation,
-            observed: None,
-            has_record: false,
-        };
+        let asked = Asked { operation, observed: None, has_record: false };
         self.0.add(id, asked)?.without_record()
     }
 
@@ -281,15 +260,9 @@ impl HostOperations {
     }
 
     /// The operation that a record names, by both numbers; some runtimes have them in each other's place.
-    pub(crate) fn named(
-        &self,
-        work: &Work,
-        host_op_id: u64,
-        target_id: u64,
-    ) -> Option<&HostOperation> {
+    pub(crate) fn named(&self, work: &Work, host_op_id: u64, target_id: u64) -> Option<&HostOperation> {
         let by = |id: u64, target_id: u64| {
-            self.fitting(work, id)
-                .filter(|operation| operation.target_data == target_id)
+            self.fitting(work, id).filter(|operation| operation.target_data == target_id)
         };
         by(host_op_id, target_id).or_else(|| by(target_id, host_op_id))
     }

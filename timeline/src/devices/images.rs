@@ -25,8 +25,7 @@ impl Images {
     pub(crate) fn load(&mut self, e: &DeviceLoad<'_>) {
         let waiting: u64 = self.parts.values().map(|(len, _)| *len).sum();
         if e.bytes <= MAX_BYTES.saturating_sub(waiting) {
-            self.parts
-                .insert((e.device_num, e.module_id), (e.bytes, Vec::new()));
+            self.parts.insert((e.device_num, e.module_id), (e.bytes, Vec::new()));
         }
     }
 
@@ -66,9 +65,6 @@ impl Images {
     /// The function whose target construct is in `line`, where there is one only.
     pub(crate) fn function(&self, line: u32) -> Option<&str> {
         let functions = self.functions.get(&line)?;
-        functions
-            .first()
-            .filter(|_| functions.len() == 1)
-            .map(String::as_str)
+        functions.first().filter(|_| functions.len() == 1).map(String::as_str)
     }
 }

@@ -22,8 +22,8 @@ use std::sync::Arc;
 use ompt_sys as ompt;
 use omptrace_trace_format::clock::MAX_SESSION_NS;
 use omptrace_trace_format::event::{
-    DeviceImage, DeviceKernel, DeviceLoad, DeviceNativeRecord, DeviceRecord, TargetDataOpEmi,
-    TargetEmi, TargetSubmitEmi,
+    DeviceImage, DeviceKernel, DeviceLoad, DeviceNativeRecord, DeviceRecord, TargetDataOpEmi, TargetEmi,
+    TargetSubmitEmi,
 };
 use omptrace_trace_format::field::Address;
 use serde::Serialize;
@@ -147,16 +147,10 @@ impl Devices {
         tracks: impl Iterator<Item = i32>,
         streams: impl Iterator<Item = u32>,
     ) -> Devices {
-        let on_host = |stream| OnHost {
-            stream,
-            regions: Vec::new(),
-            operations: Vec::new(),
-        };
+        let on_host = |stream| OnHost { stream, regions: Vec::new(), operations: Vec::new() };
         Devices {
             survey,
-            devices: tracks
-                .map(|device_num| (device_num, Device::default()))
-                .collect(),
+            devices: tracks.map(|device_num| (device_num, Device::default())).collect(),
             types,
             threads: streams.map(on_host).collect(),
             operations: HostOperations::default(),
@@ -190,9 +184,7 @@ impl Devices {
 
     fn is_in_pause(&self, time: Ns) -> bool {
         let after = self.pauses.partition_point(|(begin, _)| *begin <= time);
-        let last = after
-            .checked_sub(1)
-            .and_then(|index| self.pauses.get(index));
+        let last = after.checked_sub(1).and_then(|index| self.pauses.get(index));
         last.is_some_and(|(_, end)| time < *end)
     }
 
@@ -214,26 +206,16 @@ impl Devices {
             regions.push(TargetRegion::of(e));
         }
         if e.endpoint != ompt::ompt_scope_begin
-            && let Some(index) = regions
-                .iter()
-                .rposition(|region| region.target_data == e.target_data.0)
+            && let Some(index) = regions.iter().rposition(|region| region.target_data == e.target_data.0)
         {
             regions.truncate(index);
         }
     }
 
-    pub(crate) fn submit(
-        &mut self,
-        stage: &mut Stage<'_>,
-        thread: usize,
-        at: Point,
-        e: &TargetSubmitEmi,
-    ) {
+    pub(crate) fn submit(&mut self, stage: &mut Stage<'_>, thread: usize, at: Point, e: &TargetSubmitEmi) {
         if e.endpoint != ompt::ompt_scope_end {
             let regions = &self.threads[thread].regions;
-            let named = regions
-                .iter()
-                .rfind(|region| region.target_data == e.target_data.0);
+            let named = regions.iter().rfind(|region| region.target_data == e.target_data.0);
             let Some(region) = named.or(regions.last()) else {
                 return;
             };
@@ -253,19 +235,11 @@ impl Devices {
             self.begin(stage, operation);
         }
         if e.endpoint != ompt::ompt_scope_begin {
-            self.end(stage, thread, at.time, |work| {
-                matches!(work, Work::Kernel { .. })
-            });
+            self.end(stage, thread, at.time, |work| matches!(work, Work::Kernel { .. }));
         }
     }
 
-    pub(crate) fn data_op(
-        &mut self,
-        stage: &mut Stage<'_>,
-        thread: usize,
-        at: Point,
-        e: &TargetDataOpEmi,
-    ) {
+    pub(crate) fn data_op(&mut self, stage: &mut Stage<'_>, thread: usize, at: Point, e: &TargetDataOpEmi) {
         let op = DataOp::of(e);
         let device_num = op.device_num(|number| self.types.contains_key(&number));
         if e.endpoint != ompt::ompt_scope_end {
@@ -297,17 +271,13 @@ impl Devices {
             let label = is_allocation.then(|| self.label(stage, &Work::DataOp(op), e.codeptr_ra));
             let source = label.map(|label| label.source.clone()).unwrap_or_default();
             let device = self.device(stage, device_num);
-            let in_use = device
-                .memory
-                .change(stage, (device_num, source), at.time, &op);
+            let in_use = device.memory.change(stage, (device_num, source), at.time, &op);
             device.report.peak_bytes = device.report.peak_bytes.max(in_use);
         }
     }
 
     fn begin(&mut self, stage: &mut Stage<'_>, operation: HostOperation) {
-        self.threads[operation.thread]
-            .operations
-            .push(operation.clone());
+        self.threads[operation.thread].operations.push(operation.clone());
         if self.survey.is_traced(operation.device_num)
             && let Some(forgotten) = self.operations.add(operation)
         {
@@ -316,23 +286,15 @@ impl Devices {
     }
 
     /// The thread's newest operation that `is_it` ends; without a record, that is all that is known of it.
-    fn end(
-        &mut self,
-        stage: &mut Stage<'_>,
-        thread: usize,
-        time: Ns,
-        is_it: impl Fn(&Work) -> bool,
-    ) {
+    fn end(&mut self, stage: &mut Stage<'_>, thread: usize, time: Ns, is_it: impl Fn(&Work) -> bool) {
         let open = &mut self.threads[thread].operations;
         let Some(index) = open.iter().rposition(|operation| is_it(&operation.work)) else {
             return;
         };
         open.truncate(index + 1);
         let Some(operation) = open.pop() else { return };
-        let observed = Observed {
-            end: time,
-            label: self.label(stage, &operation.work, operation.codeptr_ra),
-        };
+        let observed =
+            Observed { end: time, label: self.label(stage, &operation.work, operation.codeptr_ra) };
         if self.survey.is_traced(operation.device_num) {
             self.operations.ended(operation, observed);
         } else {
@@ -342,32 +304,20 @@ impl Devices {
 
     /// A traced device gave no record of the operation: it is shown as the host observed it, and reported.
     fn place_unrecorded(&mut self, stage: &mut Stage<'_>, unrecorded: Unrecorded) {
-        let Unrecorded {
-            operation,
-            observed,
-        } = unrecorded;
+        let Unrecorded { operation, observed } = unrecorded;
         // Among the records that name no operation may be that of this one.
         if self.anonymous.iter().any(|work| operation.fits(work)) {
             return;
         }
         if self.survey.expects(operation.device_num, &operation.work) {
             let stream = self.threads[operation.thread].stream;
-            stage
-                .repairs
-                .add(Cause::NoDeviceRecord, stream, operation.at.time);
-            self.device(stage, operation.device_num)
-                .report
-                .without_record += 1;
+            stage.repairs.add(Cause::NoDeviceRecord, stream, operation.at.time);
+            self.device(stage, operation.device_num).report.without_record += 1;
         }
         self.place_observed(stage, operation, observed);
     }
 
-    fn place_observed(
-        &mut self,
-        stage: &mut Stage<'_>,
-        operation: HostOperation,
-        observed: Observed,
-    ) {
+    fn place_observed(&mut self, stage: &mut Stage<'_>, operation: HostOperation, observed: Observed) {
         let placed = Placed {
             begin: operation.at.time,
             end: observed.end,
@@ -427,13 +377,8 @@ impl Devices {
         let (operations, ids) = (&self.operations, (work.host_op_id, work.target_id));
         let named = operations.named(&work.work, ids.0, ids.1);
         let numbered = || operations.numbered(&work.work, ids.0);
-        let said = named
-            .or_else(numbered)
-            .map_or(said_device_num, |operation| operation.device_num);
-        let map = self
-            .survey
-            .clock(said)
-            .or_else(|| self.survey.clock(said_device_num));
+        let said = named.or_else(numbered).map_or(said_device_num, |operation| operation.device_num);
+        let map = self.survey.clock(said).or_else(|| self.survey.clock(said_device_num));
         let Some(map) = map else {
             return Err(Cause::NoDeviceClock);
         };
@@ -468,18 +413,12 @@ impl Devices {
             work: work.work,
             host_op_id: work.host_op_id,
             target_id: work.target_id,
-            from: operation
-                .as_ref()
-                .map(|operation| (operation.link(), operation.at)),
+            from: operation.as_ref().map(|operation| (operation.link(), operation.at)),
             host_observed: false,
         };
         self.device(stage, device_num).report.uncorrelated += u64::from(operation.is_none());
         self.place(stage, device_num, placed);
-        if is_swapped {
-            Err(Cause::DeviceTimesSwapped)
-        } else {
-            Ok(())
-        }
+        if is_swapped { Err(Cause::DeviceTimesSwapped) } else { Ok(()) }
     }
 
     fn place(&mut self, stage: &mut Stage<'_>, device_num: i32, placed: Placed) {
@@ -493,19 +432,11 @@ impl Devices {
         let key = (kind, placed.host_observed);
         let new = || {
             let of_device = format!("device {device_num}");
-            let observed = if placed.host_observed {
-                " (host-observed)"
-            } else {
-                ""
-            };
+            let observed = if placed.host_observed { " (host-observed)" } else { "" };
             let name = format!("{of_device} {}{observed}", kind.name());
             Queue::new(key, device_num, name, kind.rate(&of_device))
         };
-        device
-            .queues
-            .entry(key)
-            .or_insert_with(new)
-            .push(stage, placed);
+        device.queues.entry(key).or_insert_with(new).push(stage, placed);
     }
 
     fn device(&mut self, stage: &mut Stage<'_>, device_num: i32) -> &mut Device {
@@ -560,19 +491,9 @@ impl Devices {
             self.place_unrecorded(stage, unrecorded);
         }
         let of_device = |(device_num, device): (&i32, &mut Device)| {
-            device
-                .queues
-                .values_mut()
-                .for_each(|queue| queue.finish(stage));
+            device.queues.values_mut().for_each(|queue| queue.finish(stage));
             let clock = self.survey.clock_report(*device_num);
-            (
-                *device_num,
-                DeviceReport {
-                    clock,
-                    memory: device.memory.of_places(),
-                    ..device.report.clone()
-                },
-            )
+            (*device_num, DeviceReport { clock, memory: device.memory.of_places(), ..device.report.clone() })
         };
         self.devices.iter_mut().map(of_device).collect()
     }
@@ -588,11 +509,7 @@ pub(crate) fn device_name(device_num: i32, kind: &str) -> String {
 
 /// The name of the kernel of a target construct, whose place is known as text and in the source. `linkage_name` is what its
 /// record has.
-fn kernel_label(
-    images: &Images,
-    place: Option<(String, Source)>,
-    linkage_name: Option<&str>,
-) -> Label {
+fn kernel_label(images: &Images, place: Option<(String, Source)>, linkage_name: Option<&str>) -> Label {
     let function = linkage_name.map(omptrace_symbols::kernel_function);
     let Some((text, source)) = place else {
         return Label::named(match function {
@@ -603,10 +520,7 @@ fn kernel_label(
     let line = source.own_line().map(|(_, line)| line);
     let of_image = || match line {
         Some(line) => images.function(line).map(str::to_owned),
-        None => source
-            .function
-            .clone()
-            .filter(|function| images.has(function)),
+        None => source.function.clone().filter(|function| images.has(function)),
     };
     let name = match function.or_else(of_image) {
         Some(function) => format!("kernel {function} @{text}"),
@@ -651,10 +565,7 @@ impl Memory {
             None => {
                 self.by_source.insert(source.clone(), self.places.len());
                 self.places.push(MemoryAtPlace {
-                    report: MemoryOfPlace {
-                        source,
-                        ..MemoryOfPlace::default()
-                    },
+                    report: MemoryOfPlace { source, ..MemoryOfPlace::default() },
                     in_use: Sum::default(),
                 });
                 self.places.len() - 1

@@ -26,9 +26,7 @@ impl QueueKind {
         match op.kind() {
             _ if op.is_of_memory() => QueueKind::Memory,
             // Whatever a runtime calls it: LLVM's says that it is from the device.
-            _ if op.src_device_num >= 0 && op.src_device_num == op.dest_device_num => {
-                QueueKind::WithinDevice
-            }
+            _ if op.src_device_num >= 0 && op.src_device_num == op.dest_device_num => QueueKind::WithinDevice,
             ompt::ompt_target_data_transfer_to_device => QueueKind::ToDevice,
             ompt::ompt_target_data_transfer_from_device => QueueKind::FromDevice,
             ompt::ompt_target_data_transfer | ompt::ompt_target_data_transfer_rect
@@ -36,9 +34,7 @@ impl QueueKind {
             {
                 QueueKind::ToDevice
             }
-            ompt::ompt_target_data_transfer | ompt::ompt_target_data_transfer_rect => {
-                QueueKind::FromDevice
-            }
+            ompt::ompt_target_data_transfer | ompt::ompt_target_data_transfer_rect => QueueKind::FromDevice,
             _ => QueueKind::OtherOperations,
         }
     }

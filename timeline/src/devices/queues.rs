@@ -13,8 +13,8 @@ use super::sum::Sum;
 use crate::emitter::Stage;
 use crate::repair::Cause;
 use crate::sink::{
-    Anchor, Argument, Category, CounterId, DeviceWork, Interval, LinkKind, LocationId,
-    LocationKind, Ns, Point, Source, Value, argument,
+    Anchor, Argument, Category, CounterId, DeviceWork, Interval, LinkKind, LocationId, LocationKind, Ns,
+    Point, Source, Value, argument,
 };
 
 /// Pieces of work that are held back.
@@ -48,10 +48,7 @@ pub(crate) struct Label {
 impl Label {
     /// A label without a place in the source.
     pub(crate) fn named(name: String) -> Label {
-        Label {
-            name,
-            ..Label::default()
-        }
+        Label { name, ..Label::default() }
     }
 }
 
@@ -163,10 +160,7 @@ impl Queue {
             work: Some(self.work(&placed)),
         });
         if let Some((kind, from)) = placed.from {
-            let to = Point {
-                location: track,
-                time: begin,
-            };
+            let to = Point { location: track, time: begin };
             // The clocks are not that exact, and nothing leads back. Before the operation, another region is the innermost.
             let cause = match from.time <= begin {
                 true => Anchor::Inside,
@@ -185,15 +179,11 @@ impl Queue {
     fn work<'p>(&self, placed: &'p Placed) -> DeviceWork<&'p Source> {
         match (&placed.work, self.kind) {
             (Work::Kernel { .. }, _) => DeviceWork::Kernel(&placed.label.source),
-            (Work::DataOp(DataOp { bytes, .. }), QueueKind::ToDevice) => DeviceWork::TransferTo {
-                bytes: *bytes,
-                source: &placed.label.source,
-            },
+            (Work::DataOp(DataOp { bytes, .. }), QueueKind::ToDevice) => {
+                DeviceWork::TransferTo { bytes: *bytes, source: &placed.label.source }
+            }
             (Work::DataOp(DataOp { bytes, .. }), QueueKind::FromDevice) => {
-                DeviceWork::TransferFrom {
-                    bytes: *bytes,
-                    source: &placed.label.source,
-                }
+                DeviceWork::TransferFrom { bytes: *bytes, source: &placed.label.source }
             }
             (Work::DataOp(op), _) => DeviceWork::DataOp(op.kind()),
             (Work::Native { .. }, _) => DeviceWork::Native,
@@ -211,15 +201,10 @@ impl Queue {
                 0 => self.name.clone(),
                 _ => format!("{} {}", self.name, lanes + 1),
             };
-            let kind = LocationKind::DeviceQueue {
-                device_num: self.device_num,
-                host_observed: self.host_observed,
-            };
+            let kind =
+                LocationKind::DeviceQueue { device_num: self.device_num, host_observed: self.host_observed };
             let location = stage.location(kind, name);
-            self.lanes.push(Lane {
-                location,
-                free_from: Ns::MIN,
-            });
+            self.lanes.push(Lane { location, free_from: Ns::MIN });
             return (lanes, begin);
         }
         let free_from = |(_, lane): &(usize, &Lane)| lane.free_from;
@@ -233,33 +218,16 @@ impl Queue {
 fn arguments(placed: &Placed) -> Vec<Argument<'_>> {
     let mut arguments = Vec::new();
     match &placed.work {
-        Work::Kernel {
-            requested_num_teams,
-            granted_num_teams,
-            ..
-        } => {
+        Work::Kernel { requested_num_teams, granted_num_teams, .. } => {
             // 0 is the program's word, where the operation is known: as many as the runtime likes.
             if *requested_num_teams > 0 || placed.host_op_id != 0 {
-                arguments.push(argument(
-                    "requested_num_teams",
-                    Value::Uint((*requested_num_teams).into()),
-                ));
+                arguments.push(argument("requested_num_teams", Value::Uint((*requested_num_teams).into())));
             }
             if *granted_num_teams > 0 {
-                arguments.push(argument(
-                    "granted_num_teams",
-                    Value::Uint((*granted_num_teams).into()),
-                ));
+                arguments.push(argument("granted_num_teams", Value::Uint((*granted_num_teams).into())));
             }
         }
-        Work::DataOp(DataOp {
-            bytes,
-            src_addr,
-            src_device_num,
-            dest_addr,
-            dest_device_num,
-            ..
-        }) => {
+        Work::DataOp(DataOp { bytes, src_addr, src_device_num, dest_addr, dest_device_num, .. }) => {
             arguments.push(argument("bytes", Value::Uint(*bytes)));
             let ends = [
                 ("src_addr", *src_addr, "src_device_num", *src_device_num),
@@ -301,21 +269,12 @@ struct Rate {
 
 impl Rate {
     fn new(name: String) -> Rate {
-        Rate {
-            name,
-            counter: None,
-            value: Sum::default(),
-            ends: BinaryHeap::new(),
-            last: 0,
-        }
+        Rate { name, counter: None, value: Sum::default(), ends: BinaryHeap::new(), last: 0 }
     }
 
     fn add(&mut self, stage: &mut Stage<'_>, begin: Ns, end: Ns, bytes: u64) {
         const NS_PER_MICROSECOND: u64 = 1000;
-        let Some(ns) = u64::try_from(end.saturating_sub(begin))
-            .ok()
-            .filter(|ns| *ns > 0)
-        else {
+        let Some(ns) = u64::try_from(end.saturating_sub(begin)).ok().filter(|ns| *ns > 0) else {
             return;
         };
         // Bytes per microsecond are megabytes per second.

@@ -28,21 +28,11 @@ impl Work {
     pub(crate) fn complete(&mut self, asked: &Work) {
         match (self, asked) {
             (
-                Work::Kernel {
-                    requested_num_teams: teams @ 0,
-                    ..
-                },
-                Work::Kernel {
-                    requested_num_teams,
-                    ..
-                },
+                Work::Kernel { requested_num_teams: teams @ 0, .. },
+                Work::Kernel { requested_num_teams, .. },
             ) => *teams = *requested_num_teams,
             (Work::DataOp(op), Work::DataOp(asked)) if op.src_addr == 0 && op.dest_addr == 0 => {
-                *op = DataOp {
-                    optype: op.optype,
-                    bytes: op.bytes,
-                    ..*asked
-                };
+                *op = DataOp { optype: op.optype, bytes: op.bytes, ..*asked };
             }
             _ => {}
         }
@@ -51,8 +41,7 @@ impl Work {
     /// Whether both are of one kind.
     pub(crate) fn is_like(&self, other: &Work) -> bool {
         match (self, other) {
-            (Work::Kernel { .. }, Work::Kernel { .. })
-            | (Work::Native { .. }, Work::Native { .. }) => true,
+            (Work::Kernel { .. }, Work::Kernel { .. }) | (Work::Native { .. }, Work::Native { .. }) => true,
             (Work::DataOp(one), Work::DataOp(other)) => one.optype == other.optype,
             _ => false,
         }
@@ -100,17 +89,7 @@ impl DeviceWork {
             }
             (
                 ompt::ompt_callback_target_data_op | ompt::ompt_callback_target_data_op_emi,
-                &[
-                    host_op_id,
-                    optype,
-                    src_addr,
-                    src,
-                    dest_addr,
-                    dest,
-                    bytes,
-                    end,
-                    ..,
-                ],
+                &[host_op_id, optype, src_addr, src, dest_addr, dest, bytes, end, ..],
             ) => {
                 let data_op = DataOp {
                     optype: ompt::ompt_target_data_op_t(low(optype)),
@@ -124,13 +103,7 @@ impl DeviceWork {
             }
             _ => return None,
         };
-        Some(DeviceWork {
-            work,
-            begin: e.time,
-            end,
-            host_op_id,
-            target_id: e.target_id.0,
-        })
+        Some(DeviceWork { work, begin: e.time, end, host_op_id, target_id: e.target_id.0 })
     }
 
     /// Decodes a kernel by a record with its name.
@@ -151,10 +124,7 @@ impl DeviceWork {
     /// Decodes a record in the device's own format.
     pub(crate) fn of_native(e: &DeviceNativeRecord<'_>) -> DeviceWork {
         DeviceWork {
-            work: Work::Native {
-                name: e.r#type.lossy().into_owned(),
-                hwid: e.hwid.0,
-            },
+            work: Work::Native { name: e.r#type.lossy().into_owned(), hwid: e.hwid.0 },
             begin: e.start_time,
             end: e.end_time,
             host_op_id: e.host_op_id.0,

@@ -56,19 +56,14 @@ impl Survey {
     pub(crate) fn of(reader: &Reader, is_device: &[bool]) -> Survey {
         let streams = |wanted: bool| -> Vec<&Stream> {
             let both = reader.streams().iter().zip(is_device);
-            both.filter(|(_, is_device)| **is_device == wanted)
-                .map(|(stream, _)| stream)
-                .collect()
+            both.filter(|(_, is_device)| **is_device == wanted).map(|(stream, _)| stream).collect()
         };
         let mut found = Found::default();
         in_parallel(streams(true), |stream| Found::of(reader, stream))
             .into_iter()
             .for_each(|more| found.add(more));
-        let wanted: FastMap<u64, ()> = found
-            .samples
-            .iter()
-            .map(|sample| (sample.work.host_op_id, ()))
-            .collect();
+        let wanted: FastMap<u64, ()> =
+            found.samples.iter().map(|sample| (sample.work.host_op_id, ())).collect();
         let asked: Asked = if wanted.is_empty() {
             Asked::default()
         } else {
@@ -91,16 +86,12 @@ impl Survey {
 
     /// Whether the device gives records, or should have given some; else its work is what the host saw of it.
     pub(crate) fn is_traced(&self, device_num: i32) -> bool {
-        self.devices
-            .get(&device_num)
-            .is_some_and(|device| device.is_traced)
+        self.devices.get(&device_num).is_some_and(|device| device.is_traced)
     }
 
     /// Whether CUPTI traced the device. Its records may have the number of a target region in place of that of an operation.
     pub(crate) fn is_by_cupti(&self, device_num: i32) -> bool {
-        self.devices
-            .get(&device_num)
-            .is_some_and(|device| device.by_cupti)
+        self.devices.get(&device_num).is_some_and(|device| device.by_cupti)
     }
 
     /// Whether the device, which was traced, should have given a record of this work.
@@ -153,11 +144,7 @@ impl Found {
             let work = work.filter(|work| work.begin != 0 && work.end != 0);
             if let Some(mut work) = work.filter(|_| found.samples.len() < MAX_SAMPLES) {
                 (work.begin, work.end) = (work.begin.min(work.end), work.begin.max(work.end));
-                found.samples.push(Sample {
-                    device_num,
-                    work,
-                    delivered_ns: ns(ticks),
-                });
+                found.samples.push(Sample { device_num, work, delivered_ns: ns(ticks) });
             }
         }
         found
@@ -192,19 +179,11 @@ impl Found {
         }
         for (device_num, device) in &mut survey.devices {
             fn of<T: Copy>(all: &[(i32, T)], device_num: i32) -> Vec<T> {
-                all.iter()
-                    .filter(|(number, _)| *number == device_num)
-                    .map(|(_, what)| *what)
-                    .collect()
+                all.iter().filter(|(number, _)| *number == device_num).map(|(_, what)| *what).collect()
             }
             let bounds = bounds.get(device_num).map_or(&[][..], Vec::as_slice);
             let translations = of(&self.translations, *device_num);
-            device.clock = choose(
-                of(&self.pairs, *device_num),
-                &translations,
-                bounds,
-                realtime_ns,
-            );
+            device.clock = choose(of(&self.pairs, *device_num), &translations, bounds, realtime_ns);
         }
         survey
     }
@@ -224,16 +203,8 @@ fn asked(reader: &Reader, stream: &Stream, wanted: &FastMap<u64, ()>) -> Vec<(u6
                 regions.push(e.device_num);
                 (e.endpoint, e.target_data.0, e.device_num)
             }
-            Event::TargetSubmitEmi(e) => (
-                e.endpoint,
-                e.host_op_id.0,
-                regions.last().copied().unwrap_or(-1),
-            ),
-            Event::TargetDataOpEmi(e) => (
-                e.endpoint,
-                e.host_op_id.0,
-                DataOp::of(e).device_num(is_device),
-            ),
+            Event::TargetSubmitEmi(e) => (e.endpoint, e.host_op_id.0, regions.last().copied().unwrap_or(-1)),
+            Event::TargetDataOpEmi(e) => (e.endpoint, e.host_op_id.0, DataOp::of(e).device_num(is_device)),
             _ => continue,
         };
         if endpoint != ompt::ompt_scope_end && wanted.contains_key(&host_op_id) {

@@ -22,10 +22,7 @@ impl ChosenArguments {
             ArgumentChoice::All => region.source.clone(),
             ArgumentChoice::None | ArgumentChoice::Ids => None,
         };
-        Region {
-            source,
-            ..region.clone()
-        }
+        Region { source, ..region.clone() }
     }
 }
 
@@ -49,10 +46,7 @@ impl Filter for ChosenArguments {
             }
             Item::Interval(interval) => {
                 let arguments = &self.chosen(interval.arguments)[..];
-                out.item(&Item::Interval(Interval {
-                    arguments,
-                    ..*interval
-                }));
+                out.item(&Item::Interval(Interval { arguments, ..*interval }));
             }
             _ => out.item(item),
         }

@@ -4,9 +4,7 @@ use std::collections::VecDeque;
 
 use crate::filter::kept::KeptArguments;
 use crate::filter::{Filter, OF_WHOLE_TIMELINES};
-use crate::sink::{
-    Anchor, Arguments, Enter, Instant, Item, Leave, Link, LocationId, Ns, Sink, Wants,
-};
+use crate::sink::{Anchor, Arguments, Enter, Instant, Item, Leave, Link, LocationId, Ns, Sink, Wants};
 
 /// Passes on what takes long enough, and instants. How long something takes is known at its end. Till it is old enough,
 /// its begin is kept back, and so is what happened inside since.
@@ -33,10 +31,7 @@ impl Kept {
 
 impl MinDuration {
     pub(super) fn new(min_ns: u64) -> MinDuration {
-        MinDuration {
-            min_ns,
-            kept: Vec::new(),
-        }
+        MinDuration { min_ns, kept: Vec::new() }
     }
 
     /// Passes on what is old enough at `time`, with the instants behind it.

@@ -55,12 +55,6 @@ impl KeptArguments {
 
     /// The arguments.
     pub fn arguments(&self) -> Vec<Argument<'_>> {
-        self.0
-            .iter()
-            .map(|(name, value)| Argument {
-                name,
-                value: value.value(|text| text),
-            })
-            .collect()
+        self.0.iter().map(|(name, value)| Argument { name, value: value.value(|text| text) }).collect()
     }
 }

@@ -24,8 +24,8 @@ use std::fmt;
 use std::io;
 
 use crate::sink::{
-    Counted, Enter, Instant, Interval, Item, Leave, Link, LocationId, Ns, Point, ProcessId, Sample,
-    Sink, Wants,
+    Counted, Enter, Instant, Interval, Item, Leave, Link, LocationId, Ns, Point, ProcessId, Sample, Sink,
+    Wants,
 };
 use arguments::ChosenArguments;
 use duration::MinDuration;
@@ -33,9 +33,7 @@ use threads::Threads;
 use tracks::ExtraTracks;
 
 /// The items that only whole timelines have.
-const OF_WHOLE_TIMELINES: Wants = Wants::THREAD_EVENTS
-    .and(Wants::SAMPLE_TIMES)
-    .and(Wants::CAUSES);
+const OF_WHOLE_TIMELINES: Wants = Wants::THREAD_EVENTS.and(Wants::SAMPLE_TIMES).and(Wants::CAUSES);
 
 /// The part of a timeline that is exported; by default all of it.
 #[derive(Clone, Debug, Default)]
@@ -67,13 +65,7 @@ pub enum ArgumentChoice {
 impl Selection {
     /// Whether all of the timeline is selected, and nothing is added.
     pub fn is_all(&self) -> bool {
-        let Selection {
-            arguments,
-            window,
-            threads,
-            min_duration_ns,
-            extra_tracks,
-        } = self;
+        let Selection { arguments, window, threads, min_duration_ns, extra_tracks } = self;
         *arguments == ArgumentChoice::All
             && window.is_none()
             && threads.is_empty()
@@ -107,15 +99,9 @@ impl Selection {
         let tracks = self.extra_tracks.iter().filter_map(|track| {
             let later = (track.process.0 as usize).checked_sub(first)?;
             let process = ProcessId((later / step) as u32);
-            (later % step == 0).then(|| ExtraTrack {
-                process,
-                ..track.clone()
-            })
+            (later % step == 0).then(|| ExtraTrack { process, ..track.clone() })
         });
-        Selection {
-            extra_tracks: tracks.collect(),
-            ..self.clone()
-        }
+        Selection { extra_tracks: tracks.collect(), ..self.clone() }
     }
 }
 
@@ -134,44 +120,19 @@ pub trait Filter: Send {
 }
 
 /// The item with what `location` makes of the locations that it lies on; `None` where that gives none. Not of definitions.
-fn relocated<'a>(
-    item: &Item<'a>,
-    location: impl Fn(LocationId) -> Option<LocationId>,
-) -> Option<Item<'a>> {
+fn relocated<'a>(item: &Item<'a>, location: impl Fn(LocationId) -> Option<LocationId>) -> Option<Item<'a>> {
     let point = |at: Point| {
         let location = location(at.location)?;
         Some(Point { location, ..at })
     };
     Some(match *item {
-        Item::Enter(enter) => Item::Enter(Enter {
-            at: point(enter.at)?,
-            ..enter
-        }),
-        Item::Leave(leave) => Item::Leave(Leave {
-            at: point(leave.at)?,
-            ..leave
-        }),
-        Item::Instant(instant) => Item::Instant(Instant {
-            at: point(instant.at)?,
-            ..instant
-        }),
-        Item::Interval(interval) => Item::Interval(Interval {
-            track: location(interval.track)?,
-            ..interval
-        }),
-        Item::Link(link) => Item::Link(Link {
-            from: point(link.from)?,
-            to: point(link.to)?,
-            ..link
-        }),
-        Item::Sample(sample) => Item::Sample(Sample {
-            at: point(sample.at)?,
-            ..sample
-        }),
-        Item::Counted(counted) => Item::Counted(Counted {
-            at: point(counted.at)?,
-            ..counted
-        }),
+        Item::Enter(enter) => Item::Enter(Enter { at: point(enter.at)?, ..enter }),
+        Item::Leave(leave) => Item::Leave(Leave { at: point(leave.at)?, ..leave }),
+        Item::Instant(instant) => Item::Instant(Instant { at: point(instant.at)?, ..instant }),
+        Item::Interval(interval) => Item::Interval(Interval { track: location(interval.track)?, ..interval }),
+        Item::Link(link) => Item::Link(Link { from: point(link.from)?, to: point(link.to)?, ..link }),
+        Item::Sample(sample) => Item::Sample(Sample { at: point(sample.at)?, ..sample }),
+        Item::Counted(counted) => Item::Counted(Counted { at: point(counted.at)?, ..counted }),
         Item::ThreadEvent(at, event) => Item::ThreadEvent(point(at)?, event),
         other => other,
     })
@@ -234,30 +195,15 @@ mod tests {
     #[test]
     fn filters_forward_what_a_sink_wants_but_what_only_whole_timelines_have() {
         let wants = |selection: Selection| selection.of(Box::new(Greedy)).wants();
-        let whole = Selection {
-            arguments: ArgumentChoice::Ids,
-            ..Selection::default()
-        };
+        let whole = Selection { arguments: ArgumentChoice::Ids, ..Selection::default() };
         assert_eq!(wants(whole), Wants::ALL);
         let parts = [
-            Selection {
-                window: Some((1, 2)),
-                ..Selection::default()
-            },
-            Selection {
-                threads: vec!["main".to_owned()],
-                ..Selection::default()
-            },
-            Selection {
-                min_duration_ns: 1,
-                ..Selection::default()
-            },
+            Selection { window: Some((1, 2)), ..Selection::default() },
+            Selection { threads: vec!["main".to_owned()], ..Selection::default() },
+            Selection { min_duration_ns: 1, ..Selection::default() },
         ];
         for part in parts {
-            let of_parts = Wants::COUNTS
-                .and(Wants::ARROWS)
-                .and(Wants::SAMPLES)
-                .and(Wants::COUNTERS);
+            let of_parts = Wants::COUNTS.and(Wants::ARROWS).and(Wants::SAMPLES).and(Wants::COUNTERS);
             assert_eq!(wants(part), of_parts);
         }
     }

@@ -56,23 +56,14 @@ pub(super) struct Threads {
 
 impl Threads {
     pub(super) fn new(wanted: Vec<String>) -> Threads {
-        Threads {
-            wanted,
-            locations: Vec::new(),
-            next: 0,
-            place: 0,
-        }
+        Threads { wanted, locations: Vec::new(), next: 0, place: 0 }
     }
 
     fn is_wanted(&mut self, location: &Location) -> bool {
         let LocationKind::Thread { os_tid, .. } = location.kind else {
             return true;
         };
-        let thread = ThreadName {
-            name: location.name.clone(),
-            place: self.place,
-            os_tid,
-        };
+        let thread = ThreadName { name: location.name.clone(), place: self.place, os_tid };
         self.place += 1;
         self.wanted.iter().any(|wanted| thread.is_meant_by(wanted))
     }
@@ -84,10 +75,7 @@ impl Threads {
         let id = LocationId(self.next);
         self.next += 1;
         self.locations.push(Some(id));
-        out.item(&Item::Location(&Location {
-            id,
-            ..location.clone()
-        }));
+        out.item(&Item::Location(&Location { id, ..location.clone() }));
     }
 }
 
@@ -113,11 +101,7 @@ mod tests {
 
     #[test]
     fn threads_are_meant_by_number_or_name() {
-        let worker = ThreadName {
-            name: "OpenMP worker 1".to_owned(),
-            place: 2,
-            os_tid: 4712,
-        };
+        let worker = ThreadName { name: "OpenMP worker 1".to_owned(), place: 2, os_tid: 4712 };
         for wanted in ["2", "4712", "worker 1", "OpenMP"] {
             assert!(worker.is_meant_by(wanted), "{wanted}");
         }

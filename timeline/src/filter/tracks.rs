@@ -14,8 +14,8 @@ use std::sync::Arc;
 
 use crate::filter::{Filter, relocated};
 use crate::sink::{
-    Anchor, Category, Interval, Item, Link, LinkKind, Location, LocationId, LocationKind, Ns,
-    Point, ProcessId, Sink, Value, Wants, argument,
+    Anchor, Category, Interval, Item, Link, LinkKind, Location, LocationId, LocationKind, Ns, Point,
+    ProcessId, Sink, Value, Wants, argument,
 };
 
 /// A track that is added at the end of a process.
@@ -66,21 +66,12 @@ pub(super) struct ExtraTracks {
 
 impl ExtraTracks {
     pub(super) fn new(tracks: Vec<ExtraTrack>) -> ExtraTracks {
-        ExtraTracks {
-            tracks,
-            next: 0,
-            first: 0,
-            added: 0,
-            next_link: FIRST_LINK,
-        }
+        ExtraTracks { tracks, next: 0, first: 0, added: 0, next_link: FIRST_LINK }
     }
 
     fn add(&mut self, process: ProcessId, out: &mut dyn Sink) {
         let tracks = self.tracks.iter();
-        let tracks: Vec<ExtraTrack> = tracks
-            .filter(|track| track.process == process)
-            .cloned()
-            .collect();
+        let tracks: Vec<ExtraTrack> = tracks.filter(|track| track.process == process).cloned().collect();
         for track in tracks {
             let id = LocationId(self.next);
             self.next += 1;
@@ -112,23 +103,14 @@ impl ExtraTracks {
     }
 
     /// An arrow, where `to` is another thread's than `from`.
-    fn arrow(
-        &mut self,
-        kind: LinkKind,
-        from: &ExtraInterval,
-        to: &ExtraInterval,
-        out: &mut dyn Sink,
-    ) {
+    fn arrow(&mut self, kind: LinkKind, from: &ExtraInterval, to: &ExtraInterval, out: &mut dyn Sink) {
         let (Some(cause), Some(effect)) = (from.location, to.location) else {
             return;
         };
         if cause == effect || from.end <= 0 {
             return;
         }
-        let point = |location: u32, time| Point {
-            location: LocationId(self.first + location),
-            time,
-        };
+        let point = |location: u32, time| Point { location: LocationId(self.first + location), time };
         let link = Link {
             id: self.next_link,
             kind,
@@ -152,10 +134,7 @@ impl Filter for ExtraTracks {
             Item::Location(location) => {
                 let id = LocationId(location.id.0 + self.added);
                 self.next = id.0 + 1;
-                return out.item(&Item::Location(&Location {
-                    id,
-                    ..(*location).clone()
-                }));
+                return out.item(&Item::Location(&Location { id, ..(*location).clone() }));
             }
             Item::Summary(process, _) => self.add(*process, out),
             _ => {
@@ -219,13 +198,8 @@ mod tests {
 
     #[test]
     fn each_process_has_a_track_of_its_own_and_arrows_between_its_threads() {
-        let path: Arc<[ExtraInterval]> = [
-            step(0, -5, 10),
-            step(1, 12, 20),
-            step(1, 20, 25),
-            step(0, 30, 40),
-        ]
-        .into();
+        let path: Arc<[ExtraInterval]> =
+            [step(0, -5, 10), step(1, 12, 20), step(1, 20, 25), step(0, 30, 40)].into();
         let lines = Arc::default();
         let log = Log(Arc::clone(&lines));
         let track = |process| ExtraTrack {
@@ -240,10 +214,7 @@ mod tests {
         let mut locations = (0..).map(LocationId);
         for number in 0..2 {
             let id = ProcessId(number);
-            sink.item(&Item::Process(&Process {
-                id,
-                ..Process::default()
-            }));
+            sink.item(&Item::Process(&Process { id, ..Process::default() }));
             let mut last = LocationId(0);
             for name in ["main", "worker"] {
                 last = locations.next().expect("no end");
@@ -251,18 +222,11 @@ mod tests {
                 sink.item(&Item::Location(&Location {
                     id: last,
                     process: id,
-                    kind: LocationKind::Thread {
-                        os_tid,
-                        stream,
-                        role,
-                    },
+                    kind: LocationKind::Thread { os_tid, stream, role },
                     name: name.to_owned(),
                 }));
             }
-            let at = Point {
-                location: last,
-                time: 40,
-            };
+            let at = Point { location: last, time: 40 };
             let arguments = &[][..];
             sink.item(&Item::Leave(crate::sink::Leave { at, arguments }));
             sink.item(&Item::Summary(id, &Summary::default()));

@@ -3,8 +3,8 @@
 use crate::filter::kept::KeptArguments;
 use crate::filter::{Filter, Filtered, OF_WHOLE_TIMELINES};
 use crate::sink::{
-    Anchor, Arguments, Count, CounterId, Enter, Instant, Interval, Item, Leave, Link, LocationId,
-    Ns, Point, Sink, Wants,
+    Anchor, Arguments, Count, CounterId, Enter, Instant, Interval, Item, Leave, Link, LocationId, Ns, Point,
+    Sink, Wants,
 };
 
 /// Passes on what happens from `begin` to before `end`. What reaches beyond is cut there; times stay those of the whole
@@ -48,10 +48,7 @@ impl Filtered<Window> {
         let time = self.filter.end;
         let open = std::mem::take(&mut self.filter.show(location, &mut *self.out).shown);
         for _ in 0..open {
-            self.out.item(&Item::Leave(Leave {
-                at: Point { location, time },
-                arguments: &[],
-            }));
+            self.out.item(&Item::Leave(Leave { at: Point { location, time }, arguments: &[] }));
         }
     }
 }
@@ -59,12 +56,7 @@ impl Filtered<Window> {
 impl Window {
     /// Passes on what happens from `begin` to before `end`.
     pub fn new(begin: Ns, end: Ns) -> Window {
-        Window {
-            begin,
-            end,
-            locations: Vec::new(),
-            counters: Vec::new(),
-        }
+        Window { begin, end, locations: Vec::new(), counters: Vec::new() }
     }
 
     fn contains(&self, time: Ns) -> bool {
@@ -74,11 +66,7 @@ impl Window {
     /// Reports the value that the counter has when the window begins.
     fn report_first(&mut self, counter: usize, out: &mut dyn Sink) {
         if let Some(value) = self.counters[counter].take() {
-            out.item(&Item::Count(Count {
-                counter: CounterId(counter as u32),
-                time: self.begin,
-                value,
-            }));
+            out.item(&Item::Count(Count { counter: CounterId(counter as u32), time: self.begin, value }));
         }
     }
 

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::filter::KeptValue;
 use crate::sink::{
-    Argument, Arguments, Count, Counted, Enter, Instant, Interval, Item, KeptInterval, Leave, Link,
-    Point, Sample, Sink, Source, ThreadEvent, Value,
+    Argument, Arguments, Count, Counted, Enter, Instant, Interval, Item, KeptInterval, Leave, Link, Point,
+    Sample, Sink, Source, ThreadEvent, Value,
 };
 
 /// Items, and what they refer to. Each kind has a list, in the order of the items. `kinds` has their order among each other.
@@ -159,9 +159,7 @@ impl Batch {
             begin: interval.begin,
             end: interval.end,
             arguments: self.arguments(interval.arguments, wanted),
-            work: interval
-                .work
-                .map(|work| work.map(|source| Box::new(source.clone()))),
+            work: interval.work.map(|work| work.map(|source| Box::new(source.clone()))),
         }
     }
 
@@ -170,12 +168,8 @@ impl Batch {
         let text = |text: &Text| &self.texts[text.start as usize..text.end as usize];
         // All at once: item by item costs twice as much.
         let all = self.arguments.iter();
-        let all: Vec<Argument<'_>> = all
-            .map(|(name, value)| Argument {
-                name,
-                value: value.value(text),
-            })
-            .collect();
+        let all: Vec<Argument<'_>> =
+            all.map(|(name, value)| Argument { name, value: value.value(text) }).collect();
         let mut rest = &all[..];
         let mut take = |count: u32| {
             let (taken, others) = rest.split_at(count as usize);
@@ -209,10 +203,7 @@ impl Batch {
                         begin: interval.begin,
                         end: interval.end,
                         arguments: take(interval.arguments),
-                        work: interval
-                            .work
-                            .as_ref()
-                            .map(|work| work.as_ref().map(|source| &**source)),
+                        work: interval.work.as_ref().map(|work| work.as_ref().map(|source| &**source)),
                     }));
                 }
                 Kind::Count => sink.item(&Item::Count(*counts.next()?)),
@@ -250,35 +241,23 @@ fn rare(item: &Item<'_>) -> Option<Rare> {
         Box::new(move |sink| sink.item(&item(&kept)))
     }
     Some(match *item {
-        Item::Start { realtime_ns } => giving(realtime_ns, |start| Item::Start {
-            realtime_ns: *start,
-        }),
+        Item::Start { realtime_ns } => giving(realtime_ns, |start| Item::Start { realtime_ns: *start }),
         Item::Process(process) => giving(process.clone(), |process| Item::Process(process)),
         Item::Location(location) => giving(location.clone(), |location| Item::Location(location)),
         Item::Region(region) => giving(region.clone(), |region| Item::Region(region)),
         Item::Counter(counter) => giving(counter.clone(), |counter| Item::Counter(counter)),
         Item::Function(function) => giving(function.clone(), |function| Item::Function(function)),
-        Item::Sample(Sample {
-            at,
-            weight_ns,
-            activity,
-            stack,
-        }) => giving(stack.to_vec(), move |stack| {
-            Item::Sample(Sample {
-                at,
-                weight_ns,
-                activity,
-                stack,
-            })
-        }),
-        Item::Counted(Counted { at, since, values }) => giving(values.to_vec(), move |values| {
-            Item::Counted(Counted { at, since, values })
-        }),
+        Item::Sample(Sample { at, weight_ns, activity, stack }) => {
+            giving(stack.to_vec(), move |stack| Item::Sample(Sample { at, weight_ns, activity, stack }))
+        }
+        Item::Counted(Counted { at, since, values }) => {
+            giving(values.to_vec(), move |values| Item::Counted(Counted { at, since, values }))
+        }
         Item::Note(process, text) => giving(text.to_owned(), move |text| Item::Note(process, text)),
         Item::Segment => giving((), |()| Item::Segment),
-        Item::Summary(process, summary) => giving(summary.clone(), move |summary| {
-            Item::Summary(process, summary)
-        }),
+        Item::Summary(process, summary) => {
+            giving(summary.clone(), move |summary| Item::Summary(process, summary))
+        }
         Item::Count(_)
         | Item::Enter(_)
         | Item::Leave(_)

@@ -98,14 +98,7 @@ fn to_threads<R, W: FnOnce(&mut dyn Sink) -> R>(
             }
             full.push(batches);
         }
-        let mut keeper = Keeper {
-            batch: Batch::default(),
-            full,
-            spare,
-            failed: &failed,
-            wants,
-            arguments,
-        };
+        let mut keeper = Keeper { batch: Batch::default(), full, spare, failed: &failed, wants, arguments };
         let result = work(&mut keeper);
         keeper.hand_over();
         Ok(result)
@@ -185,10 +178,9 @@ impl Sink for Keeper<'_> {
 mod tests {
     use super::*;
     use crate::sink::{
-        Anchor, Awaited, Category, Construct, Count, Counter, CounterId, DeviceWork, Enter,
-        Instant, Interval, Leave, Link, LinkKind, Location, LocationId, LocationKind, Part, Point,
-        Process, ProcessId, Region, RegionId, Source, Summary, TeamId, ThreadEvent, ThreadRole,
-        Value, argument,
+        Anchor, Awaited, Category, Construct, Count, Counter, CounterId, DeviceWork, Enter, Instant,
+        Interval, Leave, Link, LinkKind, Location, LocationId, LocationKind, Part, Point, Process, ProcessId,
+        Region, RegionId, Source, Summary, TeamId, ThreadEvent, ThreadRole, Value, argument,
     };
 
     /// Writes its items down.
@@ -223,11 +215,8 @@ mod tests {
             argument("int", Value::Int(-7)),
             argument("hex", Value::Hex(8)),
         ];
-        let source = Source {
-            function: Some("f".to_owned()),
-            line: Some(("a.c".to_owned(), 9)),
-            ..Source::default()
-        };
+        let source =
+            Source { function: Some("f".to_owned()), line: Some(("a.c".to_owned(), 9)), ..Source::default() };
         sink.item(&Item::Start { realtime_ns: 10 });
         sink.item(&Item::Process(&Process {
             id: process,
@@ -244,11 +233,7 @@ mod tests {
         sink.item(&Item::Location(&Location {
             id: location,
             process,
-            kind: LocationKind::Thread {
-                os_tid: 14,
-                stream: 15,
-                role: ThreadRole::Worker,
-            },
+            kind: LocationKind::Thread { os_tid: 14, stream: 15, role: ThreadRole::Worker },
             name: "thread".to_owned(),
         }));
         sink.item(&Item::Region(&Region {
@@ -264,26 +249,15 @@ mod tests {
             name: "counter".to_owned(),
             unit: "tasks",
         }));
-        sink.item(&Item::Count(Count {
-            counter: CounterId(15),
-            time: 16,
-            value: -17,
-        }));
+        sink.item(&Item::Count(Count { counter: CounterId(15), time: 16, value: -17 }));
         sink.item(&Item::Enter(Enter {
             at,
             region,
             part: Part::Further,
-            awaited: Some(Awaited::Barrier {
-                team: TeamId(18),
-                number: 1,
-            }),
+            awaited: Some(Awaited::Barrier { team: TeamId(18), number: 1 }),
             arguments: &arguments,
         }));
-        sink.item(&Item::Instant(Instant {
-            at,
-            region,
-            arguments: &arguments[1..2],
-        }));
+        sink.item(&Item::Instant(Instant { at, region, arguments: &arguments[1..2] }));
         sink.item(&Item::Leave(Leave { at, arguments: &[] }));
         let team = TeamId(18);
         sink.item(&Item::ThreadEvent(at, ThreadEvent::Join { team }));
@@ -298,17 +272,9 @@ mod tests {
         let works = [
             None,
             Some(DeviceWork::Kernel(&source)),
-            Some(DeviceWork::TransferTo {
-                bytes: 20,
-                source: &source,
-            }),
-            Some(DeviceWork::TransferFrom {
-                bytes: 21,
-                source: &source,
-            }),
-            Some(DeviceWork::DataOp(
-                ompt_sys::ompt_target_data_transfer_to_device,
-            )),
+            Some(DeviceWork::TransferTo { bytes: 20, source: &source }),
+            Some(DeviceWork::TransferFrom { bytes: 21, source: &source }),
+            Some(DeviceWork::DataOp(ompt_sys::ompt_target_data_transfer_to_device)),
             Some(DeviceWork::Native),
         ];
         for work in works {
@@ -327,10 +293,7 @@ mod tests {
         sink.item(&Item::Note(process, "a note"));
         sink.item(&Item::Segment);
         let events = 24;
-        let summary = Summary {
-            events,
-            ..Summary::default()
-        };
+        let summary = Summary { events, ..Summary::default() };
         sink.item(&Item::Summary(process, &summary));
     }
 

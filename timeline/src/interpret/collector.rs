@@ -52,13 +52,7 @@ impl Interpreter<'_, '_> {
     }
 
     /// Begins or ends something that does not nest on a thread: idle time, a wait, an ordered region of a parallel region.
-    pub(super) fn flat_scope(
-        &mut self,
-        thread: usize,
-        time: Ns,
-        scope: Scope,
-        arguments: &[Argument<'_>],
-    ) {
+    pub(super) fn flat_scope(&mut self, thread: usize, time: Ns, scope: Scope, arguments: &[Argument<'_>]) {
         let stack = self.threads[thread].stack().iter().rev();
         let mut inside = stack.take_while(|frame| frame.construct != Construct::Parallel);
         let is_open = inside.any(|frame| frame.construct == scope.construct);

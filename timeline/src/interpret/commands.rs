@@ -14,9 +14,7 @@ impl Interpreter<'_, '_> {
         ];
         match op.endpoint {
             Some(endpoint) => {
-                let scope = Scope::new(endpoint, construct)
-                    .with_key(op.host_op_id)
-                    .at(op.codeptr_ra);
+                let scope = Scope::new(endpoint, construct).with_key(op.host_op_id).at(op.codeptr_ra);
                 self.scope(thread, time, scope, arguments);
                 // With begin and end it says as much as the newer form.
                 let newer = TargetDataOpEmi {
@@ -46,29 +44,14 @@ impl Interpreter<'_, '_> {
         let name = e.text.lossy();
         match e.command {
             PHASE_BEGIN => {
-                let region =
-                    self.stage
-                        .names
-                        .named(self.stage.sink, Construct::Phase, phase_name(&name));
+                let region = self.stage.names.named(self.stage.sink, Construct::Phase, phase_name(&name));
                 let frame = Frame::new(Construct::Phase, region.0.into(), region);
-                self.threads[thread].open(
-                    self.stage,
-                    time,
-                    frame,
-                    arguments!["modifier": uint(e.modifier)],
-                );
+                self.threads[thread].open(self.stage, time, frame, arguments!["modifier": uint(e.modifier)]);
             }
             PHASE_END => self.phase_end(thread, time, &name),
             _ => {
-                let arguments =
-                    arguments!["command": uint(e.command), "modifier": uint(e.modifier)];
-                self.instant(
-                    thread,
-                    time,
-                    Construct::ControlTool,
-                    e.codeptr_ra,
-                    arguments,
-                );
+                let arguments = arguments!["command": uint(e.command), "modifier": uint(e.modifier)];
+                self.instant(thread, time, Construct::ControlTool, e.codeptr_ra, arguments);
             }
         }
     }
@@ -77,18 +60,9 @@ impl Interpreter<'_, '_> {
     fn phase_end(&mut self, thread: usize, time: Ns, name: &str) {
         let key = if name.is_empty() {
             let phases = |frame: &&Frame| frame.construct == Construct::Phase;
-            self.threads[thread]
-                .stack()
-                .iter()
-                .rev()
-                .find(phases)
-                .map_or(0, |frame| frame.key)
+            self.threads[thread].stack().iter().rev().find(phases).map_or(0, |frame| frame.key)
         } else {
-            self.stage
-                .names
-                .named(self.stage.sink, Construct::Phase, phase_name(name))
-                .0
-                .into()
+            self.stage.names.named(self.stage.sink, Construct::Phase, phase_name(name)).0.into()
         };
         self.close(thread, time, Construct::Phase, key);
     }
@@ -149,9 +123,5 @@ impl Interpreter<'_, '_> {
 }
 
 fn phase_name(name: &str) -> String {
-    if name.is_empty() {
-        "phase".to_owned()
-    } else {
-        name.to_owned()
-    }
+    if name.is_empty() { "phase".to_owned() } else { name.to_owned() }
 }

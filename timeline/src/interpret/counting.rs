@@ -131,11 +131,7 @@ impl Counting {
     pub(crate) fn of(metadata: &Metadata) -> Counting {
         let names = metadata.counting.as_ref();
         let names = names.map_or(Vec::new(), |of| of.counters.clone());
-        Counting {
-            switches: Switches::of(&names),
-            names,
-            ..Counting::default()
-        }
+        Counting { switches: Switches::of(&names), names, ..Counting::default() }
     }
 
     /// Something of the thread is not in the trace: what it counted belongs to no region.
@@ -183,15 +179,8 @@ impl Interpreter<'_, '_> {
             self.show_ratios(thread, begin, ns, &counted);
         }
         if self.stage.wants_counters() {
-            let at = Point {
-                location: self.threads[thread].location,
-                time,
-            };
-            self.stage.item(&Item::Counted(Counted {
-                at,
-                since: begin,
-                values: &counted,
-            }));
+            let at = Point { location: self.threads[thread].location, time };
+            self.stage.item(&Item::Counted(Counted { at, since: begin, values: &counted }));
         }
     }
 
@@ -274,9 +263,6 @@ mod tests {
         assert_eq!(value(Ratio::Instructions, &both), Some(1500));
         assert_eq!(value(Ratio::Clock, &both), Some(2000));
         assert_eq!(value(Ratio::Clock, &both[..2]), None);
-        assert_eq!(
-            value(Ratio::Instructions, &[("instructions", 30), ("cycles", 0)]),
-            None
-        );
+        assert_eq!(value(Ratio::Instructions, &[("instructions", 30), ("cycles", 0)]), None);
     }
 }

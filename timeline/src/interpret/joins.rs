@@ -24,37 +24,20 @@ impl Interpreter<'_, '_> {
         if !may_wait || self.dialect.task_ends_unreported {
             return false;
         }
-        let Some([(member, implicit_task)]) = self.teams.get(&region).map(|team| &team.members[..])
-        else {
+        let Some([(member, implicit_task)]) = self.teams.get(&region).map(|team| &team.members[..]) else {
             return false;
         };
         let (member, implicit_task) = (*member, *implicit_task);
         let is_of_team = |task: &&Task| task.implicit_task == Some(implicit_task);
         let unfinished = self.tasks.values().filter(is_of_team).count();
-        if member != thread
-            || unfinished == 0
-            || !self.threads[thread].end_with_tasks(implicit_task)
-        {
+        if member != thread || unfinished == 0 || !self.threads[thread].end_with_tasks(implicit_task) {
             return false;
         }
         self.repair(thread, time, Cause::EndBeforeTasks);
-        for construct in [
-            Construct::SyncRegion(BARRIER),
-            Construct::SyncRegionWait(BARRIER),
-        ] {
-            self.scope(
-                thread,
-                time,
-                Scope::new(ompt::ompt_scope_begin, construct),
-                &[],
-            );
+        for construct in [Construct::SyncRegion(BARRIER), Construct::SyncRegionWait(BARRIER)] {
+            self.scope(thread, time, Scope::new(ompt::ompt_scope_begin, construct), &[]);
         }
-        self.joins.push(Join {
-            thread,
-            region,
-            implicit_task,
-            unfinished,
-        });
+        self.joins.push(Join { thread, region, implicit_task, unfinished });
         true
     }
 
@@ -95,10 +78,7 @@ impl Interpreter<'_, '_> {
         let is_complete = |join: &mut Join| join.unfinished == 0;
         let complete: Vec<Join> = self.joins.extract_if(.., is_complete).collect();
         for join in complete {
-            for construct in [
-                Construct::SyncRegionWait(BARRIER),
-                Construct::SyncRegion(BARRIER),
-            ] {
+            for construct in [Construct::SyncRegionWait(BARRIER), Construct::SyncRegion(BARRIER)] {
                 self.threads[join.thread].close(self.stage, time, construct, 0, &[]);
             }
             self.end_region(join.thread, time, join.region);

@@ -13,25 +13,17 @@ impl Interpreter<'_, '_> {
         let construct = Construct::MutexWait(e.kind);
         let holder = self.locks.holder(e.wait_id.0);
         let holder = holder.filter(|(holder, ..)| *holder != thread);
-        let frame = Frame::new(
-            construct,
-            e.wait_id.0,
-            self.region(thread, construct, e.codeptr_ra),
-        )
-        .with(Meaning::Wait(Awaited::Mutex {
-            lock: LockId(e.wait_id.0),
-            held: holder.and_then(|(_, order, _)| NonZeroU32::new(order)),
-        }))
-        .after(holder.map_or(0, |(.., event)| event));
+        let frame = Frame::new(construct, e.wait_id.0, self.region(thread, construct, e.codeptr_ra))
+            .with(Meaning::Wait(Awaited::Mutex {
+                lock: LockId(e.wait_id.0),
+                held: holder.and_then(|(_, order, _)| NonZeroU32::new(order)),
+            }))
+            .after(holder.map_or(0, |(.., event)| event));
         let all = arguments![
             "wait_id": hex(e.wait_id.0),
             "held_by": Value::Text(holder.map_or("", |(holder, ..)| &self.thread_names[holder])),
         ];
-        let arguments = if holder.is_some() {
-            &all[..]
-        } else {
-            &all[..1]
-        };
+        let arguments = if holder.is_some() { &all[..] } else { &all[..1] };
         self.threads[thread].open(self.stage, time, frame, arguments);
     }
 
@@ -128,22 +120,13 @@ impl Interpreter<'_, '_> {
         }
         if !has_track {
             let construct = Construct::MutexHold(e.kind);
-            let frame = Frame::new(
-                construct,
-                wait_id,
-                self.region(thread, construct, e.codeptr_ra),
-            );
+            let frame = Frame::new(construct, wait_id, self.region(thread, construct, e.codeptr_ra));
             let wait_id = arguments!["wait_id": hex(wait_id)];
             self.threads[thread].open(self.stage, time, frame, wait_id);
         }
         if let Some(release) = release {
-            let effect = if has_track {
-                Anchor::Moment
-            } else {
-                Anchor::Begin
-            };
-            self.stage
-                .link(LinkKind::MutexRelease, release, (acquisition.at, effect));
+            let effect = if has_track { Anchor::Moment } else { Anchor::Begin };
+            self.stage.link(LinkKind::MutexRelease, release, (acquisition.at, effect));
         }
     }
 
@@ -158,9 +141,7 @@ impl Interpreter<'_, '_> {
         let anchor = self.threads[thread].anchor_of_end(self.stage, time, is_it);
         let release = (self.threads[thread].point(time), anchor);
         let names = &self.thread_names;
-        let was_held = self
-            .locks
-            .released(self.stage, names, wait_id, thread, release);
+        let was_held = self.locks.released(self.stage, names, wait_id, thread, release);
         if self.dialect.mutexes_without_wait {
             let is_open = self.threads[thread].close(self.stage, time, hold, wait_id, &[]);
             if !was_held && !is_open {
@@ -209,8 +190,5 @@ fn is_one_unset(one: u64, other: u64) -> bool {
 
 /// Distinguishes a critical, atomic or ordered region, which nests on its thread, from a lock, which does not.
 fn is_block_structured(kind: ompt::ompt_mutex_t) -> bool {
-    matches!(
-        kind,
-        ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered
-    )
+    matches!(kind, ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered)
 }

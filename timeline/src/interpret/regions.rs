@@ -17,16 +17,11 @@ impl Interpreter<'_, '_> {
         if !self.selection.regions {
             return self.repair(thread, time, Cause::CounterpartLeftOut);
         }
-        let construct = if e.flags.contains(ompt::ompt_parallel_league) {
-            Construct::Teams
-        } else {
-            Construct::Parallel
-        };
+        let construct =
+            if e.flags.contains(ompt::ompt_parallel_league) { Construct::Teams } else { Construct::Parallel };
         let region = self.region(thread, construct, e.codeptr_ra);
-        let frame = Frame::new(construct, e.parallel_data.0, region).with(Meaning::Team {
-            team: TeamId(e.parallel_data.0),
-            requested: e.requested_parallelism,
-        });
+        let frame = Frame::new(construct, e.parallel_data.0, region)
+            .with(Meaning::Team { team: TeamId(e.parallel_data.0), requested: e.requested_parallelism });
         let arguments = arguments![
             "parallel_data": id(e.parallel_data),
             "requested_parallelism": uint(e.requested_parallelism),
@@ -54,10 +49,7 @@ impl Interpreter<'_, '_> {
     /// Whether the region is the runtime's. LLVM's forks one of a single thread, without a code address, for what each member of a
     /// league executes (llvm-project #64894). It is the member's own task that executes it.
     fn is_body_of_league(&mut self, thread: usize, e: &ParallelBegin) -> bool {
-        if !self.dialect.region_in_league
-            || e.codeptr_ra != Address(0)
-            || e.requested_parallelism != 1
-        {
+        if !self.dialect.region_in_league || e.codeptr_ra != Address(0) || e.requested_parallelism != 1 {
             return false;
         }
         let is_it = self.threads[thread].stack().last().is_some_and(|top| {
@@ -119,11 +111,7 @@ impl Interpreter<'_, '_> {
             self.counters.show(self.stage);
         }
         let size = arguments!["actual_parallelism": uint(team.actual_parallelism)];
-        let known = if team.members.is_empty() {
-            &[]
-        } else {
-            &size[..]
-        };
+        let known = if team.members.is_empty() { &[] } else { &size[..] };
         if !self.threads[thread].close(self.stage, time, team.construct, key, known) {
             self.repair(thread, time, Cause::EndWithoutBegin);
         }
@@ -148,8 +136,7 @@ impl Interpreter<'_, '_> {
     #[inline]
     fn region_that_ends(&self, thread: usize, e: &ParallelEnd) -> u64 {
         let named = e.parallel_data.0;
-        let is_region =
-            |frame: &&Frame| matches!(frame.construct, Construct::Parallel | Construct::Teams);
+        let is_region = |frame: &&Frame| matches!(frame.construct, Construct::Parallel | Construct::Teams);
         let mut open = self.threads[thread].stack().iter().rev().filter(is_region);
         let Some(innermost) = open.next().map(|frame| frame.key) else {
             return named;
@@ -260,9 +247,7 @@ impl Interpreter<'_, '_> {
         // A thread may be taken into the next team before its last region has ended.
         thread.close_overdue(self.stage, end);
         if begin < end && thread.last() < end {
-            let frame = frame.with(Meaning::Wait(Awaited::Team {
-                team: TeamId(region.0),
-            }));
+            let frame = frame.with(Meaning::Wait(Awaited::Team { team: TeamId(region.0) }));
             let region = arguments!["parallel_data": id(region)];
             thread.open(self.stage, begin, frame, region);
             thread.close(self.stage, end, construct, 0, &[]);
@@ -333,9 +318,7 @@ impl Interpreter<'_, '_> {
     fn end_single(&mut self, thread: usize, time: Ns) {
         let stack = self.threads[thread].stack();
         let single = Construct::Work(ompt::ompt_work_single_executor);
-        if self.dialect.single_without_end
-            && stack.last().is_some_and(|top| top.construct == single)
-        {
+        if self.dialect.single_without_end && stack.last().is_some_and(|top| top.construct == single) {
             let depth = stack.len() - 1;
             self.threads[thread].close_unended(self.stage, time, depth);
         }
@@ -484,9 +467,7 @@ fn tasks_awaited(kind: ompt::ompt_sync_region_t, task: Id) -> Meaning {
     let task = task.known().map(TaskId);
     match (kind, task) {
         (ompt::ompt_sync_region_taskwait, Some(task)) => Meaning::Wait(Awaited::Taskwait { task }),
-        (ompt::ompt_sync_region_taskgroup, Some(task)) => {
-            Meaning::Wait(Awaited::Taskgroup { task })
-        }
+        (ompt::ompt_sync_region_taskgroup, Some(task)) => Meaning::Wait(Awaited::Taskgroup { task }),
         _ => Meaning::Alone,
     }
 }
@@ -494,8 +475,6 @@ fn tasks_awaited(kind: ompt::ompt_sync_region_t, task: Id) -> Meaning {
 fn is_barrier(kind: ompt::ompt_sync_region_t) -> bool {
     !matches!(
         kind,
-        ompt::ompt_sync_region_taskwait
-            | ompt::ompt_sync_region_taskgroup
-            | ompt::ompt_sync_region_reduction
+        ompt::ompt_sync_region_taskwait | ompt::ompt_sync_region_taskgroup | ompt::ompt_sync_region_reduction
     )
 }

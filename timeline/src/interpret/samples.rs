@@ -112,11 +112,7 @@ struct Own<'o> {
 impl Samples {
     /// Those of `threads`, of all streams.
     pub(crate) fn new(threads: &[ThreadIntroduction], are_wanted: bool) -> Samples {
-        let place = |stream| {
-            threads
-                .binary_search_by_key(&stream, |thread| thread.stream)
-                .ok()
-        };
+        let place = |stream| threads.binary_search_by_key(&stream, |thread| thread.stream).ok();
         let of_stream = threads.iter().map(|thread| place(thread.samples_of?));
         let of_stream: Vec<Option<usize>> = of_stream.collect();
         if !are_wanted || of_stream.iter().all(Option::is_none) {
@@ -125,15 +121,8 @@ impl Samples {
         let is_worker = |thread: &ThreadIntroduction| {
             thread.is_helper || thread.thread_type == Some(ompt::ompt_thread_worker)
         };
-        let sampled = |thread| Sampled {
-            is_worker: is_worker(thread),
-            pending: VecDeque::new(),
-        };
-        Samples {
-            of_stream,
-            threads: threads.iter().map(sampled).collect(),
-            ..Samples::default()
-        }
+        let sampled = |thread| Sampled { is_worker: is_worker(thread), pending: VecDeque::new() };
+        Samples { of_stream, threads: threads.iter().map(sampled).collect(), ..Samples::default() }
     }
 
     fn are_wanted(&self) -> bool {
@@ -210,13 +199,9 @@ impl Interpreter<'_, '_> {
         let Some(thread) = self.samples.thread_of(stream) else {
             return;
         };
-        let at = Point {
-            location: self.threads[thread].location,
-            time,
-        };
+        let at = Point { location: self.threads[thread].location, time };
         let weight_ns = e.weight_ns;
-        self.stage
-            .thread_event(at, ThreadEvent::Sampled { weight_ns });
+        self.stage.thread_event(at, ThreadEvent::Sampled { weight_ns });
         let (addresses, codes) = self.samples.codes(self.stage, &e.stack);
         let is_worker = self.samples.threads[thread].is_worker;
         let own = Own {
@@ -253,18 +238,12 @@ impl Interpreter<'_, '_> {
         }
         let segments = cut::segments(own.codes);
         let is_in_program = cut::is_in_program(e, segments.len() > 1, own.is_worker);
-        let is_in_runtime = own
-            .codes
-            .first()
-            .is_some_and(|code| code.belongs_to == BelongsTo::Runtime);
+        let is_in_runtime = own.codes.first().is_some_and(|code| code.belongs_to == BelongsTo::Runtime);
         let activity = if is_in_program && !is_in_runtime {
             own.codes.first().and_then(|code| code.does)
         } else {
             // The function that the program has called.
-            let runtime = own
-                .codes
-                .iter()
-                .skip_while(|code| code.belongs_to == BelongsTo::Libc);
+            let runtime = own.codes.iter().skip_while(|code| code.belongs_to == BelongsTo::Libc);
             let runtime = runtime.take_while(|code| code.belongs_to == BelongsTo::Runtime);
             let does = runtime.last().and_then(|code| code.does);
             Some(activity(open, does, e.state))
@@ -287,10 +266,7 @@ impl Interpreter<'_, '_> {
     fn activity_alone(&mut self, activity: RuntimeActivity) -> (Option<RuntimeActivity>, Part) {
         let kind = FunctionKind::Runtime(activity);
         let frame = self.stage.marker(activity.name(), kind);
-        let part = Part {
-            frames: vec![frame],
-            rest: Rest::None,
-        };
+        let part = Part { frames: vec![frame], rest: Rest::None };
         (Some(activity), part)
     }
 
@@ -302,13 +278,7 @@ impl Interpreter<'_, '_> {
 
     /// The part of the thread's own stack that belongs to its innermost deferred task, else all of it. It consists of the
     /// `segments` of which none is the runtime's, while the `depth` outermost regions of the thread are open.
-    fn part(
-        &mut self,
-        thread: usize,
-        own: &Own<'_>,
-        segments: &[Range<usize>],
-        depth: usize,
-    ) -> Part {
+    fn part(&mut self, thread: usize, own: &Own<'_>, segments: &[Range<usize>], depth: usize) -> Part {
         let open = &self.threads[thread].stack()[..depth];
         let task = open.iter().rposition(|frame| self.is_deferred_task(frame));
         let boundary = task.and_then(|task| {
@@ -335,8 +305,7 @@ impl Interpreter<'_, '_> {
                 true => cut::without_start(own.codes, segment.clone()),
                 false => segment.clone(),
             };
-            let of_segment: Vec<StackFrame> =
-                own.codes[range].iter().map(|code| code.frame).collect();
+            let of_segment: Vec<StackFrame> = own.codes[range].iter().map(|code| code.frame).collect();
             append(self.stage, &mut frames, &of_segment);
         }
         if !is_whole {
@@ -398,9 +367,7 @@ impl Interpreter<'_, '_> {
             part.rest = creation.rest;
             match &creation.stack {
                 Some(stack) => append(self.stage, &mut part.frames, stack),
-                None => self
-                    .samples
-                    .append_place(self.stage, &mut part.frames, codeptr_ra),
+                None => self.samples.append_place(self.stage, &mut part.frames, codeptr_ra),
             }
         }
         if part.rest == Rest::Unknown {
@@ -433,11 +400,7 @@ impl Interpreter<'_, '_> {
 
     /// The part of the thread's stack from frame `first` outward, while the `depth` outermost regions of the thread are open.
     fn part_from(&mut self, thread: usize, own: &Own<'_>, first: usize, depth: usize) -> Part {
-        let own = Own {
-            addresses: &own.addresses[first..],
-            codes: &own.codes[first..],
-            ..*own
-        };
+        let own = Own { addresses: &own.addresses[first..], codes: &own.codes[first..], ..*own };
         let segments = cut::segments(own.codes);
         self.part(thread, &own, &segments, depth)
     }
@@ -492,13 +455,7 @@ impl Interpreter<'_, '_> {
 
     /// The recorded stack of a thread, from the frame outward that called the runtime at `place`. The `depth` outermost regions
     /// of the thread are open.
-    fn stack_of_creator(
-        &mut self,
-        thread: usize,
-        place: u64,
-        depth: usize,
-        e: &Context<'_>,
-    ) -> Option<Part> {
+    fn stack_of_creator(&mut self, thread: usize, place: u64, depth: usize, e: &Context<'_>) -> Option<Part> {
         let (addresses, codes) = self.samples.codes(self.stage, &e.stack);
         let own = Own {
             addresses: &addresses,
@@ -533,13 +490,9 @@ impl Interpreter<'_, '_> {
         let stack = self.threads[thread].stack();
         let is_it = |frame: &Frame| frame.key == region && self.place_of_region(frame).is_some();
         let depth = stack.iter().rposition(is_it).unwrap_or(0);
-        let mut part = Part {
-            frames: Vec::new(),
-            rest: self.rest_of_place(&stack[..depth]),
-        };
+        let mut part = Part { frames: Vec::new(), rest: self.rest_of_place(&stack[..depth]) };
         if let Some(place) = self.teams.get(&region).map(|team| team.codeptr_ra.0) {
-            self.samples
-                .append_place(self.stage, &mut part.frames, place);
+            self.samples.append_place(self.stage, &mut part.frames, place);
         }
         self.go_on_in_creators(&mut part);
         part
@@ -585,9 +538,7 @@ impl Interpreter<'_, '_> {
                 break;
             }
             let mut pending = std::mem::take(&mut self.samples.threads[thread].pending);
-            let of_region = pending
-                .iter_mut()
-                .filter(|sample| sample.stack.rest == Rest::Region(region));
+            let of_region = pending.iter_mut().filter(|sample| sample.stack.rest == Rest::Region(region));
             for sample in of_region {
                 waiting -= 1;
                 self.go_on_in_contexts(&mut sample.stack);
@@ -640,13 +591,8 @@ impl Interpreter<'_, '_> {
         {
             parent.children += 1;
         }
-        let creation = Creation {
-            codeptr_ra: codeptr_ra.0,
-            stack: None,
-            rest,
-            children: 0,
-            is_complete: false,
-        };
+        let creation =
+            Creation { codeptr_ra: codeptr_ra.0, stack: None, rest, children: 0, is_complete: false };
         self.samples.creations.insert(task, creation);
     }
 
@@ -693,16 +639,9 @@ fn outside_of_task(own: &Own<'_>, segments: &[Range<usize>], regions: Vec<u64>) 
 }
 
 /// What the runtime does for a thread on which these regions are open, and that has called a function which does this.
-fn activity(
-    open: &[Frame],
-    called: Option<RuntimeActivity>,
-    state: ompt::ompt_state_t,
-) -> RuntimeActivity {
+fn activity(open: &[Frame], called: Option<RuntimeActivity>, state: ompt::ompt_state_t) -> RuntimeActivity {
     let by_events = open.last().and_then(|frame| by_construct(frame.construct));
-    called
-        .or(by_events)
-        .or_else(|| by_state(state))
-        .unwrap_or(RuntimeActivity::Overhead)
+    called.or(by_events).or_else(|| by_state(state)).unwrap_or(RuntimeActivity::Overhead)
 }
 
 fn by_construct(construct: Construct) -> Option<RuntimeActivity> {

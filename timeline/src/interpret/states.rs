@@ -34,10 +34,7 @@ impl States {
     pub(crate) fn of(metadata: &Metadata) -> States {
         let events = metadata.settings.get(EVENTS);
         let mut names = events.iter().flat_map(|events| events.split(','));
-        States {
-            is_on: names.any(|name| name == NAME),
-            threads: FastMap::default(),
-        }
+        States { is_on: names.any(|name| name == NAME), threads: FastMap::default() }
     }
 
     pub(super) fn are_on(&self) -> bool {
@@ -62,13 +59,7 @@ impl States {
     }
 
     /// The thread now is in this wait, or in none.
-    pub(super) fn settle(
-        &mut self,
-        stage: &mut Stage<'_>,
-        thread: usize,
-        time: Ns,
-        wait: Option<Construct>,
-    ) {
+    pub(super) fn settle(&mut self, stage: &mut Stage<'_>, thread: usize, time: Ns, wait: Option<Construct>) {
         if let Some(of_thread) = self.threads.get_mut(&thread) {
             let state = wait.and_then(state_of).map(|state| (state, 0));
             let state = state.unwrap_or(of_thread.answer);
@@ -132,9 +123,7 @@ fn state_of(wait: Construct) -> Option<ompt::ompt_state_t> {
             ompt::ompt_sync_region_barrier_implicit_parallel => {
                 ompt::ompt_state_wait_barrier_implicit_parallel
             }
-            ompt::ompt_sync_region_barrier_implementation => {
-                ompt::ompt_state_wait_barrier_implementation
-            }
+            ompt::ompt_sync_region_barrier_implementation => ompt::ompt_state_wait_barrier_implementation,
             ompt::ompt_sync_region_barrier_teams => ompt::ompt_state_wait_barrier_teams,
             ompt::ompt_sync_region_barrier => ompt::ompt_state_wait_barrier,
             _ => return None,

@@ -85,11 +85,7 @@ impl Interpreter<'_, '_> {
     fn initial_task_create(&mut self, thread: usize, time: Ns, e: &TaskCreate) {
         if self.dialect.initial_task_created {
             let construct = Construct::InitialTask;
-            let frame = Frame::new(
-                construct,
-                e.new_task_data.0,
-                self.region(thread, construct, Address(0)),
-            );
+            let frame = Frame::new(construct, e.new_task_data.0, self.region(thread, construct, Address(0)));
             let task = arguments!["task_data": id(e.new_task_data)];
             self.threads[thread].open(self.stage, time, frame, task);
         }
@@ -117,9 +113,7 @@ impl Interpreter<'_, '_> {
             }
             ompt::ompt_taskwait_complete => {
                 let taskwait = self.taskwait_if_unset(thread, prior);
-                self.threads[thread]
-                    .taskwaits
-                    .retain(|open| *open != taskwait.0);
+                self.threads[thread].taskwaits.retain(|open| *open != taskwait.0);
                 self.task_is_done(thread, time, taskwait, Anchor::Moment);
             }
 
@@ -168,13 +162,7 @@ impl Interpreter<'_, '_> {
     }
 
     fn task_fulfilled(&mut self, thread: usize, time: Ns, task: Id) {
-        self.instant(
-            thread,
-            time,
-            Construct::TaskFulfill,
-            Address(0),
-            arguments!["task_data": id(task)],
-        );
+        self.instant(thread, time, Construct::TaskFulfill, Address(0), arguments!["task_data": id(task)]);
     }
 
     /// The code of `task` ends on this thread. True where it was the innermost region.
@@ -182,11 +170,7 @@ impl Interpreter<'_, '_> {
     fn leave_task(&mut self, thread: usize, time: Ns, task: Id, cancelled: bool) -> bool {
         let is_it = |frame: &&Frame| frame.is_explicit_task() && frame.key == task.0;
         let stack = self.threads[thread].stack();
-        let found = stack
-            .iter()
-            .rev()
-            .enumerate()
-            .find(|(_, frame)| is_it(frame));
+        let found = stack.iter().rev().enumerate().find(|(_, frame)| is_it(frame));
         let Some((above, construct)) = found.map(|(above, frame)| (above, frame.construct)) else {
             // A task that was cancelled before it ran has nothing to end.
             let is_expected =
@@ -196,11 +180,7 @@ impl Interpreter<'_, '_> {
             }
             return false;
         };
-        let arguments: &[_] = if cancelled {
-            arguments!["cancelled": Value::Text("yes")]
-        } else {
-            &[]
-        };
+        let arguments: &[_] = if cancelled { arguments!["cancelled": Value::Text("yes")] } else { &[] };
         self.threads[thread].close(self.stage, time, construct, task.0, arguments);
         above == 0
     }
@@ -219,13 +199,11 @@ impl Interpreter<'_, '_> {
         self.dependences.forget_children(task.0);
         self.forget_creation(task.0);
         let at = self.threads[thread].point(time);
-        self.stage
-            .task_ended(TaskId(task.0), TaskId(done.parent), at);
+        self.stage.task_ended(TaskId(task.0), TaskId(done.parent), at);
         // Elsewhere, the end of its code shows it.
         if !matches!(done.state, TaskState::OnThread(_)) {
             let task = TaskId(task.0);
-            self.stage
-                .thread_event(at, ThreadEvent::TaskComplete { task });
+            self.stage.thread_event(at, ThreadEvent::TaskComplete { task });
         }
         let Some(links) = done.links else {
             return;
@@ -354,10 +332,8 @@ impl Interpreter<'_, '_> {
         let construct = Construct::Task;
         let region = self.region(thread, construct, Address(0));
         let name = task.known().unwrap_or_else(|| self.name_of_unset());
-        let frame = Frame::new(construct, task.0, region).with(Meaning::Task {
-            task: TaskId(name),
-            has_id: task.known().is_some(),
-        });
+        let frame = Frame::new(construct, task.0, region)
+            .with(Meaning::Task { task: TaskId(name), has_id: task.known().is_some() });
         self.threads[thread].open(self.stage, time, frame, arguments!["task_data": id(task)]);
     }
 
@@ -387,12 +363,8 @@ impl Interpreter<'_, '_> {
     /// suspended.
     fn suspend_all(&mut self, thread: usize, time: Ns) {
         let stack = self.threads[thread].stack();
-        let is_region =
-            |frame: &Frame| matches!(frame.construct, Construct::Parallel | Construct::Teams);
-        let inside = stack
-            .iter()
-            .rposition(is_region)
-            .map_or(0, |index| index + 1);
+        let is_region = |frame: &Frame| matches!(frame.construct, Construct::Parallel | Construct::Teams);
+        let inside = stack.iter().rposition(is_region).map_or(0, |index| index + 1);
         let first = stack[inside..].iter().position(Frame::is_task);
         if let Some(distance) = first {
             self.suspend_from(thread, time, inside + distance);
@@ -442,10 +414,7 @@ impl Interpreter<'_, '_> {
             return;
         };
         let links = task.links();
-        if links
-            .node
-            .is_none_or(|node| self.dependences.precedes(node, sink))
-        {
+        if links.node.is_none_or(|node| self.dependences.precedes(node, sink)) {
             links.successors.push(sink);
             if source != sink {
                 self.depends(thread, source, sink);
@@ -470,17 +439,14 @@ impl Interpreter<'_, '_> {
     /// Tasks show the number of their dependences; those of a doacross loop show where they occur.
     pub(super) fn dependences(&mut self, thread: usize, time: Ns, e: &Dependences<'_>) {
         let kind = e.deps.first().map(|dependence| dependence.dependence_type);
-        let is_doacross = matches!(
-            kind,
-            Some(ompt::ompt_dependence_type_source | ompt::ompt_dependence_type_sink)
-        );
+        let is_doacross =
+            matches!(kind, Some(ompt::ompt_dependence_type_source | ompt::ompt_dependence_type_sink));
         if !is_doacross {
             let task = self.taskwait_if_unset(thread, e.task_data);
             return self.task_depends(thread, task, e);
         }
         let kind = kind.and_then(|kind| kind.name()).unwrap_or("unknown");
-        let arguments =
-            arguments!["dependence_type": Value::Text(kind), "task_data": id(e.task_data)];
+        let arguments = arguments!["dependence_type": Value::Text(kind), "task_data": id(e.task_data)];
         self.instant(thread, time, Construct::Doacross, Address(0), arguments);
     }
 
@@ -525,10 +491,8 @@ fn state_on(number: usize, thread: &Thread) -> TaskState {
 /// The first time that the task `id` runs.
 #[inline]
 fn start_task(stage: &mut Stage<'_>, thread: &mut Thread, time: Ns, id: u64, task: &mut Task) {
-    let frame = Frame::new(task.construct, id, task.region).with(Meaning::Task {
-        task: TaskId(id),
-        has_id: true,
-    });
+    let frame =
+        Frame::new(task.construct, id, task.region).with(Meaning::Task { task: TaskId(id), has_id: true });
     let ndeps = task.links.as_ref().map_or(0, |links| links.ndeps);
     let flags = stage.lend_task_flags(task.flags);
     let all = arguments![

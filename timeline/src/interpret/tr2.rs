@@ -49,8 +49,7 @@ impl Interpreter<'_, '_> {
     /// Whether the thread goes on beneath all tasks that are open: with none, or with one that nobody announced.
     pub(super) fn is_beneath(&self, thread: usize, next: Id) -> bool {
         let is_base = || next.known() == self.threads[thread].unannounced_base;
-        self.dialect.tasks_beneath_unannounced
-            && (next == Id::UNSET || next.known().is_some() && is_base())
+        self.dialect.tasks_beneath_unannounced && (next == Id::UNSET || next.known().is_some() && is_base())
     }
 
     /// Whether `task`, which is created, is one that has run already, and goes on.
@@ -65,10 +64,7 @@ impl Interpreter<'_, '_> {
         let construct = Construct::Task;
         let region = self.region(thread, construct, e.codeptr_ra);
         // For who joins in once a task is complete, what follows is another one.
-        let meaning = Meaning::Task {
-            task: TaskId(self.name_of_unset()),
-            has_id: true,
-        };
+        let meaning = Meaning::Task { task: TaskId(self.name_of_unset()), has_id: true };
         let frame = Frame::new(construct, id, region).with(meaning);
         let task = Task {
             event: self.stage.event,

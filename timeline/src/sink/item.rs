@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use ompt_sys as ompt;
 
 use crate::sink::{
-    Category, Counter, CounterId, Function, Location, LocationId, LockId, Ns, Process, ProcessId,
-    Region, RegionId, Sample, Source, Summary, TaskId, TeamId, ThreadEvent, Wants,
+    Category, Counter, CounterId, Function, Location, LocationId, LockId, Ns, Process, ProcessId, Region,
+    RegionId, Sample, Source, Summary, TaskId, TeamId, ThreadEvent, Wants,
 };
 
 /// Something on a timeline.
@@ -117,13 +117,7 @@ impl<A> Enter<A> {
     /// Returns it with these arguments.
     #[inline]
     pub fn with<B>(&self, arguments: B) -> Enter<B> {
-        Enter {
-            at: self.at,
-            region: self.region,
-            part: self.part,
-            awaited: self.awaited,
-            arguments,
-        }
+        Enter { at: self.at, region: self.region, part: self.part, awaited: self.awaited, arguments }
     }
 }
 
@@ -140,11 +134,7 @@ impl<A> Instant<A> {
     /// Returns it with these arguments.
     #[inline]
     pub fn with<B>(&self, arguments: B) -> Instant<B> {
-        Instant {
-            at: self.at,
-            region: self.region,
-            arguments,
-        }
+        Instant { at: self.at, region: self.region, arguments }
     }
 }
 
@@ -276,14 +266,8 @@ impl<S> DeviceWork<S> {
     pub fn as_ref(&self) -> DeviceWork<&S> {
         match self {
             DeviceWork::Kernel(place) => DeviceWork::Kernel(place),
-            DeviceWork::TransferTo { bytes, source } => DeviceWork::TransferTo {
-                bytes: *bytes,
-                source,
-            },
-            DeviceWork::TransferFrom { bytes, source } => DeviceWork::TransferFrom {
-                bytes: *bytes,
-                source,
-            },
+            DeviceWork::TransferTo { bytes, source } => DeviceWork::TransferTo { bytes: *bytes, source },
+            DeviceWork::TransferFrom { bytes, source } => DeviceWork::TransferFrom { bytes: *bytes, source },
             DeviceWork::DataOp(kind) => DeviceWork::DataOp(*kind),
             DeviceWork::Native => DeviceWork::Native,
         }
@@ -293,20 +277,12 @@ impl<S> DeviceWork<S> {
     pub fn map<R>(self, source: impl FnOnce(S) -> R) -> DeviceWork<R> {
         match self {
             DeviceWork::Kernel(place) => DeviceWork::Kernel(source(place)),
-            DeviceWork::TransferTo {
-                bytes,
-                source: place,
-            } => DeviceWork::TransferTo {
-                bytes,
-                source: source(place),
-            },
-            DeviceWork::TransferFrom {
-                bytes,
-                source: place,
-            } => DeviceWork::TransferFrom {
-                bytes,
-                source: source(place),
-            },
+            DeviceWork::TransferTo { bytes, source: place } => {
+                DeviceWork::TransferTo { bytes, source: source(place) }
+            }
+            DeviceWork::TransferFrom { bytes, source: place } => {
+                DeviceWork::TransferFrom { bytes, source: source(place) }
+            }
             DeviceWork::DataOp(kind) => DeviceWork::DataOp(kind),
             DeviceWork::Native => DeviceWork::Native,
         }
@@ -398,13 +374,9 @@ impl LinkKind {
     #[inline(always)]
     pub fn wanted_as(self) -> Wants {
         match self {
-            LinkKind::TaskDependence | LinkKind::TargetSubmit | LinkKind::TargetDataOp => {
-                Wants::DEPENDENCES
-            }
+            LinkKind::TaskDependence | LinkKind::TargetSubmit | LinkKind::TargetDataOp => Wants::DEPENDENCES,
             LinkKind::TaskCreate | LinkKind::MutexRelease | LinkKind::CriticalPath => Wants::ARROWS,
-            LinkKind::Fork | LinkKind::Join | LinkKind::BarrierRelease | LinkKind::Taskwait => {
-                Wants::CAUSES
-            }
+            LinkKind::Fork | LinkKind::Join | LinkKind::BarrierRelease | LinkKind::Taskwait => Wants::CAUSES,
         }
     }
 

@@ -51,10 +51,9 @@ impl Frame {
     fn state(&self) -> FrameState {
         let meaning = match self.meaning {
             // Orders of acquisition count from where reading began.
-            Meaning::Wait(Awaited::Mutex { lock, held }) => Meaning::Wait(Awaited::Mutex {
-                lock,
-                held: held.and(std::num::NonZeroU32::new(1)),
-            }),
+            Meaning::Wait(Awaited::Mutex { lock, held }) => {
+                Meaning::Wait(Awaited::Mutex { lock, held: held.and(std::num::NonZeroU32::new(1)) })
+            }
             other => other,
         };
         FrameState {

@@ -20,11 +20,7 @@ pub(crate) fn events() -> Vec<Event<'static>> {
     let (kind, wait_id) = (ompt::ompt_mutex_lock, Address(0x7f00_1234_5678));
     let codeptr_ra = Address(0x40_1200);
     let schedule = |prior_task_data, prior_task_status, next_task_data| {
-        Event::from(TaskSchedule {
-            prior_task_data,
-            prior_task_status,
-            next_task_data,
-        })
+        Event::from(TaskSchedule { prior_task_data, prior_task_status, next_task_data })
     };
     let task = |number: u64| {
         let task = Id(FIRST_ID + 2 + number);
@@ -42,26 +38,9 @@ pub(crate) fn events() -> Vec<Event<'static>> {
             }
             .into(),
             schedule(implicit, ompt::ompt_task_switch, task),
-            MutexAcquire {
-                kind,
-                hint: 0,
-                r#impl: 2,
-                wait_id,
-                codeptr_ra,
-            }
-            .into(),
-            MutexAcquired {
-                kind,
-                wait_id,
-                codeptr_ra,
-            }
-            .into(),
-            MutexReleased {
-                kind,
-                wait_id,
-                codeptr_ra,
-            }
-            .into(),
+            MutexAcquire { kind, hint: 0, r#impl: 2, wait_id, codeptr_ra }.into(),
+            MutexAcquired { kind, wait_id, codeptr_ra }.into(),
+            MutexReleased { kind, wait_id, codeptr_ra }.into(),
             schedule(task, ompt::ompt_task_complete, implicit),
         ]
     };

@@ -23,8 +23,7 @@ macro_rules! fits_sub {
     };
     ($row:expr; $endpoint:ident $kind:ident) => {
         // Both in one comparison: the kind has the bits that the endpoint leaves.
-        $row.$endpoint.word() | $row.$kind.word() >> (SUB_BITS - 2 * ENDPOINT_BITS)
-            < 1 << ENDPOINT_BITS
+        $row.$endpoint.word() | $row.$kind.word() >> (SUB_BITS - 2 * ENDPOINT_BITS) < 1 << ENDPOINT_BITS
     };
 }
 
@@ -44,10 +43,7 @@ macro_rules! unpack_group {
         let $a = <$t>::from_word($word);
     };
     ($word:expr; $a:ident: $t:ty, $b:ident: $u:ty) => {
-        let ($a, $b) = (
-            <$t>::from_word($word >> 32),
-            <$u>::from_word($word & 0xffff_ffff),
-        );
+        let ($a, $b) = (<$t>::from_word($word >> 32), <$u>::from_word($word & 0xffff_ffff));
     };
 }
 

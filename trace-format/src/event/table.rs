@@ -2,9 +2,9 @@
 
 use ompt_sys::{
     ompt_callbacks_t, ompt_cancel_flag_t, ompt_dispatch_t, ompt_frame_flag_t, ompt_mutex_t,
-    ompt_parallel_flag_t, ompt_record_native_t, ompt_scope_endpoint_t, ompt_severity_t,
-    ompt_state_t, ompt_sync_region_t, ompt_target_data_op_t, ompt_target_t, ompt_task_flag_t,
-    ompt_task_status_t, ompt_thread_t, ompt_work_t,
+    ompt_parallel_flag_t, ompt_record_native_t, ompt_scope_endpoint_t, ompt_severity_t, ompt_state_t,
+    ompt_sync_region_t, ompt_target_data_op_t, ompt_target_t, ompt_task_flag_t, ompt_task_status_t,
+    ompt_thread_t, ompt_work_t,
 };
 
 use super::{

@@ -26,12 +26,7 @@ pub(super) struct Encoder<'s> {
 }
 
 impl<'s> Encoder<'s> {
-    pub(super) fn new(
-        session: u64,
-        stream: u32,
-        clock: &'s ClockMap,
-        file: &'s mut Vec<u8>,
-    ) -> Encoder<'s> {
+    pub(super) fn new(session: u64, stream: u32, clock: &'s ClockMap, file: &'s mut Vec<u8>) -> Encoder<'s> {
         Encoder {
             session,
             stream,
@@ -93,14 +88,7 @@ impl<'s> Encoder<'s> {
         let mut payload = Vec::with_capacity(self.words.len() * 8);
         push_words(&mut payload, &self.words);
         let words = self.words.len() as u32;
-        let header = chunk_header(
-            self.session,
-            &chunk,
-            words,
-            self.events,
-            Codec::RAW,
-            &payload,
-        );
+        let header = chunk_header(self.session, &chunk, words, self.events, Codec::RAW, &payload);
         self.file.extend(header);
         self.file.extend(payload);
         self.sequence += 1;

@@ -36,16 +36,8 @@ pub use save::save;
 use stream::Followed;
 
 /// The keys of the metadata that an excerpt has no use for, and those that are true of the whole trace alone.
-const NOT_IN_EXCERPTS: &[&str] = &[
-    "schema",
-    "symbols",
-    "environment",
-    "lock",
-    "record",
-    "end",
-    "found_while_sealing",
-    "messages",
-];
+const NOT_IN_EXCERPTS: &[&str] =
+    &["schema", "symbols", "environment", "lock", "record", "end", "found_while_sealing", "messages"];
 /// Chunks at the end of a stream that nobody writes any more.
 const END_CHUNKS: usize = 2;
 
@@ -138,11 +130,7 @@ impl Follower {
             let clock = reader.clock();
             let theirs = between((clock.start_raw_ns(), clock.start_realtime_ns()));
             let ahead = theirs.wrapping_sub(between(now)).cast_signed();
-            if ahead.unsigned_abs() < CORRECTED_NS {
-                0
-            } else {
-                ahead
-            }
+            if ahead.unsigned_abs() < CORRECTED_NS { 0 } else { ahead }
         })
     }
 
@@ -155,8 +143,7 @@ impl Follower {
         let ns = clock.ns(near.ticks.saturating_add(1_000_000_000)) - clock.ns(near.ticks);
         let ticks_per_ns = 1e9 / (ns.max(1) as f64);
         let distance = raw_ns as i64 - near.monotonic_raw_ns as i64;
-        near.ticks
-            .saturating_add_signed((distance as f64 * ticks_per_ns) as i64)
+        near.ticks.saturating_add_signed((distance as f64 * ticks_per_ns) as i64)
     }
 
     /// The time of the newest event, in raw ticks.
@@ -175,9 +162,7 @@ impl Follower {
     pub fn begin_of_last(&self, most: usize, from: u64) -> u64 {
         let count = |since: u64| {
             let streams = self.streams.values();
-            streams
-                .map(|stream| stream.count_from(since))
-                .sum::<usize>()
+            streams.map(|stream| stream.count_from(since)).sum::<usize>()
         };
         let (mut low, mut high) = (from, self.newest().max(from));
         if count(low) <= most {
@@ -212,10 +197,7 @@ impl Follower {
         let Some(spool) = self.reader.spool() else {
             return Ok(Polled::default());
         };
-        let mut polled = Polled {
-            unreported,
-            ..Polled::default()
-        };
+        let mut polled = Polled { unreported, ..Polled::default() };
         let mut pending = 0;
         for (number, chunks) in &mut by_stream {
             chunks.sort_by_key(|place| place.header.chunk.sequence);
@@ -301,22 +283,13 @@ impl Follower {
         }
         metadata.insert("end".to_owned(), json!({ "how": "excerpt" }));
         let start = self.reader.metadata_clocks().first().copied();
-        file.extend(metadata_block(
-            session,
-            start.unwrap_or_default(),
-            &metadata,
-        ));
+        file.extend(metadata_block(session, start.unwrap_or_default(), &metadata));
         // Nothing happens at the end, but that time passes until then.
         let mut last = Some(Record {
             ticks: until,
-            event: Event::from(Flush {
-                thread_data: Id::NULL,
-                codeptr_ra: Address(0),
-            }),
+            event: Event::from(Flush { thread_data: Id::NULL, codeptr_ra: Address(0) }),
         });
-        self.streams
-            .values_mut()
-            .for_each(|stream| stream.forget_before(from));
+        self.streams.values_mut().for_each(|stream| stream.forget_before(from));
         let live = self.streams.values().filter(|stream| stream.is_live());
         let regions: BTreeSet<Id> = live.flat_map(Followed::regions).collect();
         // Modules that threads met which are gone.

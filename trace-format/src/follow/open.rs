@@ -62,10 +62,7 @@ impl Open {
             }),
             _ => return None,
         };
-        Some(Record {
-            ticks: record.ticks,
-            event,
-        })
+        Some(Record { ticks: record.ticks, event })
     }
 }
 
@@ -124,12 +121,10 @@ impl Opens {
 
     /// The regions whose implicit tasks the thread has open.
     pub(super) fn regions(&self) -> impl Iterator<Item = Id> {
-        self.list
-            .iter()
-            .filter_map(|open| match &open.record.event {
-                Event::ImplicitTaskBegin(begin) => Some(begin.parallel_data),
-                _ => None,
-            })
+        self.list.iter().filter_map(|open| match &open.record.event {
+            Event::ImplicitTaskBegin(begin) => Some(begin.parallel_data),
+            _ => None,
+        })
     }
 
     /// Begin and end of those of `regions` that the thread had begun and that are over.
@@ -152,8 +147,7 @@ impl Opens {
     /// Events are passed over from here on.
     pub(super) fn doubt(&mut self) {
         self.is_doubtful = true;
-        self.list
-            .retain(|open| matches!(open.kind, Kind::Parallel(_) | Kind::Implicit(_)));
+        self.list.retain(|open| matches!(open.kind, Kind::Parallel(_) | Kind::Implicit(_)));
     }
 
     /// The next event comes. Where some were passed over, it may say what is still open: the region and the implicit task that
@@ -183,9 +177,7 @@ impl Opens {
         let is_task = |id: Id| id.known().is_some() && id == task;
         // A region that a thread of the team has begun is open as long as the thread's own task in it.
         let of_task = |open: &Open| match &open.record.event {
-            Event::ImplicitTaskBegin(begin) if is_task(begin.task_data) => {
-                Some(begin.parallel_data)
-            }
+            Event::ImplicitTaskBegin(begin) if is_task(begin.task_data) => Some(begin.parallel_data),
             _ => None,
         };
         let around = self.list.iter().find_map(of_task);

@@ -32,11 +32,7 @@ pub fn save(reader: &Reader, from: u64, out: &mut dyn Write) -> io::Result<u64> 
     }
     metadata.insert("end".to_owned(), json!({ "how": "saved while it ran" }));
     let start = reader.metadata_clocks().first().copied();
-    out.write_all(&metadata_block(
-        session,
-        start.unwrap_or_default(),
-        &metadata,
-    ))?;
+    out.write_all(&metadata_block(session, start.unwrap_or_default(), &metadata))?;
     let (mut chunks, mut payload, mut saved) = (reader.chunks(), Vec::new(), 0);
     for stream in reader.streams() {
         let of_stream: Vec<_> = reader.copies_of(stream).chunk_by(is_same_chunk).collect();

@@ -143,9 +143,8 @@ impl Followed {
 
     /// The words that are new in the spool's `chunks`, and those that can be read; both since the stream was looked at last.
     pub(super) fn new_words(&self, chunks: &[SpoolEntry], capacity: u64) -> (u64, u64) {
-        let is_current = |place: &SpoolEntry| {
-            self.has_chunk && place.header.chunk.sequence == self.chunk.sequence
-        };
+        let is_current =
+            |place: &SpoolEntry| self.has_chunk && place.header.chunk.sequence == self.chunk.sequence;
         let unread = |place: &SpoolEntry| {
             let read = if is_current(place) { self.at as u64 } else { 0 };
             place.header.published.saturating_sub(read)

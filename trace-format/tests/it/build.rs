@@ -5,8 +5,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::block::{
-    BLOCK_HEADER_BYTES, CHUNK_HEADER_WORDS, CHUNK_MAGIC, Chunk, ChunkState, ClockPair, Codec,
-    FileHeader,
+    BLOCK_HEADER_BYTES, CHUNK_HEADER_WORDS, CHUNK_MAGIC, Chunk, ChunkState, ClockPair, Codec, FileHeader,
 };
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::Event;
@@ -56,9 +55,7 @@ pub(crate) fn encode(first_id: u64, events: &[Event<'_>]) -> Vec<u64> {
 pub(crate) fn some_events(seed: u64) -> Vec<Event<'static>> {
     let mut random = random(seed);
     let state = State::new(0);
-    (0..Event::ROWS)
-        .map(|row| Event::generate(row, &state, &mut random))
-        .collect()
+    (0..Event::ROWS).map(|row| Event::generate(row, &state, &mut random)).collect()
 }
 
 /// Both clocks at the start of chunk `sequence`.
@@ -132,14 +129,7 @@ impl Trace {
     pub(crate) fn raw(mut self, chunk: Chunk, words: &[u64]) -> Trace {
         let mut payload = Vec::new();
         push_words(&mut payload, words);
-        self.file.extend(chunk_header(
-            SESSION,
-            &chunk,
-            words.len() as u32,
-            0,
-            Codec::RAW,
-            &payload,
-        ));
+        self.file.extend(chunk_header(SESSION, &chunk, words.len() as u32, 0, Codec::RAW, &payload));
         self.file.extend(payload);
         self
     }
@@ -162,8 +152,7 @@ impl Trace {
     /// Space that nobody used.
     pub(crate) fn unused(mut self, bytes: usize) -> Trace {
         self.file.extend(unused_block(SESSION, bytes as u32));
-        self.file
-            .resize(self.file.len() + bytes - BLOCK_HEADER_BYTES, 0);
+        self.file.resize(self.file.len() + bytes - BLOCK_HEADER_BYTES, 0);
         self
     }
 
@@ -225,11 +214,7 @@ impl Trace {
         let mut file = header.encode();
         file.extend(&self.file[header.bytes..]);
         fs::write(&path, file).expect("the folder is ours");
-        let named = if names_the_trace {
-            path.as_os_str().as_encoded_bytes()
-        } else {
-            &[]
-        };
+        let named = if names_the_trace { path.as_os_str().as_encoded_bytes() } else { &[] };
         let header = FileHeader::of_spool(SESSION, u32::MAX, SPOOL_CHUNK_BYTES as u32, named);
         let mut bytes = header.encode();
         bytes.extend(&self.spool[header.bytes..]);
@@ -245,15 +230,10 @@ impl Trace {
 /// Makes `bytes` the content of the file at `path`. `fs::write` empties the file first. Some file systems
 /// answer by writing to the disk at once, which is too slow for tests that do it for each byte.
 pub(crate) fn overwrite(path: &Path, bytes: &[u8]) {
-    let file = File::options()
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path);
+    let file = File::options().write(true).create(true).truncate(false).open(path);
     let file = file.expect("the folder is ours");
     file.write_all_at(bytes, 0).expect("the folder is ours");
-    file.set_len(bytes.len() as u64)
-        .expect("the folder is ours");
+    file.set_len(bytes.len() as u64).expect("the folder is ours");
 }
 
 /// The content of a trace that a reader finds.
@@ -266,10 +246,7 @@ pub(crate) struct Found {
 
 impl Found {
     pub(crate) fn kinds(&self) -> Vec<DiagnosticKind> {
-        self.diagnostics
-            .iter()
-            .map(|diagnostic| diagnostic.kind)
-            .collect()
+        self.diagnostics.iter().map(|diagnostic| diagnostic.kind).collect()
     }
 }
 
@@ -280,16 +257,11 @@ pub(crate) fn read(path: &Path) -> Found {
 }
 
 pub(crate) fn read_all(reader: &Reader) -> Found {
-    let mut found = Found {
-        events: Vec::new(),
-        diagnostics: reader.diagnostics().to_vec(),
-    };
+    let mut found = Found { events: Vec::new(), diagnostics: reader.diagnostics().to_vec() };
     for stream in reader.streams() {
         let mut events = reader.events(stream);
         for record in &mut events {
-            found
-                .events
-                .push((stream.number, record.ticks, record.event));
+            found.events.push((stream.number, record.ticks, record.event));
         }
         found.diagnostics.extend(events.take_diagnostics());
     }

@@ -17,10 +17,7 @@ const SUMMARY: &[u8] = b"a summary, a summary, a summary, a summary, a summary, 
 fn sealed(folder: &TempDir) -> PathBuf {
     let words = |stream, sequence| {
         let chunk = chunk(stream, sequence);
-        encode(
-            chunk.first_id,
-            &some_events(u64::from(stream * 8 + sequence)),
-        )
+        encode(chunk.first_id, &some_events(u64::from(stream * 8 + sequence)))
     };
     let trace = Trace::new()
         .packed(chunk(1, 0), &words(1, 0))
@@ -61,17 +58,9 @@ fn ticks(path: &Path) -> Vec<u64> {
     for ticks in &all {
         let checkpoint = reader.checkpoint(*ticks).expect("a sound one");
         let first = reader.events(&reader.streams()[0]).take(20);
-        let events: Vec<_> = checkpoint
-            .events
-            .into_iter()
-            .map(|(_, record)| record)
-            .collect();
+        let events: Vec<_> = checkpoint.events.into_iter().map(|(_, record)| record).collect();
         assert_eq!(events, first.collect::<Vec<_>>());
-        assert!(
-            checkpoint
-                .words
-                .starts_with(format!("at {ticks},").as_bytes())
-        );
+        assert!(checkpoint.words.starts_with(format!("at {ticks},").as_bytes()));
     }
     all
 }
@@ -117,11 +106,7 @@ fn damaged_checkpoints_are_none_and_harm_no_event() {
         bytes[at] ^= 0x20;
         fs::write(&path, &bytes).unwrap();
         let reader = Reader::open(&path).unwrap();
-        assert_eq!(
-            read_all(&reader).events.len(),
-            all,
-            "byte {at} is another one"
-        );
+        assert_eq!(read_all(&reader).events.len(), all, "byte {at} is another one");
         for ticks in [500, 700] {
             let checkpoint = reader.checkpoint(ticks);
             read += usize::from(checkpoint.is_some());

@@ -42,10 +42,7 @@ fn read_bytes(trace: &Trace, bytes: &[u8]) -> Result<Found, OpenError> {
 fn check_is_part_of(part: &Found, whole: &Found, what: &str) {
     let mut rest = whole.events.iter();
     for event in &part.events {
-        assert!(
-            rest.any(|other| other == event),
-            "{what}: {event:?} is invented"
-        );
+        assert!(rest.any(|other| other == event), "{what}: {event:?} is invented");
     }
 }
 
@@ -61,10 +58,7 @@ fn check_cuts(trace: &Trace, file: &[u8]) {
             Err(error) => panic!("{what}: {error}"),
             Ok(found) => {
                 assert!(!found.diagnostics.is_empty(), "{what}: nothing was noticed");
-                assert!(
-                    found.events.len() >= events,
-                    "{what}: less than from a shorter file"
-                );
+                assert!(found.events.len() >= events, "{what}: less than from a shorter file");
                 check_is_part_of(&found, &whole, &what);
                 events = found.events.len();
             }
@@ -84,11 +78,7 @@ fn check_flips(trace: &Trace, file: &[u8]) {
         assert!(!found.diagnostics.is_empty(), "{what}: nothing was noticed");
         check_is_part_of(&found, &whole, &what);
         let least = whole.events.len() - CHUNK_EVENTS;
-        assert!(
-            found.events.len() >= least,
-            "{what}: {:?}",
-            found.diagnostics
-        );
+        assert!(found.events.len() >= least, "{what}: {:?}", found.diagnostics);
     }
 }
 
@@ -102,13 +92,7 @@ fn a_trace_is_read_up_to_any_cut() {
 fn a_sealed_trace_is_read_up_to_any_cut() {
     let trace = small_trace();
     let path = trace.write();
-    seal(
-        &path,
-        Value::Null,
-        omptrace_trace_format::InDoubt::Refuse,
-        &mut |_, _| (),
-    )
-    .unwrap();
+    seal(&path, Value::Null, omptrace_trace_format::InDoubt::Refuse, &mut |_, _| ()).unwrap();
     check_cuts(&trace, &fs::read(path).unwrap());
 }
 
@@ -122,13 +106,7 @@ fn no_flipped_byte_of_a_trace_goes_unseen() {
 fn no_flipped_byte_of_a_sealed_trace_goes_unseen() {
     let trace = small_trace();
     let path = trace.write();
-    seal(
-        &path,
-        Value::Null,
-        omptrace_trace_format::InDoubt::Refuse,
-        &mut |_, _| (),
-    )
-    .unwrap();
+    seal(&path, Value::Null, omptrace_trace_format::InDoubt::Refuse, &mut |_, _| ()).unwrap();
     check_flips(&trace, &fs::read(path).unwrap());
 }
 
@@ -144,11 +122,7 @@ fn no_flipped_byte_behind_the_events_goes_unseen() {
     let checkpoints = [500, 700].map(|ticks| {
         let words = format!("at {ticks}, {}", "and so on".repeat(20)).into_bytes();
         let events = Vec::new();
-        let checkpoint = Checkpoint {
-            ticks,
-            words,
-            events,
-        };
+        let checkpoint = Checkpoint { ticks, words, events };
         checkpoint.pack().unwrap()
     });
     summary::write(&reader, "a summary, ".repeat(9).as_bytes(), &checkpoints).unwrap();
@@ -165,18 +139,13 @@ fn no_flipped_byte_behind_the_events_goes_unseen() {
             let mut bytes = file.clone();
             bytes[at] ^= 1 << bit;
             let found = flaws(&bytes);
-            assert!(
-                !found.is_empty(),
-                "byte {at}, bit {bit}: nothing was noticed"
-            );
+            assert!(!found.is_empty(), "byte {at}, bit {bit}: nothing was noticed");
             kinds.extend(found.iter().map(|flaw| flaw.kind));
         }
     }
-    for kind in [
-        DiagnosticKind::SummaryDamaged,
-        DiagnosticKind::CheckpointDamaged,
-        DiagnosticKind::IndexDamaged,
-    ] {
+    for kind in
+        [DiagnosticKind::SummaryDamaged, DiagnosticKind::CheckpointDamaged, DiagnosticKind::IndexDamaged]
+    {
         assert!(kinds.contains(&kind), "{kind:?}");
     }
     for more in [1, 8, 100] {
@@ -196,9 +165,7 @@ fn bytes_between_blocks_are_noticed() {
     let index = u64::from_le_bytes(file[file.len() - 16..][..8].try_into().unwrap()) as usize;
     // The blocks again, with 16 bytes before the last.
     let entries = file[index + BLOCK_HEADER_BYTES..file.len() - 16].chunks(8 + BLOCK_HEADER_BYTES);
-    let offsets = entries
-        .clone()
-        .map(|entry| u64::from_le_bytes(entry[..8].try_into().unwrap()));
+    let offsets = entries.clone().map(|entry| u64::from_le_bytes(entry[..8].try_into().unwrap()));
     let last = offsets.max().unwrap();
     let mut out = file[..last as usize].to_vec();
     out.extend([7; 16]);
@@ -223,11 +190,7 @@ fn bytes_between_blocks_are_noticed() {
 fn that_chunks_lie_in_a_spool_alone_is_noted() {
     let trace = Trace::new().spooled(chunk(1, 0), ChunkState::FULL, &words(1, 0));
     let reader = Reader::open(&trace.write()).unwrap();
-    let kinds: Vec<_> = reader
-        .flaws_elsewhere()
-        .iter()
-        .map(|flaw| flaw.kind)
-        .collect();
+    let kinds: Vec<_> = reader.flaws_elsewhere().iter().map(|flaw| flaw.kind).collect();
     assert_eq!(kinds, [DiagnosticKind::SpoolUnchecked]);
 }
 
@@ -266,11 +229,7 @@ fn an_index_that_is_shorter_than_its_tail_is_damage() {
         let kinds = found.kinds();
         // 16 bytes are a tail and no entry: an index of nothing.
         let is_sound = payload == 16;
-        assert_eq!(
-            kinds.contains(&DiagnosticKind::IndexDamaged),
-            !is_sound,
-            "{payload}"
-        );
+        assert_eq!(kinds.contains(&DiagnosticKind::IndexDamaged), !is_sound, "{payload}");
         if !is_sound {
             assert_eq!(found.events, whole.events, "{payload}");
         }
@@ -279,9 +238,11 @@ fn an_index_that_is_shorter_than_its_tail_is_damage() {
 
 #[test]
 fn a_damaged_spool_never_panics() {
-    let trace = Trace::new()
-        .spooled(chunk(1, 0), ChunkState::FULL, &words(1, 0))
-        .spooled(chunk(1, 1), ChunkState::ACTIVE, &words(1, 1));
+    let trace = Trace::new().spooled(chunk(1, 0), ChunkState::FULL, &words(1, 0)).spooled(
+        chunk(1, 1),
+        ChunkState::ACTIVE,
+        &words(1, 1),
+    );
     let path = trace.write();
     let spool = omptrace_trace_format::spool::default_path(&path);
     let bytes = fs::read(&spool).unwrap();

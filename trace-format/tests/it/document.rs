@@ -16,17 +16,10 @@ fn section(event: &EventSchema) -> String {
         kind => format!(", kind {kind}"),
     };
     let doc: Vec<&str> = event.doc.split_whitespace().collect();
-    let mut text = format!(
-        "#### {} ({}{kind})\n\n{}\n\n",
-        event.name,
-        event.number,
-        doc.join(" ")
-    );
+    let mut text = format!("#### {} ({}{kind})\n\n{}\n\n", event.name, event.number, doc.join(" "));
     for group in event.arguments.chunk_by(|a, b| a.group == b.group) {
-        let arguments: Vec<String> = group
-            .iter()
-            .map(|argument| format!("`{}`: {}", argument.name, argument.type_name))
-            .collect();
+        let arguments: Vec<String> =
+            group.iter().map(|argument| format!("`{}`: {}", argument.name, argument.type_name)).collect();
         let arguments = arguments.join(", ");
         text += &match (event.kind, group[0].predictor) {
             (0, _) => format!("- {arguments}\n"),
@@ -47,9 +40,6 @@ fn the_document_has_the_event_table() {
     if is_blessing() {
         fs::write(&path, &expected).unwrap();
     } else {
-        assert!(
-            document == expected,
-            "the event table changed: run with OMPTRACE_BLESS=1"
-        );
+        assert!(document == expected, "the event table changed: run with OMPTRACE_BLESS=1");
     }
 }

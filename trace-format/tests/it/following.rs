@@ -12,18 +12,11 @@ use omptrace_trace_format::{DiagnosticKind, Follower, Reader, Severity};
 use crate::build::{Found, Trace, chunk, encode, read};
 
 /// Nothing is forgotten, and nothing passed over.
-const ALL: Bounds = Bounds {
-    keep_from: 0,
-    most_words: 1 << 20,
-    most_events: 1 << 20,
-};
+const ALL: Bounds = Bounds { keep_from: 0, most_words: 1 << 20, most_events: 1 << 20 };
 const CODE: Address = Address(0x1000);
 
 fn thread_begin(thread_type: ompt::ompt_thread_t) -> Event<'static> {
-    Event::from(ThreadBegin {
-        thread_type,
-        thread_data: Id(1),
-    })
+    Event::from(ThreadBegin { thread_type, thread_data: Id(1) })
 }
 
 fn region_begin(id: u64) -> Event<'static> {
@@ -116,10 +109,7 @@ fn excerpt_of(follower: &mut Follower, from: u64, until: u64) -> Found {
     };
     assert!(!grave(&found), "{:#?}", found.diagnostics);
     let (_, last, event) = found.events.pop().expect("the last event");
-    assert!(
-        last == until && matches!(event, Event::Flush(_)),
-        "{event:?}"
-    );
+    assert!(last == until && matches!(event, Event::Flush(_)), "{event:?}");
     found
 }
 
@@ -180,11 +170,8 @@ fn a_later_poll_reads_only_what_is_new() {
     let mut events = begins();
     events.push(work(ompt::ompt_scope_end, 7, 8));
     let after = Trace::new().spooled(chunk(1, 0), ChunkState::FULL, &words(0, &events));
-    let next = after.spooled(
-        chunk(1, 1),
-        ChunkState::ACTIVE,
-        &words(1, &[barrier(ompt::ompt_scope_begin, 7, 8)]),
-    );
+    let next =
+        after.spooled(chunk(1, 1), ChunkState::ACTIVE, &words(1, &[barrier(ompt::ompt_scope_begin, 7, 8)]));
     // In place, as memory that is shared: the follower has the file open.
     let grown = std::fs::read(omptrace_trace_format::spool::default_path(&next.write()));
     let spool = omptrace_trace_format::spool::default_path(&path);
@@ -225,25 +212,20 @@ fn a_region_is_over_behind_a_gap_where_its_thread_is_elsewhere() {
     let regions = events_of(&found)
         .into_iter()
         .filter(|event| matches!(event, Event::ParallelBegin(_) | Event::ParallelEnd(_)));
-    assert_eq!(
-        regions.collect::<Vec<_>>(),
-        [region_begin(7), region_end(7)]
-    );
+    assert_eq!(regions.collect::<Vec<_>>(), [region_begin(7), region_end(7)]);
 }
 
 /// LLVM's workers report the end of their implicit task when the next region wakes them.
 #[test]
 fn a_region_that_is_over_has_its_end_where_a_worker_has_not_left_it() {
-    let encounters = [
-        region_begin(7),
-        region_end(7),
-        work(ompt::ompt_scope_begin, 0, 0),
-    ];
+    let encounters = [region_begin(7), region_end(7), work(ompt::ompt_scope_begin, 0, 0)];
     let worker = [member(7, 8), barrier(ompt::ompt_scope_begin, 7, 8)];
     let of_worker = encode(chunk(2, 0).first_id, &worker);
-    let trace = Trace::new()
-        .spooled(chunk(1, 0), ChunkState::ACTIVE, &words(0, &encounters))
-        .spooled(chunk(2, 0), ChunkState::ACTIVE, &of_worker);
+    let trace = Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(0, &encounters)).spooled(
+        chunk(2, 0),
+        ChunkState::ACTIVE,
+        &of_worker,
+    );
     let mut follower = Follower::open(&trace.write()).expect("a trace");
     poll(&mut follower, ALL);
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -267,10 +249,7 @@ fn with_too_much_to_read_the_newest_chunks_are_read() {
         .spooled(chunk(1, 1), ChunkState::FULL, &words(1, &events))
         .spooled(chunk(1, 2), ChunkState::ACTIVE, &words(2, &events));
     let mut follower = Follower::open(&trace.write()).expect("a trace");
-    let few = Bounds {
-        most_words: 100,
-        ..ALL
-    };
+    let few = Bounds { most_words: 100, ..ALL };
     let polled = poll(&mut follower, few);
     assert_eq!(polled.events_read, 600);
     assert_eq!(follower.covered_from(), ticks(2, 0));

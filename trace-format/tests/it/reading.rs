@@ -50,20 +50,13 @@ fn reads_raw_and_packed_chunks_alike() {
 #[test]
 fn passes_over_unused_space() {
     let (used, cut) = (BLOCK_HEADER_BYTES, 8);
-    let trace = Trace::new()
-        .unused(4096)
-        .raw(chunk(1, 0), &words(1))
-        .unused(used)
-        .raw(chunk(1, 1), &words(2))
-        .end();
+    let trace =
+        Trace::new().unused(4096).raw(chunk(1, 0), &words(1)).unused(used).raw(chunk(1, 1), &words(2)).end();
     check(trace, 2 * ROWS, &[]);
     // A process that was killed before it wrote into the space behind.
     let mut trace = Trace::new().raw(chunk(1, 0), &words(1)).unused(4096);
     let path = trace.write();
-    overwrite(
-        &path,
-        &trace.file()[..trace.file().len() - 4096 + used + cut],
-    );
+    overwrite(&path, &trace.file()[..trace.file().len() - 4096 + used + cut]);
     assert_eq!(read(&path).events.len(), ROWS);
     trace = trace.end();
     check(trace, ROWS, &[]);
@@ -81,28 +74,19 @@ fn takes_the_spool_in() {
 
 #[test]
 fn counts_a_chunk_in_file_and_spool_once() {
-    let trace =
-        Trace::new()
-            .raw(chunk(1, 0), &words(1))
-            .spooled(chunk(1, 0), ChunkState::FULL, &words(1));
+    let trace = Trace::new().raw(chunk(1, 0), &words(1)).spooled(chunk(1, 0), ChunkState::FULL, &words(1));
     check(trace, ROWS, &[]);
 }
 
 #[test]
 fn counts_a_chunk_twice_in_the_file_once() {
-    let trace = Trace::new()
-        .raw(chunk(1, 0), &words(1))
-        .packed(chunk(1, 0), &words(1))
-        .end();
+    let trace = Trace::new().raw(chunk(1, 0), &words(1)).packed(chunk(1, 0), &words(1)).end();
     check(trace, ROWS, &[DiagnosticKind::ChunkTwice]);
 }
 
 #[test]
 fn takes_the_spools_copy_of_a_damaged_chunk() {
-    let trace =
-        Trace::new()
-            .raw(chunk(1, 0), &words(1))
-            .spooled(chunk(1, 0), ChunkState::FULL, &words(1));
+    let trace = Trace::new().raw(chunk(1, 0), &words(1)).spooled(chunk(1, 0), ChunkState::FULL, &words(1));
     let path = trace.write();
     let mut file = trace.file().to_vec();
     *file.last_mut().unwrap() ^= 1;
@@ -116,9 +100,7 @@ fn takes_the_spools_copy_of_a_damaged_chunk() {
 fn a_chunk_that_was_cut_and_is_in_the_spool_is_whole() {
     let trace = Trace::new();
     let before = trace.file().len();
-    let trace = trace
-        .raw(chunk(1, 0), &words(1))
-        .spooled(chunk(1, 0), ChunkState::FULL, &words(1));
+    let trace = trace.raw(chunk(1, 0), &words(1)).spooled(chunk(1, 0), ChunkState::FULL, &words(1));
     let path = trace.write();
     let cut = &trace.file()[..(before + trace.file().len()) / 2];
     std::fs::write(&path, cut).unwrap();
@@ -180,38 +162,26 @@ fn skips_holes_and_resyncs_after_them() {
         .raw(chunk(1, 2), &words(3))
         .bytes(b"sixteen bytes...")
         .end();
-    let kinds = [
-        DiagnosticKind::Hole,
-        DiagnosticKind::BytesSkipped,
-        DiagnosticKind::ChunksMissing,
-    ];
+    let kinds = [DiagnosticKind::Hole, DiagnosticKind::BytesSkipped, DiagnosticKind::ChunksMissing];
     let found = check(trace, 2 * ROWS, &kinds);
-    assert_eq!(
-        (found.diagnostics[0].count, found.diagnostics[1].count),
-        (3 << 20, 16)
-    );
-    assert_eq!(
-        (found.diagnostics[2].sequence, found.diagnostics[2].count),
-        (Some(1), 1)
-    );
+    assert_eq!((found.diagnostics[0].count, found.diagnostics[1].count), (3 << 20, 16));
+    assert_eq!((found.diagnostics[2].sequence, found.diagnostics[2].count), (Some(1), 1));
 }
 
 #[test]
 fn a_hole_is_no_loss_where_the_spool_has_its_chunk() {
-    let trace = Trace::new()
-        .raw(chunk(1, 0), &words(1))
-        .bytes(&[0; 1 << 20])
-        .spooled(chunk(1, 1), ChunkState::ACTIVE, &words(2));
+    let trace = Trace::new().raw(chunk(1, 0), &words(1)).bytes(&[0; 1 << 20]).spooled(
+        chunk(1, 1),
+        ChunkState::ACTIVE,
+        &words(2),
+    );
     check(trace, 2 * ROWS, &[DiagnosticKind::HoleOfSpool]);
 }
 
 #[test]
 fn ignores_blocks_of_another_session() {
     let header = chunk_header(SESSION + 1, &chunk(1, 0), 0, 0, Codec::RAW, &[]);
-    let trace = Trace::new()
-        .bytes(&header)
-        .raw(chunk(1, 0), &words(1))
-        .end();
+    let trace = Trace::new().bytes(&header).raw(chunk(1, 0), &words(1)).end();
     check(trace, ROWS, &[DiagnosticKind::OtherSession]);
 }
 
@@ -229,10 +199,7 @@ fn reads_the_words_in_front_of_a_cut() {
     let file = trace.file();
     std::fs::write(&path, &file[..file.len() - 8]).unwrap();
     let found = read(&path);
-    assert_eq!(
-        found.kinds(),
-        [DiagnosticKind::BlockCut, DiagnosticKind::ChunkCut]
-    );
+    assert_eq!(found.kinds(), [DiagnosticKind::BlockCut, DiagnosticKind::ChunkCut]);
     assert_eq!(found.events.len(), ROWS - 1);
 }
 
@@ -255,10 +222,7 @@ fn says_how_the_session_ended() {
     };
     check(Trace::new(), Ending::DidNotFinish);
     check(Trace::new().end(), Ending::Ended);
-    check(
-        Trace::new().metadata(json!({"record": {"signal": 9}})),
-        Ending::Killed(9),
-    );
+    check(Trace::new().metadata(json!({"record": {"signal": 9}})), Ending::Killed(9));
 }
 
 #[test]
@@ -272,25 +236,16 @@ fn reads_the_trace_of_a_running_process() {
     let path = trace.write();
     let reader = Reader::open(&path).unwrap();
     assert_eq!(reader.ending(), Ending::Running);
-    let refused = omptrace_trace_format::seal(
-        &path,
-        json!({}),
-        omptrace_trace_format::InDoubt::Refuse,
-        &mut |_, _| (),
-    );
-    assert!(matches!(
-        refused,
-        Err(omptrace_trace_format::SealError::Running)
-    ));
+    let refused =
+        omptrace_trace_format::seal(&path, json!({}), omptrace_trace_format::InDoubt::Refuse, &mut |_, _| ());
+    assert!(matches!(refused, Err(omptrace_trace_format::SealError::Running)));
 
     // The process goes on: the first chunk is used again, the second one grows.
-    let later = Trace::new()
-        .spooled(chunk(1, 2), ChunkState::ACTIVE, &words(3))
-        .spooled(
-            chunk(1, 1),
-            ChunkState::FULL,
-            &[words(2), words(2)].concat(),
-        );
+    let later = Trace::new().spooled(chunk(1, 2), ChunkState::ACTIVE, &words(3)).spooled(
+        chunk(1, 1),
+        ChunkState::FULL,
+        &[words(2), words(2)].concat(),
+    );
     let later = std::fs::read(default_path(&later.write())).unwrap();
     overwrite(&default_path(&path), &later);
     let found = read_all(&reader);
@@ -322,11 +277,7 @@ fn reads_a_chunk_that_became_free_since_it_was_listed() {
 
 #[test]
 fn says_that_the_spool_is_gone() {
-    check(
-        Trace::new().raw(chunk(1, 0), &words(1)),
-        ROWS,
-        &[DiagnosticKind::SpoolMissing],
-    );
+    check(Trace::new().raw(chunk(1, 0), &words(1)), ROWS, &[DiagnosticKind::SpoolMissing]);
 }
 
 #[test]
@@ -356,10 +307,7 @@ fn refuses_what_is_no_trace() {
     let path = folder.path().join("file");
     for bytes in [&b""[..], b"OMPT", b"OMPTRACE", b"#!/bin/sh\n", &[0; 10_000]] {
         std::fs::write(&path, bytes).unwrap();
-        assert!(
-            matches!(Reader::open(&path), Err(OpenError::Header(_))),
-            "{bytes:?}"
-        );
+        assert!(matches!(Reader::open(&path), Err(OpenError::Header(_))), "{bytes:?}");
     }
 }
 
@@ -377,34 +325,10 @@ fn takes_no_more_than_its_limits() {
         assert_eq!(found.events.len(), events);
     };
     let limits = Limits::default();
-    check(
-        Limits {
-            max_streams: 3,
-            ..limits.clone()
-        },
-        3 * ROWS,
-    );
-    check(
-        Limits {
-            max_blocks: 5,
-            ..limits.clone()
-        },
-        4 * ROWS,
-    );
-    check(
-        Limits {
-            max_chunk_bytes: 64,
-            ..limits.clone()
-        },
-        0,
-    );
-    check(
-        Limits {
-            max_metadata_bytes: 8,
-            ..limits
-        },
-        99 * ROWS,
-    );
+    check(Limits { max_streams: 3, ..limits.clone() }, 3 * ROWS);
+    check(Limits { max_blocks: 5, ..limits.clone() }, 4 * ROWS);
+    check(Limits { max_chunk_bytes: 64, ..limits.clone() }, 0);
+    check(Limits { max_metadata_bytes: 8, ..limits }, 99 * ROWS);
 }
 
 #[test]
@@ -413,10 +337,7 @@ fn a_small_chunk_may_not_unpack_to_a_large_one() {
     let mut packer = Packer::new(1, zeros.len()).unwrap();
     let bomb = packer.pack(&zeros).unwrap().payload.len() + BLOCK_HEADER_BYTES;
     let trace = Trace::new().packed(chunk(1, 0), &zeros).end();
-    let limits = Limits {
-        max_chunk_bytes: 2 * bomb,
-        ..Limits::default()
-    };
+    let limits = Limits { max_chunk_bytes: 2 * bomb, ..Limits::default() };
     let found = read_all(&Reader::open_with(&trace.write(), limits).unwrap());
     assert_eq!(found.kinds(), [DiagnosticKind::ChunkDamaged]);
 }
@@ -431,21 +352,12 @@ fn time_is_the_clocks() {
         codeptr_ra: Address(3),
     };
     let words = encode(0, &[event.into(), event.into()]);
-    let trace = Trace::new()
-        .raw(chunk(1, 0), &words)
-        .raw(chunk(1, 1), &words)
-        .end();
+    let trace = Trace::new().raw(chunk(1, 0), &words).raw(chunk(1, 1), &words).end();
     let reader = Reader::open(&trace.write()).unwrap();
-    let ns: Vec<i64> = read_all(&reader)
-        .events
-        .iter()
-        .map(|(_, ticks, _)| reader.clock().ns(*ticks))
-        .collect();
+    let ns: Vec<i64> =
+        read_all(&reader).events.iter().map(|(_, ticks, _)| reader.clock().ns(*ticks)).collect();
     // 100 ticks of 2 GHz are 50 ns; the chunks are one second apart.
     assert_eq!(ns, [0, 50, 1_000_000_000, 1_000_000_050]);
-    assert_eq!(
-        reader.clock().start_realtime_ns(),
-        1_700_000_000_000_000_000
-    );
+    assert_eq!(reader.clock().start_realtime_ns(), 1_700_000_000_000_000_000);
     assert_eq!(reader.clock().realtime_uncertainty_ns(), 20);
 }

@@ -17,9 +17,7 @@ fn encoded(seed: u64, count: usize) -> (Vec<(u64, Event<'static>)>, Vec<u64>, St
     for _ in 0..count {
         let ticks = random() >> (64 - TICK_BITS);
         let event = Event::generate(random() as usize % Event::ROWS, &state, &mut random);
-        let len = event
-            .encode(&mut state, ticks, &mut out)
-            .expect("the event fits");
+        let len = event.encode(&mut state, ticks, &mut out).expect("the event fits");
         words.extend_from_slice(&out[..len]);
         events.push((ticks, event));
     }
@@ -101,10 +99,7 @@ fn every_row_is_generated_and_named() {
     assert_eq!(schema.len(), Event::ROWS);
     for (row, expected) in schema.iter().enumerate() {
         let event = Event::generate(row, &state, &mut random);
-        assert_eq!(
-            (event.name(), event.number()),
-            (expected.name, expected.number)
-        );
+        assert_eq!((event.name(), event.number()), (expected.name, expected.number));
         let mut names = Vec::new();
         event.visit(&mut |name, _| names.push(name));
         let expected: Vec<&str> = expected.arguments.iter().map(|a| a.name).collect();
@@ -118,10 +113,7 @@ fn words_of_unknown_flags_are_skipped() {
     const FLAGS: u64 = 127 << 19;
 
     let (_, words, _) = encoded(1, 200);
-    for head in words
-        .into_iter()
-        .filter(|head| (1..63).contains(&(head & 63)))
-    {
+    for head in words.into_iter().filter(|head| (1..63).contains(&(head & 63))) {
         let event = [head | FLAGS, 0, 0, 0, 0, 0, 0, 0];
         match decode(&event, &mut State::new(0)) {
             Ok(decoded) => assert_eq!(decoded.len, event.len(), "{event:x?}"),

@@ -10,20 +10,13 @@ use serde_json::Value;
 use crate::build::{Trace, chunk, encode, is_blessing, read_all, some_events};
 
 fn sample(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/samples")
-        .join(name)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/samples").join(name)
 }
 
 /// The sample's content as text: a line for each event.
 fn dump(reader: &Reader) -> String {
     let found = read_all(reader);
-    let mut text = format!(
-        "{:?}\n{:?}\n{:?}\n",
-        reader.header(),
-        reader.summary(),
-        reader.metadata().tracer
-    );
+    let mut text = format!("{:?}\n{:?}\n{:?}\n", reader.header(), reader.summary(), reader.metadata().tracer);
     for diagnostic in &found.diagnostics {
         writeln!(text, "{diagnostic}").unwrap();
     }
@@ -41,10 +34,7 @@ fn make_v1() -> Vec<u8> {
     let later = [1 << 6 | 63, 4000, 5];
     let words = |stream, sequence| {
         let chunk = chunk(stream, sequence);
-        encode(
-            chunk.first_id,
-            &some_events(u64::from(stream * 8 + sequence)),
-        )
+        encode(chunk.first_id, &some_events(u64::from(stream * 8 + sequence)))
     };
     // Sealing leaves a chunk raw whose last event is cut off.
     let cut = [&words(2, 0)[..], &[63]].concat();
@@ -54,13 +44,7 @@ fn make_v1() -> Vec<u8> {
         .raw(chunk(2, 0), &cut)
         .end();
     let path = trace.write();
-    seal(
-        &path,
-        Value::Null,
-        omptrace_trace_format::InDoubt::Refuse,
-        &mut |_, _| (),
-    )
-    .unwrap();
+    seal(&path, Value::Null, omptrace_trace_format::InDoubt::Refuse, &mut |_, _| ()).unwrap();
     fs::read(path).unwrap()
 }
 
@@ -113,10 +97,7 @@ fn a_damaged_summary_is_none_and_harms_no_event() {
 }
 
 fn check(name: &str) {
-    let (trace, text) = (
-        sample(&format!("{name}.omptrace")),
-        sample(&format!("{name}.txt")),
-    );
+    let (trace, text) = (sample(&format!("{name}.omptrace")), sample(&format!("{name}.txt")));
     if is_blessing() && !trace.exists() {
         fs::write(&trace, make_v1()).unwrap();
     }

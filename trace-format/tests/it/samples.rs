@@ -23,20 +23,11 @@ fn sample(stack: Stack<'_>) -> Event<'_> {
 }
 
 fn context(stack: Stack<'_>) -> Event<'_> {
-    Event::from(Context {
-        parallel_data: Id(77),
-        task_data: Id::NULL,
-        end: StackEnd::outermost,
-        stack,
-    })
+    Event::from(Context { parallel_data: Id(77), task_data: Id::NULL, end: StackEnd::outermost, stack })
 }
 
 fn stream() -> Event<'static> {
-    Event::from(SampleStream {
-        thread_stream: 1,
-        clock: SampleClock::cpu,
-        period_ns: 1_000_000,
-    })
+    Event::from(SampleStream { thread_stream: 1, clock: SampleClock::cpu, period_ns: 1_000_000 })
 }
 
 /// The words of a chunk of samples of these stacks, the last of which is a context.
@@ -55,9 +46,7 @@ fn words(first_id: u64, stacks: &[Vec<u64>]) -> Vec<u64> {
 
 /// The frames of each event that has a stack.
 fn frames(events: &[(u32, u64, Event<'static>)]) -> Vec<Vec<u64>> {
-    let stacks = events
-        .iter()
-        .filter_map(|(_, _, event)| event.stack().cloned());
+    let stacks = events.iter().filter_map(|(_, _, event)| event.stack().cloned());
     stacks
         .map(|stack| {
             assert_eq!(stack.shared, 0, "all frames are there");
@@ -68,12 +57,7 @@ fn frames(events: &[(u32, u64, Event<'static>)]) -> Vec<Vec<u64>> {
 
 #[test]
 fn each_chunk_gives_whole_stacks() {
-    let stacks = vec![
-        vec![40, 20, 10],
-        vec![41, 20, 10],
-        vec![20, 10],
-        vec![50, 30, 10],
-    ];
+    let stacks = vec![vec![40, 20, 10], vec![41, 20, 10], vec![20, 10], vec![50, 30, 10]];
     let (first, second) = (chunk(2, 0), chunk(2, 1));
     let trace = Trace::new()
         .raw(first, &words(first.first_id, &stacks))
@@ -90,10 +74,7 @@ fn what_shares_frames_with_a_stack_that_cannot_be_read_is_no_sample() {
     let stacks = vec![vec![4, 2, 1], vec![5, 2, 1], vec![6, 2, 1], vec![9]];
     let chunk = chunk(2, 0);
     let mut words = words(chunk.first_id, &stacks);
-    let second = words
-        .iter()
-        .rposition(|word| *word == 5)
-        .expect("its frame");
+    let second = words.iter().rposition(|word| *word == 5).expect("its frame");
     // The number of frames of the second stack, which then has more than its event.
     words[second - 1] = 7;
     let found = read(&Trace::new().raw(chunk, &words).end().write());
@@ -110,11 +91,7 @@ fn a_packed_sample_takes_few_bytes() {
     let mut any = |base: u64, count: u64| base + 16 * (random() % count);
     let stacks: Vec<Vec<u64>> = (0..SAMPLES)
         .map(|_| {
-            let leaf = [
-                any(0x5555_5555_1000, 60),
-                any(0x5555_5555_2000, 6),
-                any(0x5555_5555_3000, 3),
-            ];
+            let leaf = [any(0x5555_5555_1000, 60), any(0x5555_5555_2000, 6), any(0x5555_5555_3000, 3)];
             let root = (0..9).map(|frame| 0x7fff_f7a0_0000 + 0x1230 * frame);
             leaf.into_iter().chain(root).collect()
         })

@@ -33,14 +33,8 @@ fn check(trace: &Trace, additions: Value) -> Sealed {
     let bytes = fs::read(&path).unwrap();
     assert_eq!(sealed.bytes, bytes.len() as u64);
     let again = seal(&path, additions, InDoubt::Refuse, &mut |_, _| ()).unwrap();
-    assert_eq!(
-        (again.events, again.lost, again.bytes),
-        (sealed.events, sealed.lost, sealed.bytes)
-    );
-    assert!(
-        fs::read(&path).unwrap() == bytes,
-        "sealing again changed the file"
-    );
+    assert_eq!((again.events, again.lost, again.bytes), (sealed.events, sealed.lost, sealed.bytes));
+    assert!(fs::read(&path).unwrap() == bytes, "sealing again changed the file");
     let folder = fs::read_dir(path.parent().unwrap()).unwrap();
     assert_eq!(folder.count(), 1, "the trace alone is left");
     sealed
@@ -48,19 +42,13 @@ fn check(trace: &Trace, additions: Value) -> Sealed {
 
 #[test]
 fn packs_and_indexes() {
-    let trace = Trace::new()
-        .raw(chunk(1, 0), &words(1))
-        .packed(chunk(2, 0), &words(2))
-        .end();
+    let trace = Trace::new().raw(chunk(1, 0), &words(1)).packed(chunk(2, 0), &words(2)).end();
     let sealed = check(&trace, json!({"record": {"command_line": ["true"]}}));
     assert_eq!((sealed.streams, sealed.diagnostics), (2, vec![]));
     let reader = Reader::open(&trace.path()).unwrap();
     let summary = reader.summary();
     assert!(summary.sealed && summary.chunks_raw == 0 && summary.chunks_packed == 2);
-    assert_eq!(
-        reader.metadata().record.as_ref().unwrap().command_line,
-        ["true"]
-    );
+    assert_eq!(reader.metadata().record.as_ref().unwrap().command_line, ["true"]);
     assert_eq!(reader.ending(), Ending::Ended);
 }
 
@@ -68,10 +56,7 @@ fn packs_and_indexes() {
 fn packs_metadata() {
     let addresses = vec!["0x55e1d246533e"; 10_000];
     let long = json!({"settings": {"OMPTRACE_EVENTS": addresses.concat()}, "unknown": addresses});
-    let trace = Trace::new()
-        .raw(chunk(1, 0), &words(1))
-        .metadata(long)
-        .end();
+    let trace = Trace::new().raw(chunk(1, 0), &words(1)).metadata(long).end();
     let path = trace.write();
     let before = Reader::open(&path).unwrap();
     let sealed = check(&trace, json!({}));
@@ -81,17 +66,10 @@ fn packs_metadata() {
     assert_eq!(after.diagnostics(), before.diagnostics());
 
     // What is packed counts as what it unpacks to.
-    let limits = Limits {
-        max_metadata_bytes: 200_000,
-        ..Limits::default()
-    };
+    let limits = Limits { max_metadata_bytes: 200_000, ..Limits::default() };
     let limited = Reader::open_with(&path, limits).unwrap();
     let kinds = limited.diagnostics().iter().map(|found| found.kind);
-    assert!(
-        kinds
-            .collect::<Vec<_>>()
-            .contains(&DiagnosticKind::LimitReached)
-    );
+    assert!(kinds.collect::<Vec<_>>().contains(&DiagnosticKind::LimitReached));
 }
 
 /// One block of metadata, and no useless readings of the clock.
@@ -116,17 +94,10 @@ fn is_short_and_keeps_the_time() {
     check(&trace, json!({"record": {"command_line": ["true"]}}));
     let after = Reader::open(&path).unwrap();
     assert_eq!(after.clock(), before.clock());
-    assert_eq!(
-        after.metadata().process.as_ref().unwrap().executable,
-        "/bin/true"
-    );
+    assert_eq!(after.metadata().process.as_ref().unwrap().executable, "/bin/true");
     let bytes = fs::read(&path).unwrap();
     let blocks = bytes.windows(8).filter(|window| *window == BLOCK_MAGIC);
-    assert_eq!(
-        blocks.count() - 1,
-        2 * 3,
-        "the start's, two clocks; the index and its copies"
-    );
+    assert_eq!(blocks.count() - 1, 2 * 3, "the start's, two clocks; the index and its copies");
     assert!(bytes[SEALED_HEADER_BYTES..].starts_with(&BLOCK_MAGIC));
 }
 
@@ -207,11 +178,7 @@ fn removes_a_spool_elsewhere_that_names_the_trace() {
 
 #[test]
 fn a_spool_that_was_missing_can_be_added_later() {
-    let trace = Trace::new().raw(chunk(2, 0), &words(2)).spooled(
-        chunk(1, 0),
-        ChunkState::ACTIVE,
-        &words(1),
-    );
+    let trace = Trace::new().raw(chunk(2, 0), &words(2)).spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
     let path = trace.write();
     let (spool, away) = (default_path(&path), path.with_file_name("away"));
     fs::rename(&spool, &away).unwrap();
@@ -277,19 +244,10 @@ fn a_spool_that_cannot_be_removed_is_no_failure() {
 /// A block of a kind, and a chunk of a codec, that a newer version writes.
 #[test]
 fn leaves_a_trace_alone_that_it_cannot_read_whole() {
-    let newer_block = BlockHeader {
-        kind: BlockKind(77),
-        ..header_of(chunk(1, 1))
-    };
-    let newer_codec = BlockHeader {
-        codec: Codec(77),
-        ..header_of(chunk(1, 1))
-    };
+    let newer_block = BlockHeader { kind: BlockKind(77), ..header_of(chunk(1, 1)) };
+    let newer_codec = BlockHeader { codec: Codec(77), ..header_of(chunk(1, 1)) };
     for header in [newer_block, newer_codec] {
-        let trace = Trace::new()
-            .raw(chunk(1, 0), &words(1))
-            .bytes(&header.encode())
-            .end();
+        let trace = Trace::new().raw(chunk(1, 0), &words(1)).bytes(&header.encode()).end();
         let path = trace.write();
         let before = fs::read(&path).unwrap();
         let refused = seal(&path, json!({}), InDoubt::Seal, &mut |_, _| ());
@@ -324,20 +282,11 @@ fn refuses_a_trace_whose_process_cannot_be_seen() {
     }))
     .spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
     let path = trace.write();
-    let before = (
-        fs::read(&path).unwrap(),
-        fs::read(default_path(&path)).unwrap(),
-    );
-    assert_eq!(
-        Reader::open(&path).unwrap().ending(),
-        Ending::Unknown(Doubt::OtherHost)
-    );
+    let before = (fs::read(&path).unwrap(), fs::read(default_path(&path)).unwrap());
+    assert_eq!(Reader::open(&path).unwrap().ending(), Ending::Unknown(Doubt::OtherHost));
     let refused = seal(&path, json!({}), InDoubt::Refuse, &mut |_, _| ());
     assert!(matches!(refused, Err(SealError::Unknown(Doubt::OtherHost))));
-    let after = (
-        fs::read(&path).unwrap(),
-        fs::read(default_path(&path)).unwrap(),
-    );
+    let after = (fs::read(&path).unwrap(), fs::read(default_path(&path)).unwrap());
     assert_eq!(before, after);
 
     // Nor does anybody insist on a process that holds the lock.
@@ -352,11 +301,7 @@ fn refuses_a_trace_whose_process_cannot_be_seen() {
 
 #[test]
 fn several_programs_seal_one_after_the_other() {
-    let trace = Trace::new().raw(chunk(2, 0), &words(2)).spooled(
-        chunk(1, 0),
-        ChunkState::ACTIVE,
-        &words(1),
-    );
+    let trace = Trace::new().raw(chunk(2, 0), &words(2)).spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
     let path = trace.write();
     let sealed: Vec<_> = std::thread::scope(|scope| {
         let seal = |index| {
@@ -373,11 +318,7 @@ fn several_programs_seal_one_after_the_other() {
         assert_eq!(sealed.unwrap().events as usize, 2 * Event::ROWS);
     }
     let reader = Reader::open(&path).unwrap();
-    let additions = reader
-        .metadata()
-        .other
-        .keys()
-        .filter(|key| key.starts_with("by"));
+    let additions = reader.metadata().other.keys().filter(|key| key.starts_with("by"));
     assert_eq!(additions.count(), 8);
     assert_eq!(findings(&path), Vec::<String>::new());
 }
@@ -394,10 +335,7 @@ fn keeps_what_turned_tracing_off() {
         let reader = Reader::open(&trace.path()).unwrap();
         assert_eq!(reader.diagnostics(), []);
         let found = reader.metadata().failure_message().unwrap();
-        assert!(
-            found.ends_with("No space left on device (os error 28)"),
-            "{found}"
-        );
+        assert!(found.ends_with("No space left on device (os error 28)"), "{found}");
     }
     let damaged = Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &words(1));
     assert!(check(&damaged.failed(1 << 12), Value::Null).is_whole());
@@ -407,20 +345,12 @@ fn keeps_what_turned_tracing_off() {
 fn keeps_a_chunk_with_a_cut_tail_raw() {
     let mut cut = words(1);
     cut.push(5 << 6 | 63);
-    check(
-        &Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &cut),
-        Value::Null,
-    );
+    check(&Trace::new().spooled(chunk(1, 0), ChunkState::ACTIVE, &cut), Value::Null);
 }
 
 #[test]
 fn adds_up_what_was_lost() {
-    let lost = |events| {
-        Event::from(Lost {
-            begin: Ticks(0),
-            events,
-        })
-    };
+    let lost = |events| Event::from(Lost { begin: Ticks(0), events });
     let words = encode(0, &[lost(3), lost(4)]);
     let sealed = check(&Trace::new().raw(chunk(1, 0), &words).end(), Value::Null);
     assert_eq!((sealed.events, sealed.lost), (2, 7));
@@ -428,20 +358,14 @@ fn adds_up_what_was_lost() {
 
 #[test]
 fn reports_what_it_left_out() {
-    let trace = Trace::new()
-        .raw(chunk(1, 0), &words(1))
-        .bytes(b"garbage.")
-        .end();
+    let trace = Trace::new().raw(chunk(1, 0), &words(1)).bytes(b"garbage.").end();
     let sealed = check(&trace, Value::Null);
     assert_eq!(sealed.diagnostics[0].kind, DiagnosticKind::BytesSkipped);
     let found = findings(&trace.path());
     let [found] = &found[..] else {
         panic!("{found:?}");
     };
-    assert!(
-        found.starts_with("error: found while sealing: 8 bytes are no block"),
-        "{found}"
-    );
+    assert!(found.starts_with("error: found while sealing: 8 bytes are no block"), "{found}");
     let again = seal(&trace.path(), Value::Null, InDoubt::Refuse, &mut |_, _| ()).unwrap();
     assert!(!again.is_whole());
 }
@@ -449,10 +373,7 @@ fn reports_what_it_left_out() {
 #[test]
 fn reports_each_damage_once() {
     // Two chunks are missing, which every reader sees; the first is in no stream's middle.
-    let gap = Trace::new()
-        .raw(chunk(1, 0), &words(1))
-        .raw(chunk(1, 3), &words(2))
-        .end();
+    let gap = Trace::new().raw(chunk(1, 0), &words(1)).raw(chunk(1, 3), &words(2)).end();
     let path = gap.write();
     let before = findings(&path);
     assert_eq!(before.len(), 1);
@@ -462,10 +383,7 @@ fn reports_each_damage_once() {
     }
 
     // A sealed trace is cut, and what is left is sealed; then again.
-    let trace = Trace::new()
-        .raw(chunk(1, 0), &words(1))
-        .raw(chunk(2, 0), &words(2))
-        .end();
+    let trace = Trace::new().raw(chunk(1, 0), &words(1)).raw(chunk(2, 0), &words(2)).end();
     let path = trace.write();
     seal(&path, Value::Null, InDoubt::Refuse, &mut |_, _| ()).unwrap();
     let mut known = 0;
@@ -473,13 +391,7 @@ fn reports_each_damage_once() {
         let bytes = fs::read(&path).unwrap();
         fs::write(&path, &bytes[..bytes.len() * 3 / 4]).unwrap();
         for index in 0..2 {
-            seal(
-                &path,
-                json!({"added": round * 2 + index}),
-                InDoubt::Refuse,
-                &mut |_, _| (),
-            )
-            .unwrap();
+            seal(&path, json!({"added": round * 2 + index}), InDoubt::Refuse, &mut |_, _| ()).unwrap();
         }
         let found = findings(&path);
         assert!(found.len() > known, "round {round}: {found:?}");
@@ -494,10 +406,8 @@ fn reports_each_damage_once() {
 #[test]
 fn knows_what_a_newer_sealing_found() {
     let found = json!([{"severity": "error", "kind": "newer", "text": "words", "count": 3}, {}]);
-    let trace = Trace::new()
-        .raw(chunk(1, 0), &words(1))
-        .metadata(json!({"found_while_sealing": found}))
-        .end();
+    let trace =
+        Trace::new().raw(chunk(1, 0), &words(1)).metadata(json!({"found_while_sealing": found})).end();
     let path = trace.write();
     seal(&path, Value::Null, InDoubt::Refuse, &mut |_, _| ()).unwrap();
     let reader = Reader::open(&path).unwrap();
@@ -505,10 +415,7 @@ fn knows_what_a_newer_sealing_found() {
     let [newer, empty] = found else {
         panic!("{found:?}");
     };
-    assert_eq!(
-        (newer.kind, newer.severity, newer.count),
-        (DiagnosticKind::UnknownFlaw, Severity::Error, 3)
-    );
+    assert_eq!((newer.kind, newer.severity, newer.count), (DiagnosticKind::UnknownFlaw, Severity::Error, 3));
     assert_eq!(empty.severity, Severity::Warning);
     assert_eq!(reader.metadata().found_while_sealing[0].kind, "newer");
 }

@@ -29,11 +29,7 @@ struct Wanted {
 }
 
 static WANTED: [Wanted; NUMBERS] = [const {
-    Wanted {
-        ours: AtomicPtr::new(null_mut()),
-        theirs: AtomicPtr::new(null_mut()),
-        result: AtomicU32::new(0),
-    }
+    Wanted { ours: AtomicPtr::new(null_mut()), theirs: AtomicPtr::new(null_mut()), result: AtomicU32::new(0) }
 }; NUMBERS];
 
 /// The runtime's `ompt_set_callback`.
@@ -105,9 +101,8 @@ pub(super) unsafe extern "C" fn get_theirs(
     number: ompt_callbacks_t,
     function: *mut Option<ompt_callback_t>,
 ) -> c_int {
-    let found = WANTED
-        .get(number.0 as usize)
-        .and_then(|wanted| registered::<ompt_callback_t>(&wanted.theirs));
+    let found =
+        WANTED.get(number.0 as usize).and_then(|wanted| registered::<ompt_callback_t>(&wanted.theirs));
     // SAFETY: by this function's contract.
     unsafe { function.write(found) };
     c_int::from(found.is_some())
@@ -118,9 +113,7 @@ pub(super) fn forget_theirs() {
     for (number, wanted) in WANTED.iter().enumerate() {
         // Acquire; pairs with Release in `set`.
         if !wanted.theirs.load(Ordering::Acquire).is_null() {
-            set(ompt_callbacks_t(number as u32), None, |wanted| {
-                &wanted.theirs
-            });
+            set(ompt_callbacks_t(number as u32), None, |wanted| &wanted.theirs);
         }
     }
 }
@@ -130,10 +123,7 @@ fn set(
     function: Option<ompt_callback_t>,
     place: impl Fn(&Wanted) -> &AtomicPtr<()>,
 ) -> ompt_set_result_t {
-    let Some(wanted) = WANTED
-        .get(number.0 as usize)
-        .filter(|_| both(number).is_some())
-    else {
+    let Some(wanted) = WANTED.get(number.0 as usize).filter(|_| both(number).is_some()) else {
         // The runtime may have a callback that is not known here; it would not know whose words it gets.
         return ompt_set_error;
     };
@@ -144,9 +134,8 @@ fn set(
         return register(number);
     }
     // Acquire; pairs with Release above.
-    let is_wanted = [&wanted.ours, &wanted.theirs]
-        .iter()
-        .any(|function| !function.load(Ordering::Acquire).is_null());
+    let is_wanted =
+        [&wanted.ours, &wanted.theirs].iter().any(|function| !function.load(Ordering::Acquire).is_null());
     if is_wanted || is_always_registered(number) {
         // Relaxed: whoever registers has the answer of an earlier registration, or of its own.
         return ompt_set_result_t(wanted.result.load(Ordering::Relaxed));
@@ -163,16 +152,11 @@ fn is_always_registered(number: ompt_callbacks_t) -> bool {
 fn register(number: ompt_callbacks_t) -> ompt_set_result_t {
     let result = set_in_runtime(number, both(number));
     // Relaxed: see `set`.
-    WANTED[number.0 as usize]
-        .result
-        .store(result.0, Ordering::Relaxed);
+    WANTED[number.0 as usize].result.store(result.0, Ordering::Relaxed);
     result
 }
 
-fn set_in_runtime(
-    number: ompt_callbacks_t,
-    function: Option<ompt_callback_t>,
-) -> ompt_set_result_t {
+fn set_in_runtime(number: ompt_callbacks_t, function: Option<ompt_callback_t>) -> ompt_set_result_t {
     // Acquire; pairs with Release in `begin`.
     let set_callback = SET_CALLBACK.load(Ordering::Acquire);
     if set_callback.is_null() {
@@ -208,11 +192,7 @@ impl Answer for () {
 impl Answer for c_int {
     fn of(ours: Option<c_int>, theirs: Option<c_int>) -> c_int {
         const IGNORED: c_int = 1;
-        theirs
-            .filter(|answer| *answer != IGNORED)
-            .or(ours)
-            .or(theirs)
-            .unwrap_or(IGNORED)
+        theirs.filter(|answer| *answer != IGNORED).or(ours).or(theirs).unwrap_or(IGNORED)
     }
 }
 
@@ -378,12 +358,7 @@ unsafe extern "C" fn parallel_end(
 ) {
     // SAFETY: the arguments of this call.
     unsafe {
-        call_both!(parallel_end(
-            parallel_data,
-            encountering_task_data,
-            flags,
-            codeptr_ra
-        ));
+        call_both!(parallel_end(parallel_data, encountering_task_data, flags, codeptr_ra));
         words::release(parallel_data);
     }
 }
@@ -415,8 +390,7 @@ unsafe extern "C" fn task_create(
 }
 
 unsafe extern "C" fn task_schedule(prior: Data, status: ompt_task_status_t, next: Data) {
-    const ENDS: [ompt_task_status_t; 3] =
-        [ompt_task_complete, ompt_task_cancel, ompt_task_late_fulfill];
+    const ENDS: [ompt_task_status_t; 3] = [ompt_task_complete, ompt_task_cancel, ompt_task_late_fulfill];
     // SAFETY: the arguments of this call.
     unsafe {
         join_barrier::task_is_suspended(prior);
@@ -437,8 +411,7 @@ unsafe extern "C" fn implicit_task(
 ) {
     let is_initial = ompt_task_flag_t(flags as u32).contains(ompt_task_initial);
     let begins = endpoint == ompt_scope_begin;
-    let may_be_copied =
-        !is_initial || !begins && of_both(|known| known.is_another(parallel_data, task_data));
+    let may_be_copied = !is_initial || !begins && of_both(|known| known.is_another(parallel_data, task_data));
     let [parallel_data, task_data] = match is_initial && !begins {
         true => of_both(|known| known.at_end(parallel_data, task_data)),
         false => [parallel_data, task_data],
@@ -449,14 +422,7 @@ unsafe extern "C" fn implicit_task(
             words::create_where_empty(parallel_data);
             words::create(task_data);
         }
-        call_both!(implicit_task(
-            endpoint,
-            parallel_data,
-            task_data,
-            actual_parallelism,
-            index,
-            flags
-        ));
+        call_both!(implicit_task(endpoint, parallel_data, task_data, actual_parallelism, index, flags));
         if begins && is_initial {
             of_both(|known| {
                 known.begins(parallel_data, task_data, actual_parallelism, index);
@@ -480,13 +446,7 @@ unsafe extern "C" fn sync_region_wait(
 ) {
     // SAFETY: the arguments of this call.
     let call = || unsafe {
-        call_both!(sync_region_wait(
-            kind,
-            endpoint,
-            parallel_data,
-            task_data,
-            codeptr_ra
-        ));
+        call_both!(sync_region_wait(kind, endpoint, parallel_data, task_data, codeptr_ra));
     };
     // Relaxed: stored before the function was registered.
     if codeptr_ra.is_null() && WANTS_EMPTY.load(Ordering::Relaxed) {
@@ -592,12 +552,7 @@ unsafe extern "C" fn target_data_op_emi(
         call(ours, task.0, target.0, host_op_id);
     }
     if let Some(theirs) = registered(&wanted.theirs) {
-        call(
-            theirs,
-            task.1,
-            target.1,
-            their_operation(endpoint, host_op_id),
-        );
+        call(theirs, task.1, target.1, their_operation(endpoint, host_op_id));
     }
 }
 

@@ -46,9 +46,7 @@ pub(crate) fn our_lookup() -> Lookup {
             return Some(of_runtime);
         }
         // SAFETY: as in `find`.
-        Some(unsafe {
-            transmute::<*const (), ompt_interface_fn_t>(get_parallel_info::<false> as *const ())
-        })
+        Some(unsafe { transmute::<*const (), ompt_interface_fn_t>(get_parallel_info::<false> as *const ()) })
     }
     // SAFETY: it asks the runtime's lookup, as long as that is there.
     unsafe { Lookup::between(find_ours) }
@@ -88,16 +86,7 @@ unsafe extern "C" fn get_task_info(
     let get = Lookup::current().and_then(Lookup::get_task_info);
     let Some(get) = get else { return 0 };
     // SAFETY: the arguments of this call.
-    let found = unsafe {
-        get(
-            ancestor_level,
-            flags,
-            task_data,
-            task_frame,
-            parallel_data,
-            thread_num,
-        )
-    };
+    let found = unsafe { get(ancestor_level, flags, task_data, task_frame, parallel_data, thread_num) };
     if found == INFO_IS_THERE {
         // SAFETY: as above.
         unsafe {

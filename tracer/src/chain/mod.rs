@@ -59,10 +59,7 @@ pub(crate) fn begin(runtime: &Runtime<'_>, named: Option<&OsStr>, is_global: boo
     let Some(tool) = next_tool::find(named, is_global, runtime.omp_version, &version) else {
         return false;
     };
-    callbacks::begin(
-        runtime.set_callback,
-        Fault::WantsTaskwaitDataEmpty.is_of(runtime.version),
-    );
+    callbacks::begin(runtime.set_callback, Fault::WantsTaskwaitDataEmpty.is_of(runtime.version));
     // SAFETY: what `ompt_start_tool` returned is valid until the tool is finalized (OpenMP 5.2, 19.2.1).
     let result = unsafe { &mut *tool.result };
     // Release; pairs with Acquire in `end`.

@@ -15,10 +15,8 @@ use crate::os::log::warning;
 
 const START_TOOL: &CStr = c"ompt_start_tool";
 
-type StartTool = unsafe extern "C" fn(
-    omp_version: c_uint,
-    version: *const c_char,
-) -> *mut ompt_start_tool_result_t;
+type StartTool =
+    unsafe extern "C" fn(omp_version: c_uint, version: *const c_char) -> *mut ompt_start_tool_result_t;
 
 /// A tool that wants to work.
 #[derive(Debug)]
@@ -69,17 +67,14 @@ fn archer() -> Option<(String, StartTool)> {
     let runtime = loader::library_of(Lookup::current()?.address())?;
     let beside = Path::new(&runtime).with_file_name(ARCHER);
     let places = [beside.as_os_str(), ARCHER.as_ref()];
-    places
-        .iter()
-        .find_map(|place| tool_in(place).ok().flatten())
+    places.iter().find_map(|place| tool_in(place).ok().flatten())
 }
 
 /// The entries of `OMP_TOOL_LIBRARIES` behind this library. A runtime asks those before it itself, and none of them where it
 /// has found this library in the program. Where another tool has loaded this library, that tool may be any of them.
 fn listed_behind_us(is_global: bool) -> Vec<OsString> {
     let list = env::var_os("OMP_TOOL_LIBRARIES").unwrap_or_default();
-    let own =
-        loader::library_of(own_address()).and_then(|path| Path::new(&path).canonicalize().ok());
+    let own = loader::library_of(own_address()).and_then(|path| Path::new(&path).canonicalize().ok());
     let is_own = |entry: &OsString| own.is_some() && Path::new(entry).canonicalize().ok() == own;
     let entries: Vec<OsString> = list
         .as_bytes()
@@ -91,11 +86,7 @@ fn listed_behind_us(is_global: bool) -> Vec<OsString> {
         None if is_global => 0,
         None => entries.len(),
     };
-    entries
-        .into_iter()
-        .skip(behind)
-        .filter(|entry| !entry.is_empty())
-        .collect()
+    entries.into_iter().skip(behind).filter(|entry| !entry.is_empty()).collect()
 }
 
 /// `ompt_start_tool` of this library. `None` where it is the tracer's own.
@@ -138,9 +129,7 @@ fn foreign(function: *mut c_void) -> Option<(String, StartTool)> {
     }
     let name = loader::library_of(function).unwrap_or_else(|| "the program".to_owned());
     // SAFETY: the specification gives this type to the function of that name (OpenMP 5.2, 19.2.1).
-    Some((name, unsafe {
-        transmute::<*mut c_void, StartTool>(function)
-    }))
+    Some((name, unsafe { transmute::<*mut c_void, StartTool>(function) }))
 }
 
 /// An address inside this library. Not that of `ompt_start_tool`, which may be another library's for this one, too.

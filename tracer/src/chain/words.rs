@@ -35,8 +35,7 @@ const MAX_SLABS: usize = 1 << (NUMBER_BITS - SLAB_BITS);
 const GENERATIONS: u32 = (1 << GENERATION_BITS) - 1;
 
 /// The pairs, by their numbers. They stay: a pair is used again.
-static SLABS: [AtomicPtr<Pair>; MAX_SLABS] =
-    [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_SLABS];
+static SLABS: [AtomicPtr<Pair>; MAX_SLABS] = [const { AtomicPtr::new(std::ptr::null_mut()) }; MAX_SLABS];
 /// The number of the first pair that was never used.
 static FRESH: AtomicUsize = AtomicUsize::new(0);
 
@@ -175,20 +174,13 @@ fn make_slab(slab: usize) {
     if !SLABS[slab].load(Ordering::Acquire).is_null() {
         return;
     }
-    let empty = || Pair {
-        ours: UnsafeCell::new(0),
-        theirs: UnsafeCell::new(0),
-        generation: AtomicU32::new(0),
-    };
+    let empty =
+        || Pair { ours: UnsafeCell::new(0), theirs: UnsafeCell::new(0), generation: AtomicU32::new(0) };
     let pairs: Box<[Pair]> = (0..PAIRS_IN_SLAB).map(|_| empty()).collect();
     let first = Box::into_raw(pairs).cast::<Pair>();
     // Release; pairs with Acquire in `Pair::of`.
-    let is_first = SLABS[slab].compare_exchange(
-        std::ptr::null_mut(),
-        first,
-        Ordering::Release,
-        Ordering::Relaxed,
-    );
+    let is_first =
+        SLABS[slab].compare_exchange(std::ptr::null_mut(), first, Ordering::Release, Ordering::Relaxed);
     if is_first.is_err() {
         // SAFETY: made above; another thread's are in use.
         drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(first, PAIRS_IN_SLAB)) });
@@ -208,12 +200,8 @@ unsafe impl Sync for AtAddress {}
 const ADDRESSES: usize = 4096;
 const MAX_STEPS: usize = 64;
 
-static AT_ADDRESS: [AtAddress; ADDRESSES] = [const {
-    AtAddress {
-        address: AtomicUsize::new(0),
-        theirs: UnsafeCell::new(0),
-    }
-}; ADDRESSES];
+static AT_ADDRESS: [AtAddress; ADDRESSES] =
+    [const { AtAddress { address: AtomicUsize::new(0), theirs: UnsafeCell::new(0) } }; ADDRESSES];
 
 /// The second tool's word of what the runtime keeps at this address. Where there are too many, several share one.
 pub(super) fn of_address<T>(address: *mut T) -> Data {

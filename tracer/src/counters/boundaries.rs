@@ -18,14 +18,8 @@ use crate::hot::callbacks::Callback;
 type Registered = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize);
 
 /// The callbacks.
-const NAMES: [&str; 6] = [
-    "parallel_begin",
-    "parallel_end",
-    "implicit_task",
-    "work",
-    "task_schedule",
-    "sync_region",
-];
+const NAMES: [&str; 6] =
+    ["parallel_begin", "parallel_end", "implicit_task", "work", "task_schedule", "sync_region"];
 
 /// Those that are called behind the reading.
 static BEHIND: [EntryPoint<Registered>; NAMES.len()] = [const { EntryPoint::new() }; NAMES.len()];

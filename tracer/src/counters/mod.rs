@@ -98,29 +98,20 @@ fn read() {
     if values.is_empty() {
         return;
     }
-    let row = event::Counters {
-        values: values.into(),
-    };
+    let row = event::Counters { values: values.into() };
     if !recorder.try_put_wide(&row) {
         guarded(|| slow_path::counters(values));
     }
 }
 
 fn is_recording() -> bool {
-    matches!(
-        Mode::current(),
-        Mode::Record | Mode::RecordSlowly | Mode::Child
-    )
+    matches!(Mode::current(), Mode::Record | Mode::RecordSlowly | Mode::Child)
 }
 
 impl Counters {
     /// None yet.
     pub(crate) fn new() -> Counters {
-        Counters {
-            read: OnceLock::new(),
-            counting: OnceLock::new(),
-            without_registers: AtomicU32::new(0),
-        }
+        Counters { read: OnceLock::new(), counting: OnceLock::new(), without_registers: AtomicU32::new(0) }
     }
 
     /// Finds out which of those that the user asks for there are.
@@ -148,10 +139,7 @@ impl Counters {
         for line in counting.not_counted() {
             warning!("counters: {line}");
         }
-        session.write_metadata(&Metadata {
-            counting: Some(counting.clone()),
-            ..Metadata::default()
-        });
+        session.write_metadata(&Metadata { counting: Some(counting.clone()), ..Metadata::default() });
         let _ = self.counting.set(counting);
         let _ = self.read.set(read);
     }
@@ -175,13 +163,10 @@ impl Counters {
         let threads = self.without_registers.load(Ordering::Relaxed);
         if let (1.., Some(counting)) = (threads, self.counting.get()) {
             let mut counting = counting.clone();
-            counting.problems.push(format!(
-                "threads without counters of the processor, which others use: {threads}"
-            ));
-            session.write_metadata(&Metadata {
-                counting: Some(counting),
-                ..Metadata::default()
-            });
+            counting
+                .problems
+                .push(format!("threads without counters of the processor, which others use: {threads}"));
+            session.write_metadata(&Metadata { counting: Some(counting), ..Metadata::default() });
         }
     }
 

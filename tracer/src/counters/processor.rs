@@ -75,12 +75,10 @@ impl Drop for Trial {
 fn words(refusal: Refusal) -> String {
     match refusal {
         Refusal::NotReadable => {
-            "the system lets no program read the processor's counters (/sys/devices/cpu/rdpmc)"
-                .to_owned()
+            "the system lets no program read the processor's counters (/sys/devices/cpu/rdpmc)".to_owned()
         }
         Refusal::Busy => {
-            "no register of the processor is free for it: ask for fewer, or end other tools"
-                .to_owned()
+            "no register of the processor is free for it: ask for fewer, or end other tools".to_owned()
         }
         Refusal::System(error) => match error.raw_os_error() {
             Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) => {

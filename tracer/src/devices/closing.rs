@@ -85,9 +85,7 @@ fn watch_exit() {
         HAS_SEVERAL.store(true, Ordering::Relaxed);
     }
     let process = system::process_id();
-    if WATCHED.load(Ordering::Relaxed) != process
-        && WATCHED.swap(process, Ordering::Relaxed) != process
-    {
+    if WATCHED.load(Ordering::Relaxed) != process && WATCHED.swap(process, Ordering::Relaxed) != process {
         // SAFETY: a function of this library, which is never unloaded (`-z nodelete`).
         unsafe { libc::atexit(exits) };
     }
@@ -96,16 +94,13 @@ fn watch_exit() {
 extern "C" fn exits() {
     // A child that was forked has not the threads that are counted.
     let process = system::process_id();
-    if WATCHED.load(Ordering::Relaxed) != process
-        || ENDING.swap(process, Ordering::Relaxed) == process
-    {
+    if WATCHED.load(Ordering::Relaxed) != process || ENDING.swap(process, Ordering::Relaxed) == process {
         return;
     }
     CLOSER.store(system::thread_id(), Ordering::Relaxed);
     hold_for(HELD_AT_EXIT);
     set(EXITING);
-    let is_alone = OFFLOADER.load(Ordering::Relaxed)
-        == std::ptr::from_ref(tls::recorder()) as usize
+    let is_alone = OFFLOADER.load(Ordering::Relaxed) == std::ptr::from_ref(tls::recorder()) as usize
         && !HAS_SEVERAL.load(Ordering::Relaxed);
     if !is_alone {
         wait_for_others();

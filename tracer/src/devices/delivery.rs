@@ -72,16 +72,11 @@ fn note(session: &Session, traced: &Traced, problem: Problem, times: u64) {
 unsafe fn take_records(session: &'static Session, traced: &Traced, completion: &Completion) {
     let readable = session.devices.buffers.range(completion.buffer);
     let mut problems = Vec::new();
-    let room = readable
-        .as_ref()
-        .map_or(completion.bytes, |range| range.len());
+    let room = readable.as_ref().map_or(completion.bytes, |range| range.len());
     if completion.bytes > room {
         problems.push((Problem::TooManyBytes, 1));
     }
-    let valid = Completion {
-        bytes: completion.bytes.min(room),
-        ..*completion
-    };
+    let valid = Completion { bytes: completion.bytes.min(room), ..*completion };
     let readable = readable.unwrap_or(0..0);
     let (mut records, mut newest) = (0, 0);
     let mut of_others: BTreeMap<i32, Vec<Record>> = BTreeMap::new();
@@ -96,11 +91,7 @@ unsafe fn take_records(session: &'static Session, traced: &Traced, completion: &
         };
         let mut problem = |problem, times| problems.push((problem, times));
         // SAFETY: by this function's contract; the bytes are those of the completion, or fewer.
-        records = unsafe {
-            traced
-                .tracer
-                .drain(&valid, &readable, &mut each, &mut problem)
-        };
+        records = unsafe { traced.tracer.drain(&valid, &readable, &mut each, &mut problem) };
     });
     for (device_num, others) in of_others {
         records -= others.len() as u64;
@@ -146,11 +137,7 @@ fn put_record(device_num: i32, record: Record, put: &mut dyn FnMut(&dyn WideRow)
         });
     };
     match record.work {
-        Work::Kernel {
-            requested_num_teams,
-            granted_num_teams,
-            name: Some(name),
-        } => put(&DeviceKernel {
+        Work::Kernel { requested_num_teams, granted_num_teams, name: Some(name) } => put(&DeviceKernel {
             device_num,
             host_op_id: Address(record.correlation_id),
             thread_id: Address(record.stream),
@@ -160,11 +147,7 @@ fn put_record(device_num: i32, record: Record, put: &mut dyn FnMut(&dyn WideRow)
             start_time: record.begin,
             end_time: record.end,
         }),
-        Work::Kernel {
-            requested_num_teams,
-            granted_num_teams,
-            name: None,
-        } => {
+        Work::Kernel { requested_num_teams, granted_num_teams, name: None } => {
             let teams = u64::from(granted_num_teams) << 32 | u64::from(requested_num_teams);
             let words = [record.correlation_id, teams, record.end];
             put_words(ompt::ompt_callback_target_submit, &words);

@@ -93,8 +93,8 @@ impl Devices {
     /// A device got no buffer. A runtime that flushes a buffer once does not give it back by that.
     fn needs_buffers(&self) {
         // Relaxed, here and below: seen by the next callback of the host, or the one after.
-        let in_vain = self.flushes_in_vain.load(Ordering::Relaxed)
-            || self.flushes_buffer_once.load(Ordering::Relaxed);
+        let in_vain =
+            self.flushes_in_vain.load(Ordering::Relaxed) || self.flushes_buffer_once.load(Ordering::Relaxed);
         if !in_vain {
             self.shall_flush.store(true, Ordering::Relaxed);
         }
@@ -114,12 +114,7 @@ impl Devices {
     /// The device that a runtime means by `device_num`: old ones of AMD say 0 whichever it is.
     fn meant_by(&self, device_num: i32) -> Option<Arc<Traced>> {
         let devices = self.by_number.lock();
-        let any = || {
-            devices
-                .values()
-                .find(|traced| traced.is_tracing())
-                .or(devices.values().next())
-        };
+        let any = || devices.values().find(|traced| traced.is_tracing()).or(devices.values().next());
         devices.get(&device_num).or_else(any).cloned()
     }
 
@@ -140,10 +135,7 @@ impl Devices {
             return;
         }
         let metadata = Metadata {
-            devices: devices
-                .iter()
-                .map(|traced| (traced.device_num, traced.describe()))
-                .collect(),
+            devices: devices.iter().map(|traced| (traced.device_num, traced.describe())).collect(),
             ..Metadata::default()
         };
         session.write_metadata(&metadata);
@@ -225,10 +217,7 @@ pub(crate) fn flush_where_needed() {
         request_records(&devices);
         let in_vain = !session.devices.buffers.has_kept();
         // Relaxed: see `Devices::needs_buffers`.
-        session
-            .devices
-            .flushes_in_vain
-            .store(in_vain, Ordering::Relaxed);
+        session.devices.flushes_in_vain.store(in_vain, Ordering::Relaxed);
     }
 }
 
@@ -260,21 +249,14 @@ pub(crate) unsafe fn initialized(
         })
     };
     let traced = Arc::new(Traced::new(device_num, device_type, found));
-    let before = session
-        .devices
-        .by_number
-        .lock()
-        .insert(device_num, traced.clone());
+    let before = session.devices.by_number.lock().insert(device_num, traced.clone());
     if let Some(before) = before {
         before.leave(session);
     }
     traced.start(session);
     if traced.is_tracing() && traced.tracer.wants_operations() {
         // Relaxed: what is asked for before a tracer knows of it shows as the host observed it.
-        session
-            .devices
-            .wants_operations
-            .store(true, Ordering::Relaxed);
+        session.devices.wants_operations.store(true, Ordering::Relaxed);
     }
     session.devices.write(session);
 }

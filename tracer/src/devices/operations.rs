@@ -20,9 +20,7 @@ pub(crate) fn region_begins(device_num: i32, target_id: Option<u64>) {
     stream.target_device.set(device_num);
     let traced = target_id.and_then(|target_id| Some((target_id, traced(device_num)?)));
     let announced = stream.announced_regions.get() << 1;
-    stream
-        .announced_regions
-        .set(announced | u64::from(traced.is_some()));
+    stream.announced_regions.set(announced | u64::from(traced.is_some()));
     if let Some((target_id, traced)) = traced {
         traced.tracer.operation_begins(&HostOperation {
             host_op_id: target_id,
@@ -76,11 +74,7 @@ pub(crate) fn begins(host_op_id: u64, asked: Asked) {
     };
     if let Some(traced) = candidates.into_iter().find_map(traced) {
         stream.is_announced.set(true);
-        traced.tracer.operation_begins(&HostOperation {
-            host_op_id,
-            device_num: traced.device_num,
-            optype,
-        });
+        traced.tracer.operation_begins(&HostOperation { host_op_id, device_num: traced.device_num, optype });
     }
 }
 
@@ -100,9 +94,7 @@ fn announcement_ends() {
     let traced = {
         let devices = session.devices.by_number.lock();
         let mut devices = devices.values();
-        devices
-            .find(|traced| traced.tracer.wants_operations())
-            .cloned()
+        devices.find(|traced| traced.tracer.wants_operations()).cloned()
     };
     if let Some(traced) = traced {
         traced.tracer.operation_ends();

@@ -93,9 +93,7 @@ impl Traced {
     pub(super) fn change(&self, from: State, to: State) -> bool {
         // Relaxed: see `is`.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-        self.state
-            .compare_exchange(from as u8, to as u8, success, failure)
-            .is_ok()
+        self.state.compare_exchange(from as u8, to as u8, success, failure).is_ok()
     }
 
     pub(super) fn describe(&self) -> metadata::Device {
@@ -106,9 +104,7 @@ impl Traced {
             provider: self.tracer.provider().into(),
             entry_points: offers.map(String::from).collect(),
             num_procs: self.num_procs,
-            records: setup
-                .format
-                .map_or(String::new(), |format| format.name().into()),
+            records: setup.format.map_or(String::new(), |format| format.name().into()),
             problems: setup.problems,
             counts: self.counts.describe(),
         }
@@ -185,8 +181,7 @@ impl Traced {
             // Nothing but the translation is known of the device's clock.
             self.translate(session, newest);
             // Relaxed: as above.
-            self.clock_read_ns
-                .store(now.as_nanos() as u64, Ordering::Relaxed);
+            self.clock_read_ns.store(now.as_nanos() as u64, Ordering::Relaxed);
         }
     }
 
@@ -210,8 +205,7 @@ impl Traced {
         let (before, device_time, after) =
             readings.min_by_key(|(before, _, after)| after.wrapping_sub(*before))?;
         // Relaxed: see `read_clock_again`.
-        self.clock_read_ns
-            .store(system::clock_ns(libc::CLOCK_MONOTONIC), Ordering::Relaxed);
+        self.clock_read_ns.store(system::clock_ns(libc::CLOCK_MONOTONIC), Ordering::Relaxed);
         self.record(session, |put| {
             put(&DeviceClock {
                 device_num: self.device_num,
@@ -241,11 +235,7 @@ impl Traced {
     }
 
     /// Lets `f` put events on the device's stream.
-    pub(super) fn record(
-        &self,
-        session: &'static Session,
-        f: impl FnOnce(&mut dyn FnMut(&dyn WideRow)),
-    ) {
+    pub(super) fn record(&self, session: &'static Session, f: impl FnOnce(&mut dyn FnMut(&dyn WideRow))) {
         let mut stream = self.stream.lock();
         let stream = match &mut *stream {
             Some(stream) => stream,

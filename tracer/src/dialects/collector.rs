@@ -64,9 +64,7 @@ enum Meaning {
     Own,
 }
 
-use Meaning::{
-    Barrier, Fork, Idle as IsIdle, Join, Master, Ordered as IsOrdered, Own, Single, Wait,
-};
+use Meaning::{Barrier, Fork, Idle as IsIdle, Join, Master, Ordered as IsOrdered, Own, Single, Wait};
 
 const BEGIN: ompt_scope_endpoint_t = ompt_scope_begin;
 const END: ompt_scope_endpoint_t = ompt_scope_end;
@@ -80,84 +78,30 @@ static EVENTS: &[(OMP_COLLECTORAPI_EVENT, &str, Meaning)] = &[
     (OMP_EVENT_JOIN, "parallel_end", Join),
     (OMP_EVENT_THR_BEGIN_IDLE, "idle", IsIdle(BEGIN)),
     (OMP_EVENT_THR_END_IDLE, "idle", IsIdle(END)),
-    (
-        OMP_EVENT_THR_BEGIN_IBAR,
-        "sync_region_wait",
-        Barrier(IMPLICIT, BEGIN),
-    ),
-    (
-        OMP_EVENT_THR_END_IBAR,
-        "sync_region_wait",
-        Barrier(IMPLICIT, END),
-    ),
-    (
-        OMP_EVENT_THR_BEGIN_EBAR,
-        "sync_region_wait",
-        Barrier(EXPLICIT, BEGIN),
-    ),
-    (
-        OMP_EVENT_THR_END_EBAR,
-        "sync_region_wait",
-        Barrier(EXPLICIT, END),
-    ),
-    (
-        OMP_EVENT_THR_BEGIN_LKWT,
-        "mutex_acquire",
-        Wait(ompt_mutex_lock, BEGIN),
-    ),
-    (
-        OMP_EVENT_THR_END_LKWT,
-        "mutex_acquire",
-        Wait(ompt_mutex_lock, END),
-    ),
-    (
-        OMP_EVENT_THR_BEGIN_CTWT,
-        "mutex_acquire",
-        Wait(ompt_mutex_critical, BEGIN),
-    ),
-    (
-        OMP_EVENT_THR_END_CTWT,
-        "mutex_acquire",
-        Wait(ompt_mutex_critical, END),
-    ),
-    (
-        OMP_EVENT_THR_BEGIN_ODWT,
-        "mutex_acquire",
-        Wait(ompt_mutex_ordered, BEGIN),
-    ),
-    (
-        OMP_EVENT_THR_END_ODWT,
-        "mutex_acquire",
-        Wait(ompt_mutex_ordered, END),
-    ),
+    (OMP_EVENT_THR_BEGIN_IBAR, "sync_region_wait", Barrier(IMPLICIT, BEGIN)),
+    (OMP_EVENT_THR_END_IBAR, "sync_region_wait", Barrier(IMPLICIT, END)),
+    (OMP_EVENT_THR_BEGIN_EBAR, "sync_region_wait", Barrier(EXPLICIT, BEGIN)),
+    (OMP_EVENT_THR_END_EBAR, "sync_region_wait", Barrier(EXPLICIT, END)),
+    (OMP_EVENT_THR_BEGIN_LKWT, "mutex_acquire", Wait(ompt_mutex_lock, BEGIN)),
+    (OMP_EVENT_THR_END_LKWT, "mutex_acquire", Wait(ompt_mutex_lock, END)),
+    (OMP_EVENT_THR_BEGIN_CTWT, "mutex_acquire", Wait(ompt_mutex_critical, BEGIN)),
+    (OMP_EVENT_THR_END_CTWT, "mutex_acquire", Wait(ompt_mutex_critical, END)),
+    (OMP_EVENT_THR_BEGIN_ODWT, "mutex_acquire", Wait(ompt_mutex_ordered, BEGIN)),
+    (OMP_EVENT_THR_END_ODWT, "mutex_acquire", Wait(ompt_mutex_ordered, END)),
     (OMP_EVENT_THR_BEGIN_MASTER, "masked", Master(BEGIN)),
     (OMP_EVENT_THR_END_MASTER, "masked", Master(END)),
     (OMP_EVENT_THR_BEGIN_SINGLE, "work", Single(BEGIN)),
     (OMP_EVENT_THR_END_SINGLE, "work", Single(END)),
-    (
-        OMP_EVENT_THR_BEGIN_ORDERED,
-        "mutex_acquired",
-        IsOrdered(BEGIN),
-    ),
+    (OMP_EVENT_THR_BEGIN_ORDERED, "mutex_acquired", IsOrdered(BEGIN)),
     (OMP_EVENT_THR_END_ORDERED, "mutex_acquired", IsOrdered(END)),
-    (
-        OMP_EVENT_THR_BEGIN_ATWT,
-        "mutex_acquire",
-        Wait(ompt_mutex_atomic, BEGIN),
-    ),
-    (
-        OMP_EVENT_THR_END_ATWT,
-        "mutex_acquire",
-        Wait(ompt_mutex_atomic, END),
-    ),
+    (OMP_EVENT_THR_BEGIN_ATWT, "mutex_acquire", Wait(ompt_mutex_atomic, BEGIN)),
+    (OMP_EVENT_THR_END_ATWT, "mutex_acquire", Wait(ompt_mutex_atomic, END)),
 ];
 
 /// Numbers of a runtime's own events that are tried. TAU has events in the first range, behind those of the specification.
 /// The second one begins where the specification leaves numbers to runtimes.
-const OWN_EVENTS: [std::ops::Range<u32>; 2] = [
-    OMP_EVENT_THR_END_ATWT.0 + 1..64,
-    OMP_EVENT_THR_RESERVED_IMPL.0..OMP_EVENT_THR_RESERVED_IMPL.0 + 32,
-];
+const OWN_EVENTS: [std::ops::Range<u32>; 2] =
+    [OMP_EVENT_THR_END_ATWT.0 + 1..64, OMP_EVENT_THR_RESERVED_IMPL.0..OMP_EVENT_THR_RESERVED_IMPL.0 + 32];
 
 /// Looks for a runtime among the libraries behind `handle`, as `dlsym` does, and starts tracing it if there is none yet.
 pub(crate) fn look_in(handle: *mut c_void) {
@@ -183,10 +127,7 @@ fn begin(api: *mut c_void) -> Result<(), String> {
     let answer = Request::new(OMP_REQ_START).make(function);
     // A runtime that writes no error code may have started.
     if !matches!(answer, Answer::Code(OMP_ERRCODE_OK) | Answer::Unwritten) {
-        return Err(format!(
-            "the OpenMP runtime does not start its Collector API ({})",
-            answer.name()
-        ));
+        return Err(format!("the OpenMP runtime does not start its Collector API ({})", answer.name()));
     }
     let events = config.events.clone();
     let prepared = Prepared::new(config)?;
@@ -201,24 +142,14 @@ fn begin(api: *mut c_void) -> Result<(), String> {
 }
 
 /// Registers for the events chosen and for the runtime's own: what it answered.
-fn register_all(
-    api: omp_collector_api_t,
-    chosen: &[&'static str],
-) -> BTreeMap<String, Registration> {
-    let known = EVENTS
-        .iter()
-        .filter(|(_, name, _)| chosen.contains(name))
-        .map(|(event, ..)| *event);
+fn register_all(api: omp_collector_api_t, chosen: &[&'static str]) -> BTreeMap<String, Registration> {
+    let known = EVENTS.iter().filter(|(_, name, _)| chosen.contains(name)).map(|(event, ..)| *event);
     let own = OWN_EVENTS.into_iter().flatten().map(OMP_COLLECTORAPI_EVENT);
     let registered = |event: OMP_COLLECTORAPI_EVENT| {
         let answer = register(event).make(api);
         let is_own = event > OMP_EVENT_THR_END_ATWT;
         let is_none = is_own && answer == Answer::Code(OMP_ERRCODE_UNKNOWN);
-        let registration = Registration {
-            number: event.0,
-            result: answer.number(),
-            meaning: answer.name(),
-        };
+        let registration = Registration { number: event.0, result: answer.number(), meaning: answer.name() };
         (!is_none).then(|| (name_of(event), registration))
     };
     known.chain(own).filter_map(registered).collect()
@@ -314,9 +245,9 @@ enum Answer {
 impl Answer {
     fn name(self) -> String {
         match self {
-            Answer::Code(code) => code
-                .name()
-                .map_or_else(|| format!("error code {:#x}", code.0), String::from),
+            Answer::Code(code) => {
+                code.name().map_or_else(|| format!("error code {:#x}", code.0), String::from)
+            }
             Answer::Unwritten => "no error code".into(),
         }
     }
@@ -364,10 +295,7 @@ impl Request {
 
     /// Whether something was returned, as far as the runtime says.
     fn has_answer(&self) -> bool {
-        matches!(
-            self.answer(),
-            Answer::Code(OMP_ERRCODE_OK) | Answer::Unwritten
-        )
+        matches!(self.answer(), Answer::Code(OMP_ERRCODE_OK) | Answer::Unwritten)
     }
 
     fn word(&self, place: usize) -> u64 {
@@ -376,11 +304,7 @@ impl Request {
 
     /// The id of a region; none where the thread knows none.
     fn region(&self) -> Id {
-        if self.has_answer() {
-            Id(self.word(0))
-        } else {
-            Id::NULL
-        }
+        if self.has_answer() { Id(self.word(0)) } else { Id::NULL }
     }
 
     /// The state, and what is waited for: behind the state, or where a pointer is aligned.
@@ -393,8 +317,7 @@ impl Request {
             ALIGNED => self.word(2),
             _ => 0,
         };
-        self.has_answer()
-            .then_some((ompt_state_t(self.mem[0]), wait_id))
+        self.has_answer().then_some((ompt_state_t(self.mem[0]), wait_id))
     }
 }
 
@@ -405,10 +328,7 @@ fn ask<const N: usize>(api: omp_collector_api_t, requests: [Request; N]) -> [Req
         requests: [Request; N],
         end: omp_collector_header_t,
     }
-    let mut list = List {
-        requests,
-        end: omp_collector_header_t::default(),
-    };
+    let mut list = List { requests, end: omp_collector_header_t::default() };
     // A callback meanwhile is not an event of the program's.
     let recorder = tls::recorder();
     tls::begin_own_work();
@@ -449,10 +369,7 @@ fn record(event: OMP_COLLECTORAPI_EVENT, state: &Request, region: Id, parent: Id
 
     let state = state.state();
     let wait_id = Address(state.map_or(0, |(_, wait_id)| wait_id));
-    let meaning = EVENTS
-        .iter()
-        .find(|(known, ..)| *known == event)
-        .map_or(Own, |(.., meaning)| *meaning);
+    let meaning = EVENTS.iter().find(|(known, ..)| *known == event).map_or(Own, |(.., meaning)| *meaning);
     match meaning {
         Fork => {
             slow_path::compact(|_| ParallelBegin {
@@ -466,10 +383,7 @@ fn record(event: OMP_COLLECTORAPI_EVENT, state: &Request, region: Id, parent: Id
                 flags: ompt_parallel_flag_t(0),
                 codeptr_ra: NOWHERE,
             });
-            slow_path::wide(|_| ParentRegion {
-                parallel_data: region,
-                parent_parallel_data: parent,
-            });
+            slow_path::wide(|_| ParentRegion { parallel_data: region, parent_parallel_data: parent });
         }
         Join => slow_path::compact(|_| ParallelEnd {
             parallel_data: region,
@@ -485,11 +399,7 @@ fn record(event: OMP_COLLECTORAPI_EVENT, state: &Request, region: Id, parent: Id
             task_data: Id::NULL,
             codeptr_ra: NOWHERE,
         }),
-        Wait(kind, endpoint) => slow_path::wide(|_| MutexWait {
-            endpoint,
-            kind,
-            wait_id,
-        }),
+        Wait(kind, endpoint) => slow_path::wide(|_| MutexWait { endpoint, kind, wait_id }),
         Master(endpoint) => slow_path::compact(|_| Masked {
             endpoint,
             parallel_data: region,
@@ -504,14 +414,8 @@ fn record(event: OMP_COLLECTORAPI_EVENT, state: &Request, region: Id, parent: Id
             count: 1,
             codeptr_ra: NOWHERE,
         }),
-        IsOrdered(endpoint) => slow_path::wide(|_| Ordered {
-            endpoint,
-            parallel_data: region,
-        }),
-        Own => slow_path::wide(|_| CollectorEvent {
-            number: event.0,
-            parallel_data: region,
-        }),
+        IsOrdered(endpoint) => slow_path::wide(|_| Ordered { endpoint, parallel_data: region }),
+        Own => slow_path::wide(|_| CollectorEvent { number: event.0, parallel_data: region }),
     }
     if let Some((state, _)) = state {
         slow_path::wide(|_| ThreadState { state, wait_id });

@@ -122,9 +122,7 @@ impl Dialect {
             Dialect::Tr4 => of_draft(tr4::ompt_callbacks_t::VALUES),
             Dialect::EarlyTr4 => {
                 let mut callbacks = of_draft(tr4::ompt_callbacks_t::VALUES);
-                let idle = callbacks
-                    .iter_mut()
-                    .find(|callback| callback.name == "idle");
+                let idle = callbacks.iter_mut().find(|callback| callback.name == "idle");
                 if let Some(idle) = idle {
                     idle.number = ompt_callbacks_t(tr4::ompt_callback_idle_of_early_2017.0);
                 }
@@ -186,13 +184,8 @@ fn of_draft(numbers: &[(&'static str, u32)]) -> Vec<Callback> {
     let is_served = |callback: &&Callback| !["target", "device"].contains(&callback.group);
     let registered = |&(name, number): &(&'static str, u32)| {
         let name = name_of_today(name.trim_start_matches("ompt_callback_"));
-        let callback = every_callback()
-            .filter(is_served)
-            .find(|callback| callback.name == name)?;
-        Some(Callback {
-            number: ompt_callbacks_t(number),
-            ..*callback
-        })
+        let callback = every_callback().filter(is_served).find(|callback| callback.name == name)?;
+        Some(Callback { number: ompt_callbacks_t(number), ..*callback })
     };
     numbers.iter().filter_map(registered).collect()
 }
@@ -223,15 +216,9 @@ static WITH_OTHER_ARGUMENTS: &[(&str, Function)] = {
     // SAFETY: the functions below have the signatures that TR4 and TR6 give to the callbacks of these names.
     unsafe {
         &[
-            (
-                "parallel_begin",
-                Function::new(parallel_begin as *const c_void),
-            ),
+            ("parallel_begin", Function::new(parallel_begin as *const c_void)),
             ("task_create", Function::new(task_create as *const c_void)),
-            (
-                "implicit_task",
-                Function::new(implicit_task as *const c_void),
-            ),
+            ("implicit_task", Function::new(implicit_task as *const c_void)),
         ]
     }
 };
@@ -299,14 +286,7 @@ unsafe extern "C" fn implicit_task(
     const NO_FLAGS: c_int = 0;
     // SAFETY: the arguments of this call.
     unsafe {
-        callbacks::implicit_task(
-            endpoint,
-            parallel_data,
-            task_data,
-            team_size,
-            thread_num,
-            NO_FLAGS,
-        );
+        callbacks::implicit_task(endpoint, parallel_data, task_data, team_size, thread_num, NO_FLAGS);
     }
     thread_state::note();
 }
@@ -323,9 +303,7 @@ unsafe fn with_flags(frame: *const omp_frame_t) -> ompt_frame_t {
     let data = |ptr| ompt_data_t { ptr };
     // SAFETY: by this function's contract.
     let (exit, enter) = unsafe { frame.as_ref() }
-        .map_or((std::ptr::null_mut(), std::ptr::null_mut()), |frame| {
-            (frame.exit_frame, frame.enter_frame)
-        });
+        .map_or((std::ptr::null_mut(), std::ptr::null_mut()), |frame| (frame.exit_frame, frame.enter_frame));
     ompt_frame_t {
         exit_frame: data(exit),
         enter_frame: data(enter),
@@ -339,11 +317,7 @@ mod tests {
     use super::*;
 
     fn result() -> ompt_start_tool_result_t {
-        ompt_start_tool_result_t {
-            initialize: None,
-            finalize: None,
-            tool_data: ompt_data_t { value: 0 },
-        }
+        ompt_start_tool_result_t { initialize: None, finalize: None, tool_data: ompt_data_t { value: 0 } }
     }
 
     #[test]
@@ -375,8 +349,7 @@ mod tests {
         ] {
             let callbacks = dialect.callbacks("", Wanted::default());
             assert_eq!(callbacks.len(), count);
-            let mut numbers: Vec<u32> =
-                callbacks.iter().map(|callback| callback.number.0).collect();
+            let mut numbers: Vec<u32> = callbacks.iter().map(|callback| callback.number.0).collect();
             numbers.sort_unstable();
             assert!(numbers.windows(2).all(|two| two[0] < two[1]));
             let found = callbacks.iter().find(|callback| callback.name == "idle");

@@ -9,10 +9,10 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use ompt_sys::{
-    ompt_enumerate_mutex_impls_t, ompt_enumerate_states_t, ompt_function_lookup_t,
-    ompt_get_num_devices_t, ompt_get_num_places_t, ompt_get_num_procs_t, ompt_get_parallel_info_t,
-    ompt_get_place_proc_ids_t, ompt_get_state_t, ompt_get_task_info_t, ompt_get_thread_data_t,
-    ompt_interface_fn_t, ompt_set_callback_t, tr2,
+    ompt_enumerate_mutex_impls_t, ompt_enumerate_states_t, ompt_function_lookup_t, ompt_get_num_devices_t,
+    ompt_get_num_places_t, ompt_get_num_procs_t, ompt_get_parallel_info_t, ompt_get_place_proc_ids_t,
+    ompt_get_state_t, ompt_get_task_info_t, ompt_get_thread_data_t, ompt_interface_fn_t, ompt_set_callback_t,
+    tr2,
 };
 use omptrace_trace_format::metadata::Runtime;
 
@@ -148,8 +148,7 @@ impl Lookup {
     pub(crate) unsafe fn entry<F: Copy>(self, name: &CStr) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<ompt_interface_fn_t>()) };
         // SAFETY: by this function's contract; function pointers of one size.
-        self.find(name)
-            .map(|entry| unsafe { transmute_copy(&entry) })
+        self.find(name).map(|entry| unsafe { transmute_copy(&entry) })
     }
 
     /// `ompt_set_callback`.
@@ -230,15 +229,8 @@ impl Lookup {
     /// The states that the runtime enumerates.
     fn states(self) -> BTreeMap<u32, String> {
         // SAFETY: OpenMP 5.2, 19.6.1.1; TR2, 5.1.
-        let (entry, of_tr2): (
-            Option<ompt_enumerate_states_t>,
-            Option<ompt_enumerate_states_t>,
-        ) = unsafe {
-            (
-                self.entry(c"ompt_enumerate_states"),
-                self.entry(c"ompt_enumerate_state"),
-            )
-        };
+        let (entry, of_tr2): (Option<ompt_enumerate_states_t>, Option<ompt_enumerate_states_t>) =
+            unsafe { (self.entry(c"ompt_enumerate_states"), self.entry(c"ompt_enumerate_state")) };
         let Some(next) = entry.or(of_tr2) else {
             return BTreeMap::new();
         };
@@ -297,15 +289,8 @@ impl Lookup {
     /// The processors of each place; on a thread that has begun.
     pub(crate) fn places(self) -> Vec<Vec<i32>> {
         // SAFETY: OpenMP 5.2, 19.6.1.7 and 19.6.1.8.
-        let (number, ids): (
-            Option<ompt_get_num_places_t>,
-            Option<ompt_get_place_proc_ids_t>,
-        ) = unsafe {
-            (
-                self.entry(c"ompt_get_num_places"),
-                self.entry(c"ompt_get_place_proc_ids"),
-            )
-        };
+        let (number, ids): (Option<ompt_get_num_places_t>, Option<ompt_get_place_proc_ids_t>) =
+            unsafe { (self.entry(c"ompt_get_num_places"), self.entry(c"ompt_get_place_proc_ids")) };
         let (Some(number), Some(ids)) = (number, ids) else {
             return Vec::new();
         };

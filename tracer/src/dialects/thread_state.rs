@@ -6,8 +6,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use ompt_sys::{
-    ompt_data_t, ompt_get_state_t, ompt_mutex_t, ompt_scope_endpoint_t, ompt_state_t,
-    ompt_wait_id_t,
+    ompt_data_t, ompt_get_state_t, ompt_mutex_t, ompt_scope_endpoint_t, ompt_state_t, ompt_wait_id_t,
 };
 use omptrace_trace_format::event::ThreadState;
 use omptrace_trace_format::field::Address;
@@ -37,10 +36,7 @@ pub(crate) fn note() {
                 let mut wait_id: ompt_wait_id_t = 0;
                 // SAFETY: an entry point that may be called at any time (OpenMP 5.2, 19.6.1.12), with a place to write to.
                 let state = unsafe { get_state(&raw mut wait_id) };
-                ThreadState {
-                    state: ompt_state_t(state as u32),
-                    wait_id: Address(wait_id),
-                }
+                ThreadState { state: ompt_state_t(state as u32), wait_id: Address(wait_id) }
             });
         });
     }
@@ -51,18 +47,9 @@ pub(crate) static CALLBACKS: &[(&str, Function)] = {
     // SAFETY: the functions below have the signatures of the callbacks of these names.
     unsafe {
         &[
-            (
-                "implicit_task",
-                Function::new(implicit_task as *const c_void),
-            ),
-            (
-                "mutex_acquire",
-                Function::new(mutex_acquire as *const c_void),
-            ),
-            (
-                "mutex_acquired",
-                Function::new(mutex_acquired as *const c_void),
-            ),
+            ("implicit_task", Function::new(implicit_task as *const c_void)),
+            ("mutex_acquire", Function::new(mutex_acquire as *const c_void)),
+            ("mutex_acquired", Function::new(mutex_acquired as *const c_void)),
         ]
     }
 };
@@ -77,14 +64,7 @@ unsafe extern "C" fn implicit_task(
 ) {
     // SAFETY: the arguments of this call.
     unsafe {
-        callbacks::implicit_task(
-            endpoint,
-            parallel_data,
-            task_data,
-            actual_parallelism,
-            index,
-            flags,
-        );
+        callbacks::implicit_task(endpoint, parallel_data, task_data, actual_parallelism, index, flags);
     }
     note();
 }
@@ -101,11 +81,7 @@ unsafe extern "C" fn mutex_acquire(
     note();
 }
 
-unsafe extern "C" fn mutex_acquired(
-    kind: ompt_mutex_t,
-    wait_id: ompt_wait_id_t,
-    codeptr_ra: *const c_void,
-) {
+unsafe extern "C" fn mutex_acquired(kind: ompt_mutex_t, wait_id: ompt_wait_id_t, codeptr_ra: *const c_void) {
     // SAFETY: the arguments of this call.
     unsafe { callbacks::mutex_acquired(kind, wait_id, codeptr_ra) };
     note();

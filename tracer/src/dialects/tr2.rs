@@ -11,13 +11,12 @@ use std::mem::transmute;
 use ompt_sys::tr2::*;
 use ompt_sys::tr6::omp_frame_t;
 use ompt_sys::{
-    ompt_callback_t, ompt_dependence_t, ompt_frame_flag_t, ompt_function_lookup_t,
-    ompt_mutex_atomic, ompt_mutex_critical, ompt_mutex_lock, ompt_mutex_nest_lock,
-    ompt_mutex_ordered, ompt_mutex_t, ompt_parallel_flag_t, ompt_scope_begin, ompt_scope_end,
-    ompt_scope_endpoint_t, ompt_sync_region_barrier, ompt_sync_region_t,
-    ompt_sync_region_taskgroup, ompt_sync_region_taskwait, ompt_task_complete, ompt_task_explicit,
-    ompt_task_flag_t, ompt_task_implicit, ompt_task_initial, ompt_task_switch, ompt_thread_t,
-    ompt_work_loop, ompt_work_sections, ompt_work_single_executor, ompt_work_single_other,
+    ompt_callback_t, ompt_dependence_t, ompt_frame_flag_t, ompt_function_lookup_t, ompt_mutex_atomic,
+    ompt_mutex_critical, ompt_mutex_lock, ompt_mutex_nest_lock, ompt_mutex_ordered, ompt_mutex_t,
+    ompt_parallel_flag_t, ompt_scope_begin, ompt_scope_end, ompt_scope_endpoint_t, ompt_sync_region_barrier,
+    ompt_sync_region_t, ompt_sync_region_taskgroup, ompt_sync_region_taskwait, ompt_task_complete,
+    ompt_task_explicit, ompt_task_flag_t, ompt_task_implicit, ompt_task_initial, ompt_task_switch,
+    ompt_thread_t, ompt_work_loop, ompt_work_sections, ompt_work_single_executor, ompt_work_single_other,
     ompt_work_t, ompt_work_workshare,
 };
 use omptrace_trace_format::event::*;
@@ -77,9 +76,7 @@ fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, Strin
     let Some(config) = start::configured() else {
         return Ok(false);
     };
-    let set_callback = lookup
-        .set_callback_of_tr2()
-        .ok_or("the OpenMP runtime has no ompt_set_callback")?;
+    let set_callback = lookup.set_callback_of_tr2().ok_or("the OpenMP runtime has no ompt_set_callback")?;
     // SAFETY: an entry point of the runtime; no event is number 0, so this only asks.
     let granted = unsafe { set_callback(NO_EVENT, None) };
     if granted != 0 || ompt_version != REPORT || lookup.has_data_in_tr2() {
@@ -102,22 +99,15 @@ fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, Strin
         // SAFETY: an entry point of the runtime; the row's function has the signature that the report gives to the event.
         let result = unsafe { set_callback(*event, Some(*callback)) } as u32;
         let name = event.name().unwrap_or_default();
-        let registration = Registration {
-            number: event.0,
-            result,
-            meaning: meaning(ompt_set_result_t(result)).into(),
-        };
+        let registration =
+            Registration { number: event.0, result, meaning: meaning(ompt_set_result_t(result)).into() };
         results.insert(name.into(), registration);
     }
     let ends = ompt_event_runtime_shutdown
         .name()
         .and_then(|name| results.get(name))
         .is_some_and(|end| ["sometimes", "always"].contains(&&*end.meaning));
-    prepared.begin(
-        lookup.describe(DIALECT, version, 0),
-        results,
-        BTreeMap::new(),
-    );
+    prepared.begin(lookup.describe(DIALECT, version, 0), results, BTreeMap::new());
     start::finalize_is_due(ends);
     Ok(true)
 }
@@ -317,23 +307,9 @@ fn task(endpoint: ompt_scope_endpoint_t, region: Id, task: u64, flags: ompt_task
     let (parallel_data, task_data, index) = (region, Id(task), 0);
     if endpoint == BEGIN {
         let actual_parallelism = team_size();
-        put(|| ImplicitTaskBegin {
-            endpoint,
-            parallel_data,
-            task_data,
-            actual_parallelism,
-            index,
-            flags,
-        });
+        put(|| ImplicitTaskBegin { endpoint, parallel_data, task_data, actual_parallelism, index, flags });
     } else {
-        put(|| ImplicitTaskEnd {
-            endpoint,
-            parallel_data,
-            task_data,
-            actual_parallelism: 0,
-            index,
-            flags,
-        });
+        put(|| ImplicitTaskEnd { endpoint, parallel_data, task_data, actual_parallelism: 0, index, flags });
     }
     thread_state::note();
 }
@@ -367,13 +343,7 @@ fn wait(kind: ompt_sync_region_t, endpoint: ompt_scope_endpoint_t, region: u64, 
     });
 }
 
-fn work(
-    work_type: ompt_work_t,
-    endpoint: ompt_scope_endpoint_t,
-    region: u64,
-    task: u64,
-    function: Code,
-) {
+fn work(work_type: ompt_work_t, endpoint: ompt_scope_endpoint_t, region: u64, task: u64, function: Code) {
     put(|| Work {
         endpoint,
         work_type,
@@ -385,66 +355,33 @@ fn work(
 }
 
 fn master(endpoint: ompt_scope_endpoint_t, region: u64, task: u64) {
-    put(|| Masked {
-        endpoint,
-        parallel_data: Id(region),
-        task_data: Id(task),
-        codeptr_ra: NOWHERE,
-    });
+    put(|| Masked { endpoint, parallel_data: Id(region), task_data: Id(task), codeptr_ra: NOWHERE });
 }
 
 fn acquire(kind: ompt_mutex_t, wait_id: u64) {
-    put(|| MutexAcquire {
-        kind,
-        hint: 0,
-        r#impl: 0,
-        wait_id: Address(wait_id),
-        codeptr_ra: NOWHERE,
-    });
+    put(|| MutexAcquire { kind, hint: 0, r#impl: 0, wait_id: Address(wait_id), codeptr_ra: NOWHERE });
     thread_state::note();
 }
 
 fn acquired(kind: ompt_mutex_t, wait_id: u64) {
-    put(|| MutexAcquired {
-        kind,
-        wait_id: Address(wait_id),
-        codeptr_ra: NOWHERE,
-    });
+    put(|| MutexAcquired { kind, wait_id: Address(wait_id), codeptr_ra: NOWHERE });
     thread_state::note();
 }
 
 fn release(kind: ompt_mutex_t, wait_id: u64) {
-    put(|| MutexReleased {
-        kind,
-        wait_id: Address(wait_id),
-        codeptr_ra: NOWHERE,
-    });
+    put(|| MutexReleased { kind, wait_id: Address(wait_id), codeptr_ra: NOWHERE });
 }
 
 fn init(kind: ompt_mutex_t, wait_id: u64) {
-    put(|| LockInit {
-        kind,
-        hint: 0,
-        r#impl: 0,
-        wait_id: Address(wait_id),
-        codeptr_ra: NOWHERE,
-    });
+    put(|| LockInit { kind, hint: 0, r#impl: 0, wait_id: Address(wait_id), codeptr_ra: NOWHERE });
 }
 
 fn destroy(kind: ompt_mutex_t, wait_id: u64) {
-    put(|| LockDestroy {
-        kind,
-        wait_id: Address(wait_id),
-        codeptr_ra: NOWHERE,
-    });
+    put(|| LockDestroy { kind, wait_id: Address(wait_id), codeptr_ra: NOWHERE });
 }
 
 fn again(endpoint: ompt_scope_endpoint_t, wait_id: u64) {
-    put(|| NestLock {
-        endpoint,
-        wait_id: Address(wait_id),
-        codeptr_ra: NOWHERE,
-    });
+    put(|| NestLock { endpoint, wait_id: Address(wait_id), codeptr_ra: NOWHERE });
 }
 
 fn dependences(task: u64, deps: *const ompt_dependence_t, ndeps: c_int) {

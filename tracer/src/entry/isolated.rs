@@ -51,10 +51,7 @@ pub(crate) fn note(name: Option<&CStr>, way: Way) {
         };
         let (pid, hash) = (system::process_id(), hash.finish());
         // One that is there is as good, and a folder that is gone has no reader.
-        let _ = symlink(
-            path,
-            Path::new(folder).join(format!("{pid}.{way}.{hash:016x}")),
-        );
+        let _ = symlink(path, Path::new(folder).join(format!("{pid}.{way}.{hash:016x}")));
     });
 }
 

@@ -21,8 +21,7 @@ use crate::os::lock::Mutex;
 use crate::os::system;
 use crate::session::fork;
 
-type SetAffinity =
-    unsafe extern "C" fn(libc::pthread_t, libc::size_t, *const libc::cpu_set_t) -> c_int;
+type SetAffinity = unsafe extern "C" fn(libc::pthread_t, libc::size_t, *const libc::cpu_set_t) -> c_int;
 
 /// How libgomp bound a thread.
 #[derive(Clone, Copy)]
@@ -77,11 +76,7 @@ pub(crate) unsafe extern "C" fn pthread_setaffinity_np(
 
 /// The function that a call from `caller` goes on in.
 unsafe extern "C" fn choose(caller: *const c_void) -> SetAffinity {
-    if is_replaced(caller) {
-        bind_and_note
-    } else {
-        of_c_library()
-    }
+    if is_replaced(caller) { bind_and_note } else { of_c_library() }
 }
 
 /// Binds a thread as libgomp wants it, and notes where it could run before.
@@ -99,10 +94,7 @@ unsafe extern "C" fn bind_and_note(
         let mut binding = BINDING.lock();
         // Each wheel of Python may have a libgomp of its own, of which the second finds the thread bound.
         let first = binding.filter(|first| are_equal(&first.bound, &before));
-        *binding = Some(Binding {
-            before: first.map_or(before, |first| first.before),
-            bound,
-        });
+        *binding = Some(Binding { before: first.map_or(before, |first| first.before), bound });
     }
     result
 }
@@ -144,11 +136,7 @@ fn unbind() {
 
 /// The C library's `pthread_setaffinity_np`.
 fn of_c_library() -> SetAffinity {
-    unsafe extern "C" fn none(
-        _: libc::pthread_t,
-        _: libc::size_t,
-        _: *const libc::cpu_set_t,
-    ) -> c_int {
+    unsafe extern "C" fn none(_: libc::pthread_t, _: libc::size_t, _: *const libc::cpu_set_t) -> c_int {
         libc::ENOSYS
     }
     // Relaxed: a function of the C library needs no data of ours.
@@ -174,9 +162,8 @@ pub(crate) fn prepare() {
 
 /// Whether the code at `address` is libgomp's, and the program's calls go to another runtime.
 fn is_replaced(address: *const c_void) -> bool {
-    let is_libgomp = |address| {
-        loader::library_of(address).is_some_and(|path| Vendor::Gnu.makes(path.as_bytes()))
-    };
+    let is_libgomp =
+        |address| loader::library_of(address).is_some_and(|path| Vendor::Gnu.makes(path.as_bytes()));
     // First: what follows takes the loader's lock, and most callers are the program.
     if !is_libgomp(address) {
         return false;
@@ -231,11 +218,7 @@ pub(crate) fn max_threads() -> Option<i32> {
 
 /// The libgomps that the loader has.
 fn loaded() -> Vec<String> {
-    unsafe extern "C" fn visit(
-        info: *mut libc::dl_phdr_info,
-        _: usize,
-        found: *mut c_void,
-    ) -> c_int {
+    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
         // SAFETY: the loader passes a valid structure, and `found` is the list below.
         let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<String>>()) };
         if !info.dlpi_name.is_null() {

@@ -88,11 +88,7 @@ unsafe extern "C" fn choose(name: *const c_char, flags: c_int) -> Dlopen {
     let has_folder = name.is_some_and(|name| name.to_bytes().contains(&b'/'));
     // `$ORIGIN` is the caller's folder.
     let names_caller = name.is_some_and(|name| name.to_bytes().contains(&b'$'));
-    if has_folder && !names_caller {
-        load_and_look
-    } else {
-        of_c_library()
-    }
+    if has_folder && !names_caller { load_and_look } else { of_c_library() }
 }
 
 unsafe extern "C" fn load_and_look(name: *const c_char, flags: c_int) -> *mut c_void {

@@ -84,11 +84,7 @@ pub(crate) extern "C" fn ompt_start_tool(
         let Some(config) = configured() else {
             return null_mut();
         };
-        *START.lock() = Some(Start {
-            config,
-            omp_version,
-            runtime_version,
-        });
+        *START.lock() = Some(Start { config, omp_version, runtime_version });
         (&raw const RESULT.0).cast_mut()
     };
     contained(|| stack::with_much(start)).unwrap_or(null_mut())
@@ -98,11 +94,7 @@ pub(crate) extern "C" fn ompt_start_tool(
 ///
 /// The generations of the interface differ in the arguments behind the first, and are distinguished by them; see
 /// [`Dialect::of_initialize`].
-unsafe extern "C" fn initialize(
-    lookup: ompt_function_lookup_t,
-    second: usize,
-    third: usize,
-) -> c_int {
+unsafe extern "C" fn initialize(lookup: ompt_function_lookup_t, second: usize, third: usize) -> c_int {
     let start = || initialize_traced(lookup, second, third);
     contained(|| stack::with_much(start)).unwrap_or(0)
 }
@@ -119,8 +111,8 @@ fn initialize_traced(lookup: ompt_function_lookup_t, second: usize, third: usize
         warning!("the runtime called initialize before ompt_start_tool: not traced");
         return 0;
     };
-    let has_second_tool = dialect == Dialect::V5
-        && contained(|| has_second_tool(lookup, &start, second)).unwrap_or(false);
+    let has_second_tool =
+        dialect == Dialect::V5 && contained(|| has_second_tool(lookup, &start, second)).unwrap_or(false);
     match contained(|| begin(lookup, dialect, start, has_second_tool)) {
         Ok(Ok(())) => 1,
         Ok(Err(message)) => {
@@ -146,11 +138,7 @@ fn has_second_tool(lookup: Lookup, start: &Start, initial_device: usize) -> bool
         version: &start.runtime_version,
         initial_device: initial_device as c_int,
     };
-    chain::begin(
-        &runtime,
-        next.map(|library| library.0.as_os_str()),
-        preload::is_global(),
-    )
+    chain::begin(&runtime, next.map(|library| library.0.as_os_str()), preload::is_global())
 }
 
 /// Says that a runtime is one too many, where another is traced: its events will be missing. One that is traced by the Collector
@@ -186,15 +174,8 @@ pub(crate) fn configured() -> Option<Config> {
     })
 }
 
-fn begin(
-    lookup: Lookup,
-    dialect: Dialect,
-    start: Start,
-    has_second_tool: bool,
-) -> Result<(), String> {
-    let set_callback = lookup
-        .set_callback()
-        .ok_or("the OpenMP runtime has no ompt_set_callback")?;
+fn begin(lookup: Lookup, dialect: Dialect, start: Start, has_second_tool: bool) -> Result<(), String> {
+    let set_callback = lookup.set_callback().ok_or("the OpenMP runtime has no ompt_set_callback")?;
     // SAFETY: the runtime's own, in `initialize`.
     let dialect = unsafe { dialect.refined(set_callback) };
     let events = start.config.events.clone();
@@ -215,11 +196,7 @@ fn begin(
         Sample::On(wanted) if dialect == Dialect::V5 => Some(wanted),
         _ => None,
     };
-    let asked = if has_second_tool {
-        chain::our_lookup()
-    } else {
-        lookup
-    };
+    let asked = if has_second_tool { chain::our_lookup() } else { lookup };
     samples::ask_by(Some(asked).filter(|_| sampling.is_some()));
     let (set_callback, version): (ompt_set_callback_t, _) = match has_second_tool {
         // What a runtime's fault asks of data words is done for both tools.
@@ -239,9 +216,7 @@ fn begin(
     undeferred::watch(
         &start.runtime_version,
         set_callback,
-        may_be_taken_back
-            .find(|callback| callback.name == "dependences")
-            .map(|callback| callback.number),
+        may_be_taken_back.find(|callback| callback.name == "dependences").map(|callback| callback.number),
     );
     for callback in registered() {
         // SAFETY: an entry point of the runtime; the function has the signature that the dialect gives to the number.
@@ -286,11 +261,7 @@ impl Prepared {
         clock::choose();
         control::reset();
         let (first, uncertainty) = clock::pair();
-        Ok(Prepared {
-            session: session::start(config)?,
-            first,
-            uncertainty,
-        })
+        Ok(Prepared { session: session::start(config)?, first, uncertainty })
     }
 
     /// Records from now on what `runtime` reports, of which `callbacks` were registered.

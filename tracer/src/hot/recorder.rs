@@ -29,15 +29,11 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::null_mut;
-use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence,
-};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use std::time::Duration;
 
 use omptrace_trace_format::block::CHUNK_HEADER_WORDS;
-use omptrace_trace_format::event::{
-    CompactRow, MAX_COMPACT_WORDS, ParallelBegin, TICK_BITS, WideRow,
-};
+use omptrace_trace_format::event::{CompactRow, MAX_COMPACT_WORDS, ParallelBegin, TICK_BITS, WideRow};
 use omptrace_trace_format::predict::State;
 
 use crate::hot::stream::Stream;
@@ -93,11 +89,7 @@ impl Mode {
 
 /// Ticks for which modules are assumed unchanged. The loader needs more to remove a library and load another (measured on
 /// x86_64: 65,000). Arm's timer runs at 25 MHz to 1 GHz.
-const MODULES_VALID_TICKS: u64 = if cfg!(target_arch = "aarch64") {
-    1 << 7
-} else {
-    1 << 15
-};
+const MODULES_VALID_TICKS: u64 = if cfg!(target_arch = "aarch64") { 1 << 7 } else { 1 << 15 };
 /// Words kept free at a chunk's end: the longest compact event, always stored whole.
 const MARGIN: usize = MAX_COMPACT_WORDS;
 
@@ -150,10 +142,7 @@ impl Recorder {
             asked: Cell::new(0),
             state: UnsafeCell::new(State::new(0)),
             stream: Stream::new(),
-            link: Link {
-                taken: AtomicBool::new(false),
-                next: AtomicPtr::new(std::ptr::null_mut()),
-            },
+            link: Link { taken: AtomicBool::new(false), next: AtomicPtr::new(std::ptr::null_mut()) },
         }
     }
 
@@ -214,8 +203,7 @@ impl Recorder {
         let now = clock::counter();
         let ticks = now.wrapping_sub(self.base.get());
         // Only the rows of parallel regions ask the second question: the others' code is constant.
-        let asks = R::KIND == ParallelBegin::KIND
-            && now.wrapping_sub(self.asked.get()) > MODULES_VALID_TICKS;
+        let asks = R::KIND == ParallelBegin::KIND && now.wrapping_sub(self.asked.get()) > MODULES_VALID_TICKS;
         (ticks >> TICK_BITS == 0 && !asks).then_some(ticks)
     }
 
@@ -295,10 +283,7 @@ impl Recorder {
 
     /// Lets `encode` run for what it does to the predictors, above all the newest id; its words go nowhere. The chunk
     /// must not be continued after that.
-    pub(crate) fn put_nowhere(
-        &self,
-        encode: impl FnOnce(&mut State, u64, &mut [u64]) -> Option<usize>,
-    ) {
+    pub(crate) fn put_nowhere(&self, encode: impl FnOnce(&mut State, u64, &mut [u64]) -> Option<usize>) {
         // SAFETY: as in `put_slowly`.
         let state = unsafe { &mut *self.state.get() };
         encode(state, 0, &mut [0; 2 * MAX_COMPACT_WORDS]);
@@ -309,13 +294,7 @@ impl Recorder {
     /// # Safety
     /// `words` are valid for writing by this thread alone until [`Recorder::end_chunk`], and lie behind a chunk's
     /// [`Header`], by which none is published.
-    pub(crate) unsafe fn begin_chunk(
-        &self,
-        words: *mut u64,
-        len: usize,
-        base: u64,
-        newest_id: u64,
-    ) {
+    pub(crate) unsafe fn begin_chunk(&self, words: *mut u64, len: usize, base: u64, newest_id: u64) {
         // SAFETY: as in `put_slowly`.
         unsafe { &mut *self.state.get() }.reset(newest_id);
         self.stream.chunk_words.set(len);

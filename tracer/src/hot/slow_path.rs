@@ -22,15 +22,11 @@ use crate::session::{self, Session};
 #[cold]
 pub(crate) fn compact<R: CompactRow + Into<Event<'static>>>(row: impl Fn(&State) -> R) {
     enter(|recorder| {
-        if Mode::current() == Mode::Child
-            && fork::still_asleep(recorder, || row(recorder.state()).into())
-        {
+        if Mode::current() == Mode::Child && fork::still_asleep(recorder, || row(recorder.state()).into()) {
             return;
         }
         let code = row(recorder.state()).code();
-        record(recorder, code, |state, ticks, out| {
-            encode_compact(row(state), state, ticks, out)
-        });
+        record(recorder, code, |state, ticks, out| encode_compact(row(state), state, ticks, out));
     });
 }
 
@@ -71,9 +67,7 @@ pub(crate) fn counters(values: &[u64]) {
         if Mode::current() == Mode::Child && fork::still_asleep(recorder, held) {
             return;
         }
-        let row = Counters {
-            values: values.into(),
-        };
+        let row = Counters { values: values.into() };
         record(recorder, 0, |_, ticks, out| row.encode(ticks, out));
     });
 }
@@ -117,8 +111,7 @@ pub(crate) fn put_on(
 ) {
     on_stream(recorder, || {
         f(&mut |row| {
-            let put =
-                || recorder.put_slowly(clock::ticks(), |_, ticks, out| row.encode(ticks, out));
+            let put = || recorder.put_slowly(clock::ticks(), |_, ticks, out| row.encode(ticks, out));
             let usable = recorder.has_chunk() && session.owns(recorder);
             let done = usable && put().is_some();
             if !done && session.renew(recorder).and_then(|()| put()).is_none() {
@@ -256,12 +249,10 @@ fn put(
     mut encode: impl FnMut(&mut State, u64, &mut [u64]) -> Option<usize>,
 ) -> Option<()> {
     let mut attempt = || {
-        session
-            .modules
-            .note(code, &recorder.stream.modules, |module| {
-                let encode = |_: &mut State, ticks, out: &mut [u64]| module.encode(ticks, out);
-                recorder.put_slowly(clock::ticks(), encode).is_some()
-            });
+        session.modules.note(code, &recorder.stream.modules, |module| {
+            let encode = |_: &mut State, ticks, out: &mut [u64]| module.encode(ticks, out);
+            recorder.put_slowly(clock::ticks(), encode).is_some()
+        });
         recorder.asked_for_modules();
         if code != 0 {
             start::program_uses_openmp(session);

@@ -224,11 +224,7 @@ pub(crate) struct Kept {
 
 impl Kept {
     const fn new() -> Kept {
-        Kept {
-            oldest: Cell::new(0),
-            newest: Cell::new(0),
-            len: Cell::new(0),
-        }
+        Kept { oldest: Cell::new(0), newest: Cell::new(0), len: Cell::new(0) }
     }
 
     /// How many they are.

@@ -57,12 +57,7 @@ impl Header {
     pub(crate) fn take_over(&self) -> bool {
         // Acquire; pairs with Release in `set_state`: the header is this chunk's.
         self.0[STATE]
-            .compare_exchange(
-                ChunkState::ACTIVE.0,
-                ChunkState::FULL.0,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            )
+            .compare_exchange(ChunkState::ACTIVE.0, ChunkState::FULL.0, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
     }
 

@@ -48,10 +48,7 @@ impl<T: Linked> List<T> {
         loop {
             link.next.store(head, Ordering::Relaxed);
             // Release; pairs with Acquire in `iter`.
-            match self
-                .0
-                .compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed)
-            {
+            match self.0.compare_exchange_weak(head, new, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => return,
                 Err(other) => head = other,
             }
@@ -69,9 +66,7 @@ impl<T> Link<T> {
     /// Makes the thing the calling thread's; false where another thread has it.
     pub(crate) fn claim(&self) -> bool {
         // Acquire; pairs with Release in `give_back`: what the last one did to the thing is done.
-        self.taken
-            .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
-            .is_ok()
+        self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Lets another thread have the thing. The calling thread does not use it any more.

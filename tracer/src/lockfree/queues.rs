@@ -28,11 +28,7 @@ struct Part {
 impl Queues {
     /// Empty queues for `capacity` chunks, none of which has come to life.
     pub(crate) fn new(capacity: usize) -> Queues {
-        Queues {
-            parts: (0..capacity.div_ceil(PART))
-                .map(|_| AtomicPtr::new(ptr::null_mut()))
-                .collect(),
-        }
+        Queues { parts: (0..capacity.div_ceil(PART)).map(|_| AtomicPtr::new(ptr::null_mut())).collect() }
     }
 
     /// The chunk comes to life: whoever calls this may hand it over from now on. Chunks come to life in the order of their
@@ -41,10 +37,7 @@ impl Queues {
         let part = &self.parts[index as usize / PART];
         // Relaxed: only this function stores it, for one caller at a time.
         if part.load(Ordering::Relaxed).is_null() {
-            let new = Box::new(Part {
-                free: Queue::new(PART),
-                full: Queue::new(PART),
-            });
+            let new = Box::new(Part { free: Queue::new(PART), full: Queue::new(PART) });
             // Release; pairs with Acquire in `seen`.
             part.store(Box::into_raw(new), Ordering::Release);
         }

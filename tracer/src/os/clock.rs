@@ -27,11 +27,7 @@ static KIND: AtomicU8 = AtomicU8::new(ClockKind::Monotonic as u8);
 
 /// Decides once, before the first event, which clock the process has; the same answer ever after.
 pub(crate) fn choose() -> ClockKind {
-    let kind = if counter_is_trusted() {
-        ClockKind::Counter
-    } else {
-        ClockKind::Monotonic
-    };
+    let kind = if counter_is_trusted() { ClockKind::Counter } else { ClockKind::Monotonic };
     // Relaxed: stored before any callback is registered; the runtime's own synchronisation makes it visible.
     KIND.store(kind as u8, Ordering::Relaxed);
     kind
@@ -83,10 +79,7 @@ static OFFSET: AtomicI32 = AtomicI32::new(0);
 /// the loader's lock. So this is for the library's constructor, whose thread has that lock.
 pub(crate) fn find_offset() {
     // Relaxed: the number is all that is shared.
-    OFFSET.store(
-        Local::now().offset().fix().local_minus_utc(),
-        Ordering::Relaxed,
-    );
+    OFFSET.store(Local::now().offset().fix().local_minus_utc(), Ordering::Relaxed);
 }
 
 /// The local time.
@@ -106,9 +99,7 @@ pub(crate) struct Stopwatch {
 impl Stopwatch {
     /// It begins now.
     pub(crate) fn start() -> Stopwatch {
-        Stopwatch {
-            begun_ns: clock_ns(libc::CLOCK_MONOTONIC),
-        }
+        Stopwatch { begun_ns: clock_ns(libc::CLOCK_MONOTONIC) }
     }
 
     /// Since it began.
@@ -125,14 +116,7 @@ pub(crate) fn pair() -> (ClockPair, u64) {
         let after = ticks();
         let realtime_ns = clock_ns(libc::CLOCK_REALTIME);
         let took = after.wrapping_sub(before);
-        (
-            ClockPair {
-                ticks: before.wrapping_add(took / 2),
-                monotonic_raw_ns,
-                realtime_ns,
-            },
-            took,
-        )
+        (ClockPair { ticks: before.wrapping_add(took / 2), monotonic_raw_ns, realtime_ns }, took)
     };
     (0..2).fold(reading(), |best, _| {
         let next = reading();
@@ -143,46 +127,26 @@ pub(crate) fn pair() -> (ClockPair, u64) {
 /// Ticks per second, from a pair read earlier: good to some 100 ppm after a millisecond.
 pub(crate) fn describe(first: ClockPair, uncertainty_ticks: u64) -> metadata::Clock {
     let (now, _) = pair();
-    let ns = now
-        .monotonic_raw_ns
-        .saturating_sub(first.monotonic_raw_ns)
-        .max(1);
+    let ns = now.monotonic_raw_ns.saturating_sub(first.monotonic_raw_ns).max(1);
     let ticks = now.ticks.wrapping_sub(first.ticks);
     let (kind, ticks_per_second) = match kind() {
-        ClockKind::Counter => (
-            if cfg!(target_arch = "aarch64") {
-                "cntvct"
-            } else {
-                "tsc"
-            },
-            ticks as f64 * 1e9 / ns as f64,
-        ),
+        ClockKind::Counter => {
+            (if cfg!(target_arch = "aarch64") { "cntvct" } else { "tsc" }, ticks as f64 * 1e9 / ns as f64)
+        }
         ClockKind::Monotonic => ("monotonic", 1e9),
     };
-    metadata::Clock {
-        kind: kind.into(),
-        ticks_per_second,
-        uncertainty_ticks,
-    }
+    metadata::Clock { kind: kind.into(), ticks_per_second, uncertainty_ticks }
 }
 
 #[cfg(target_arch = "x86_64")]
 fn counter_is_trusted() -> bool {
     use core::arch::x86_64::__cpuid;
     // Bit 8 of EDX in leaf 0x8000_0007: the counter runs at one rate in all power states.
-    let invariant =
-        __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & 1 << 8 != 0;
+    let invariant = __cpuid(0x8000_0000).eax >= 0x8000_0007 && __cpuid(0x8000_0007).edx & 1 << 8 != 0;
     // What the kernel found out about the counters of all CPUs; two hypervisor clocks are made of a counter that the
     // host vouches for.
-    let source =
-        std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    invariant
-        && source.is_ok_and(|s| {
-            matches!(
-                s.trim(),
-                "tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page"
-            )
-        })
+    let source = std::fs::read_to_string("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    invariant && source.is_ok_and(|s| matches!(s.trim(), "tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page"))
 }
 
 #[cfg(target_arch = "aarch64")]

@@ -27,9 +27,7 @@ pub(crate) fn report_panics() {
     panic::set_hook(Box::new(|panic| {
         let text = panic.payload_as_str().unwrap_or("no message");
         let text = text.replace(|c: char| c.is_control(), " ");
-        let (file, line) = panic
-            .location()
-            .map_or(("?", 0), |at| (at.file(), at.line()));
+        let (file, line) = panic.location().map_or(("?", 0), |at| (at.file(), at.line()));
         warning!(
             "internal error at {file}:{line}: {text}; tracing may end here, the program goes on. Please report it"
         );

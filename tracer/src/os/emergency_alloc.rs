@@ -32,10 +32,7 @@ unsafe impl Sync for WithReserve {}
 
 impl WithReserve {
     const fn new() -> WithReserve {
-        WithReserve {
-            reserve: UnsafeCell::new(Reserve { _bytes: [0; BYTES] }),
-            taken: AtomicU64::new(0),
-        }
+        WithReserve { reserve: UnsafeCell::new(Reserve { _bytes: [0; BYTES] }), taken: AtomicU64::new(0) }
     }
 
     /// A piece of the reserve; null where that does not suffice.
@@ -49,10 +46,7 @@ impl WithReserve {
         };
         let after = |taken: u64| Some(((taken >> 32) + 1) << 32 | piece(taken)?.1 as u64);
         // Acquire; pairs with Release in `give_back`: whoever had the bytes before is done with them.
-        match self
-            .taken
-            .fetch_update(Ordering::Acquire, Ordering::Relaxed, after)
-        {
+        match self.taken.fetch_update(Ordering::Acquire, Ordering::Relaxed, after) {
             // SAFETY: within the reserve, by `piece`.
             Ok(before) => piece(before).map_or(null_mut(), |(begin, _)| unsafe { base.add(begin) }),
             Err(_) => null_mut(),
@@ -120,11 +114,7 @@ mod tests {
         let layout = Layout::from_size_align(40, 16).unwrap();
         let take = || memory.take(layout) as usize;
         let pieces = [take(), take(), take()];
-        assert!(
-            pieces
-                .iter()
-                .all(|piece| piece.is_multiple_of(16) && memory.has(*piece as *mut u8))
-        );
+        assert!(pieces.iter().all(|piece| piece.is_multiple_of(16) && memory.has(*piece as *mut u8)));
         assert!(pieces.is_sorted_by(|a, b| a + 40 <= *b));
         memory.give_back();
         assert!(take() > pieces[2]);

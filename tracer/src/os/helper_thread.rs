@@ -152,11 +152,7 @@ fn spawn(name: &'static CStr, work: Work) -> io::Result<()> {
 }
 
 /// `pthread_create(3)` of a detached thread, with as much stack as is usual where `stack_bytes` is 0.
-fn create(
-    begin: extern "C" fn(*mut c_void) -> *mut c_void,
-    start: *mut c_void,
-    stack_bytes: usize,
-) -> i32 {
+fn create(begin: extern "C" fn(*mut c_void) -> *mut c_void, start: *mut c_void, stack_bytes: usize) -> i32 {
     let mut attributes = MaybeUninit::uninit();
     let mut thread = MaybeUninit::uninit();
     // SAFETY: the attributes are made first and given back last; `start` is for the thread that begins.

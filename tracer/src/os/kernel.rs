@@ -19,18 +19,13 @@ const MAX_ERROR: isize = 4095;
 /// # Errors
 /// The system's error.
 #[inline]
-pub(crate) unsafe fn call<const N: usize>(
-    number: c_long,
-    arguments: [usize; N],
-) -> io::Result<usize> {
+pub(crate) unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> io::Result<usize> {
     let mut all = [0; 6];
     all[..N].copy_from_slice(&arguments);
     // SAFETY: the caller's contract.
     let result = unsafe { instruction(number, all) };
     match result {
-        error if (-MAX_ERROR..0).contains(&error) => {
-            Err(io::Error::from_raw_os_error(-error as i32))
-        }
+        error if (-MAX_ERROR..0).contains(&error) => Err(io::Error::from_raw_os_error(-error as i32)),
         result => Ok(result as usize),
     }
 }

@@ -121,27 +121,18 @@ fn at(address: *const c_void) -> Option<Found> {
         let link_map = found.link_map.cast::<LinkMap>();
         // SAFETY: the loader keeps the structure for as long as the module is loaded, as the caller's address is.
         let name = unsafe { link_map.as_ref() }?.name;
-        return Some(Found {
-            module: link_map as usize,
-            name: copied(name),
-        });
+        return Some(Found { module: link_map as usize, name: copied(name) });
     }
     struct Search {
         address: usize,
         found: Option<Found>,
     }
-    unsafe extern "C" fn visit(
-        info: *mut libc::dl_phdr_info,
-        _: usize,
-        search: *mut c_void,
-    ) -> c_int {
+    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
         // SAFETY: the loader passes a valid structure, and `search` is the one below.
         let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
         // SAFETY: as the loader passes it.
         let headers = unsafe { program_headers(info) };
-        let loads = headers
-            .iter()
-            .filter(|header| header.p_type == libc::PT_LOAD);
+        let loads = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
         let begin_and_end = loads.map(|header| {
             let begin = info.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
             (begin, begin.wrapping_add(header.p_memsz as usize))
@@ -159,10 +150,7 @@ fn at(address: *const c_void) -> Option<Found> {
         search.found = Some(Found { module: base, name });
         1
     }
-    let mut search = Search {
-        address: address as usize,
-        found: None,
-    };
+    let mut search = Search { address: address as usize, found: None };
     // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
     unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
     search.found
@@ -183,11 +171,7 @@ pub(crate) fn is_defined_elsewhere(name: &CStr) -> bool {
         name: &'n CStr,
         found: bool,
     }
-    unsafe extern "C" fn visit(
-        info: *mut libc::dl_phdr_info,
-        _: usize,
-        search: *mut c_void,
-    ) -> c_int {
+    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
         // SAFETY: the loader passes a valid structure, and `search` is the one below.
         let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
         // SAFETY: as the loader passes it.
@@ -248,9 +232,10 @@ unsafe fn defines(base: usize, mut dynamic: *const Dynamic, name: &CStr) -> bool
     let word = |at: usize| unsafe { *(table as *const u32).wrapping_add(at) };
     let [buckets, first, filter_words] = [0, 1, 2].map(|at| word(at) as usize);
     let bucket_words = 4 + filter_words * (size_of::<usize>() / size_of::<u32>());
-    let hash = name.to_bytes().iter().fold(5381_u32, |hash, byte| {
-        hash.wrapping_mul(33).wrapping_add((*byte).into())
-    });
+    let hash = name
+        .to_bytes()
+        .iter()
+        .fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add((*byte).into()));
     if buckets == 0 {
         return false;
     }

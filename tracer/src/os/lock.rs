@@ -36,17 +36,12 @@ pub(crate) struct Guard<'m, T> {
 
 impl<T> Mutex<T> {
     pub(crate) const fn new(value: T) -> Mutex<T> {
-        Mutex {
-            state: AtomicU32::new(FREE),
-            value: UnsafeCell::new(value),
-        }
+        Mutex { state: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
     }
 
     /// Waits until it is free.
     pub(crate) fn lock(&self) -> Guard<'_, T> {
-        self.try_lock()
-            .or_else(|| self.wait(None))
-            .expect("it waits for ever")
+        self.try_lock().or_else(|| self.wait(None)).expect("it waits for ever")
     }
 
     /// Where it is free.
@@ -129,11 +124,7 @@ impl Semaphore {
         let waited = Stopwatch::start();
         let one_less = |count: u32| count.checked_sub(1);
         // Acquire; pairs with Release in `post`.
-        while self
-            .0
-            .fetch_update(Ordering::Acquire, Ordering::Relaxed, one_less)
-            .is_err()
-        {
+        while self.0.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_less).is_err() {
             let left = match most.map(|most| most.checked_sub(waited.elapsed())) {
                 Some(None) => return,
                 Some(left) => left,

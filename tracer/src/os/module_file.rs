@@ -25,10 +25,7 @@ pub(crate) fn send(registry: &Path, path: &[u8], file: &[u8]) {
 fn try_send(registry: &Path, path: &[u8], file: &[u8]) -> io::Result<()> {
     // What is no file, a pipe for example, must not make anybody wait.
     let file = open(file, libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY)?;
-    let folder = open(
-        registry.as_os_str().as_bytes(),
-        libc::O_PATH | libc::O_DIRECTORY,
-    );
+    let folder = open(registry.as_os_str().as_bytes(), libc::O_PATH | libc::O_DIRECTORY);
     let socket = folder.and_then(|folder| {
         let socket = connected(folder.as_raw_fd());
         system::close(folder);
@@ -46,11 +43,7 @@ fn try_send(registry: &Path, path: &[u8], file: &[u8]) -> io::Result<()> {
 fn open(path: &[u8], flags: libc::c_int) -> io::Result<OwnedFd> {
     let path = CString::new(path)?;
     let flags = flags | libc::O_CLOEXEC;
-    let arguments = [
-        libc::AT_FDCWD as usize,
-        path.as_ptr() as usize,
-        flags as usize,
-    ];
+    let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize];
     // SAFETY: a valid C string.
     let new = unsafe { kernel::call(libc::SYS_openat, arguments) }?;
     // SAFETY: just opened, and nobody else's.
@@ -72,11 +65,8 @@ fn connected(folder: RawFd) -> io::Result<OwnedFd> {
     for (place, byte) in address.sun_path.iter_mut().zip(path.bytes()) {
         *place = byte as libc::c_char;
     }
-    let arguments = [
-        socket.as_raw_fd() as usize,
-        &raw const address as usize,
-        size_of::<libc::sockaddr_un>(),
-    ];
+    let arguments =
+        [socket.as_raw_fd() as usize, &raw const address as usize, size_of::<libc::sockaddr_un>()];
     // SAFETY: a valid address, whose path is shorter than its room.
     match unsafe { kernel::call(libc::SYS_connect, arguments) } {
         Ok(_) => Ok(socket),
@@ -91,18 +81,12 @@ fn connected(folder: RawFd) -> io::Result<OwnedFd> {
 const CONTROL_WORDS: usize = 4;
 
 fn send_descriptor(socket: RawFd, text: &[u8], descriptor: RawFd) -> io::Result<()> {
-    let mut text = libc::iovec {
-        iov_base: text.as_ptr().cast_mut().cast(),
-        iov_len: text.len(),
-    };
+    let mut text = libc::iovec { iov_base: text.as_ptr().cast_mut().cast(), iov_len: text.len() };
     let mut control = [0u64; CONTROL_WORDS];
     // SAFETY: numbers only.
     let (space, len) = unsafe {
         let bytes = size_of::<RawFd>() as u32;
-        (
-            libc::CMSG_SPACE(bytes) as usize,
-            libc::CMSG_LEN(bytes) as usize,
-        )
+        (libc::CMSG_SPACE(bytes) as usize, libc::CMSG_LEN(bytes) as usize)
     };
     debug_assert!(space <= size_of_val(&control));
     let mut message = MaybeUninit::<libc::msghdr>::zeroed();
@@ -118,16 +102,10 @@ fn send_descriptor(socket: RawFd, text: &[u8], descriptor: RawFd) -> io::Result<
         (*header).cmsg_level = libc::SOL_SOCKET;
         (*header).cmsg_type = libc::SCM_RIGHTS;
         (*header).cmsg_len = len as _;
-        libc::CMSG_DATA(header)
-            .cast::<RawFd>()
-            .write_unaligned(descriptor);
+        libc::CMSG_DATA(header).cast::<RawFd>().write_unaligned(descriptor);
     }
     let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
-    let arguments = [
-        socket as usize,
-        &raw const *message as usize,
-        flags as usize,
-    ];
+    let arguments = [socket as usize, &raw const *message as usize, flags as usize];
     // SAFETY: a valid message, which the kernel reads only.
     unsafe { kernel::call(libc::SYS_sendmsg, arguments) }.map(drop)
 }

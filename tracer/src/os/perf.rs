@@ -86,13 +86,8 @@ impl Attributes {
 
     /// Begins to count for the calling thread.
     fn open(&self) -> io::Result<OwnedFd> {
-        let arguments = [
-            std::ptr::from_ref(self).addr(),
-            THIS_THREAD,
-            ANY_PROCESSOR,
-            NO_GROUP,
-            CLOSE_ON_EXEC,
-        ];
+        let arguments =
+            [std::ptr::from_ref(self).addr(), THIS_THREAD, ANY_PROCESSOR, NO_GROUP, CLOSE_ON_EXEC];
         // SAFETY: valid attributes of the size that they name.
         let descriptor = unsafe { kernel::call(libc::SYS_perf_event_open, arguments) }?;
         // SAFETY: opened above, and nobody else knows it.
@@ -144,10 +139,7 @@ impl Ticker {
     /// # Errors
     /// The system's error.
     pub(crate) fn on_this_thread(signal: i32, period_ns: u64) -> io::Result<Ticker> {
-        let mut attributes = Attributes {
-            sample_period: period_ns,
-            ..Attributes::of(SOFTWARE, TASK_CLOCK)
-        };
+        let mut attributes = Attributes { sample_period: period_ns, ..Attributes::of(SOFTWARE, TASK_CLOCK) };
         attributes.flags |= DISABLED;
         let low = attributes.open()?;
         let high = system::duplicate_from(low.as_fd(), HIGH);
@@ -164,16 +156,10 @@ impl Ticker {
         ];
         // SAFETY: of a descriptor of ours; the owner is valid for reading.
         let set = |call| unsafe { kernel::call(libc::SYS_fcntl, call) }.map(drop);
-        let begun = calls
-            .into_iter()
-            .try_for_each(set)
-            .and_then(|()| id_of(descriptor));
+        let begun = calls.into_iter().try_for_each(set).and_then(|()| id_of(descriptor));
         match begun {
             Ok(id) => {
-                let ticker = Ticker {
-                    descriptor: file.into_raw_fd(),
-                    id,
-                };
+                let ticker = Ticker { descriptor: file.into_raw_fd(), id };
                 ticker.go_on();
                 Ok(ticker)
             }
@@ -393,20 +379,11 @@ mod tests {
     #[test]
     fn a_page_without_a_register_has_no_value() {
         let value = |page: &Page| Counter(std::ptr::from_ref(page).addr()).value();
-        let idle = Page {
-            index: 0,
-            ..page(5, 48)
-        };
+        let idle = Page { index: 0, ..page(5, 48) };
         assert_eq!(value(&idle), None);
-        let forbidden = Page {
-            capabilities: 0,
-            ..page(5, 48)
-        };
+        let forbidden = Page { capabilities: 0, ..page(5, 48) };
         assert_eq!(value(&forbidden), None);
-        let shared = Page {
-            time_running: 4,
-            ..page(5, 48)
-        };
+        let shared = Page { time_running: 4, ..page(5, 48) };
         assert_eq!(value(&shared), None);
         assert_eq!(Counter::NONE.value(), None);
     }

@@ -61,9 +61,7 @@ impl ProtectedFd {
         let mut number = 1;
         loop {
             match ProtectedFd::create_new(numbered(wanted, number)) {
-                Err(error)
-                    if error.kind() == io::ErrorKind::AlreadyExists && number < MAX_NAMES =>
-                {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MAX_NAMES => {
                     if is_no_place_for_files(wanted) {
                         let message = "it is there, and is no file but a device, pipe or socket";
                         return Err(io::Error::other(message));
@@ -102,11 +100,7 @@ impl ProtectedFd {
         // Relaxed: only its address is shared.
         self.pin.store(taken.ok()?, Ordering::Relaxed);
         let (device, inode) = self.id;
-        Some(Lock {
-            device,
-            inode,
-            reach: Reach::of(&self.path),
-        })
+        Some(Lock { device, inode, reach: Reach::of(&self.path) })
     }
 
     /// Gives the lock back, also for children that were forked without anybody's knowledge.
@@ -174,10 +168,7 @@ impl ProtectedFd {
             io::Error::new(error.kind(), message)
         })?;
         let (new, ours) = (file.as_raw_fd(), Ordering::Relaxed);
-        let kept = match self
-            .descriptor
-            .compare_exchange(descriptor, new, ours, ours)
-        {
+        let kept = match self.descriptor.compare_exchange(descriptor, new, ours, ours) {
             // The old number is no longer ours.
             Ok(_) => file.into_raw_fd(),
             Err(faster) => {
@@ -211,9 +202,7 @@ impl ProtectedFd {
         {
             let (old, ours) = (old.as_raw_fd(), Ordering::Relaxed);
             // The old number stays open: another thread may be about to use it.
-            let moved = self
-                .descriptor
-                .compare_exchange(old, file.as_raw_fd(), ours, ours);
+            let moved = self.descriptor.compare_exchange(old, file.as_raw_fd(), ours, ours);
             if moved.is_ok() {
                 let _ = file.into_raw_fd();
                 self.low.store(old, ours);
@@ -249,9 +238,7 @@ fn out_of_the_way(file: OwnedFd, may_make_room: bool) -> OwnedFd {
     let at_least = |number| system::duplicate_from(file.as_fd(), number).ok();
     let exactly = |number| {
         // A number beyond those in use may need a larger table, for which all threads wait.
-        let moved = (!system::is_open(number))
-            .then(|| at_least(number))
-            .flatten()?;
+        let moved = (!system::is_open(number)).then(|| at_least(number)).flatten()?;
         if moved.as_raw_fd() == number {
             return Some(moved);
         }

@@ -72,18 +72,11 @@ impl Stack {
                 call.result.write(catch_unwind(AssertUnwindSafe(f)));
             }
         }
-        let mut data = Call {
-            f: Some(f),
-            result: MaybeUninit::uninit(),
-        };
+        let mut data = Call { f: Some(f), result: MaybeUninit::uninit() };
         // SAFETY: the function takes this call, and no panic leaves it. The memory is a stack that nobody else uses, and its
         // end is aligned to a page.
         unsafe {
-            switch(
-                (&raw mut data).cast(),
-                call::<F, T>,
-                self.base.wrapping_add(self.bytes),
-            );
+            switch((&raw mut data).cast(), call::<F, T>, self.base.wrapping_add(self.bytes));
         }
         // SAFETY: `call` has run, with an `f` in place.
         match unsafe { data.result.assume_init() } {
@@ -105,11 +98,7 @@ impl Drop for Stack {
 /// No panic leaves the function; the stack is valid, and aligned to 16 bytes.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
-unsafe extern "C" fn switch(
-    data: *mut c_void,
-    function: unsafe extern "C" fn(*mut c_void),
-    end: *mut u8,
-) {
+unsafe extern "C" fn switch(data: *mut c_void, function: unsafe extern "C" fn(*mut c_void), end: *mut u8) {
     core::arch::naked_asm!(
         ".cfi_startproc",
         "push rbp",
@@ -133,11 +122,7 @@ unsafe extern "C" fn switch(
 /// No panic leaves the function; the stack is valid, and aligned to 16 bytes.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
-unsafe extern "C" fn switch(
-    data: *mut c_void,
-    function: unsafe extern "C" fn(*mut c_void),
-    end: *mut u8,
-) {
+unsafe extern "C" fn switch(data: *mut c_void, function: unsafe extern "C" fn(*mut c_void), end: *mut u8) {
     core::arch::naked_asm!(
         ".cfi_startproc",
         "stp x29, x30, [sp, #-16]!",

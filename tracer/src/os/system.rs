@@ -33,12 +33,7 @@ fn open(path: &Path, flags: c_int) -> io::Result<OwnedFd> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let flags = flags | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     loop {
-        let arguments = [
-            libc::AT_FDCWD as usize,
-            path.as_ptr() as usize,
-            flags as usize,
-            0o600,
-        ];
+        let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize, 0o600];
         // SAFETY: a valid C string.
         match unsafe { kernel::call(libc::SYS_openat, arguments) } {
             // SAFETY: just opened, and nobody else's.
@@ -86,11 +81,7 @@ pub(crate) fn address_space_limit() -> u64 {
 
 /// Beyond the largest file that the process may write the kernel kills it by SIGXFSZ.
 fn check_file_size(end: u64) -> io::Result<()> {
-    if end > limit(libc::RLIMIT_FSIZE) {
-        Err(io::Error::from_raw_os_error(libc::EFBIG))
-    } else {
-        Ok(())
-    }
+    if end > limit(libc::RLIMIT_FSIZE) { Err(io::Error::from_raw_os_error(libc::EFBIG)) } else { Ok(()) }
 }
 
 /// The most parts of [`write_all_at`].
@@ -100,11 +91,7 @@ const MAX_PARTS: usize = 4;
 ///
 /// # Errors
 /// The system's error; `EFBIG` before the process's limit on file sizes would kill it.
-pub(crate) fn write_all_at(
-    file: BorrowedFd<'_>,
-    parts: &[&[u8]],
-    mut offset: u64,
-) -> io::Result<()> {
+pub(crate) fn write_all_at(file: BorrowedFd<'_>, parts: &[&[u8]], mut offset: u64) -> io::Result<()> {
     check_file_size(offset + parts.iter().map(|part| part.len() as u64).sum::<u64>())?;
     // Not on the heap: the program may have used all memory up.
     let mut slices = [IoSlice::new(&[]); MAX_PARTS];
@@ -114,13 +101,8 @@ pub(crate) fn write_all_at(
     }
     IoSlice::advance_slices(&mut slices, 0);
     while !slices.is_empty() {
-        let arguments = [
-            number(file),
-            slices.as_ptr() as usize,
-            slices.len(),
-            offset as usize,
-            high_half(offset),
-        ];
+        let arguments =
+            [number(file), slices.as_ptr() as usize, slices.len(), offset as usize, high_half(offset)];
         // SAFETY: `IoSlice` is an `iovec`, each valid for its length; there are a few, far below IOV_MAX.
         match unsafe { kernel::call(libc::SYS_pwritev, arguments) } {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -184,11 +166,7 @@ fn allocate(file: BorrowedFd<'_>, mode: c_int, offset: u64, len: u64) -> io::Res
 ///
 /// # Errors
 /// The system's error: not every file system can.
-pub(crate) fn reserve_without_growing(
-    file: BorrowedFd<'_>,
-    offset: u64,
-    len: u64,
-) -> io::Result<()> {
+pub(crate) fn reserve_without_growing(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
     check_file_size(offset + len)?;
     allocate(file, libc::FALLOC_FL_KEEP_SIZE, offset, len)
 }
@@ -204,10 +182,7 @@ pub(crate) fn faults_when_full(file: BorrowedFd<'_>) -> io::Result<bool> {
     let mut found: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: `found` is valid for writing.
     unsafe { kernel::call(libc::SYS_fstatfs, [number(file), &raw mut found as usize]) }?;
-    Ok(matches!(
-        found.f_type,
-        libc::BTRFS_SUPER_MAGIC | BCACHEFS_SUPER_MAGIC | libc::NILFS_SUPER_MAGIC
-    ))
+    Ok(matches!(found.f_type, libc::BTRFS_SUPER_MAGIC | BCACHEFS_SUPER_MAGIC | libc::NILFS_SUPER_MAGIC))
 }
 
 /// Ends the file at `len`, which gives back what is reserved beyond.
@@ -253,10 +228,7 @@ fn map(
 ) -> io::Result<*mut u8> {
     let (file, offset) = file.map_or((usize::MAX, 0), |(file, offset)| (number(file), offset));
     // ThreadSanitizer must see it.
-    #[cfg(any(
-        omptrace_thread_sanitizer,
-        not(any(target_arch = "x86_64", target_arch = "aarch64"))
-    ))]
+    #[cfg(any(omptrace_thread_sanitizer, not(any(target_arch = "x86_64", target_arch = "aarch64"))))]
     {
         let none = std::ptr::null_mut();
         // SAFETY: a new mapping.
@@ -266,10 +238,7 @@ fn map(
             base => Ok(base.cast()),
         }
     }
-    #[cfg(all(
-        not(omptrace_thread_sanitizer),
-        any(target_arch = "x86_64", target_arch = "aarch64")
-    ))]
+    #[cfg(all(not(omptrace_thread_sanitizer), any(target_arch = "x86_64", target_arch = "aarch64")))]
     {
         let arguments = [0, len, access as usize, flags as usize, file, offset];
         // SAFETY: a new mapping.
@@ -364,14 +333,7 @@ pub(crate) fn detach_memory(base: *mut u8, len: usize) {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
     // SAFETY: the caller's own mapping.
     let begin = unsafe { base.sub(before) }.expose_provenance();
-    let arguments = [
-        begin,
-        len + before,
-        access as usize,
-        flags as usize,
-        usize::MAX,
-        0,
-    ];
+    let arguments = [begin, len + before, access as usize, flags as usize, usize::MAX, 0];
     // SAFETY: nobody relies on its content any more. Failure leaves it as it was.
     let _ = unsafe { kernel::call(SYS_MMAP, arguments) };
 }
@@ -454,11 +416,7 @@ pub(crate) fn has_one_thread() -> bool {
 /// The system's error: there is none within the process's limit.
 pub(crate) fn duplicate_from(file: BorrowedFd<'_>, lowest: RawFd) -> io::Result<OwnedFd> {
     // SAFETY: a plain system call.
-    let arguments = [
-        number(file),
-        libc::F_DUPFD_CLOEXEC as usize,
-        lowest as usize,
-    ];
+    let arguments = [number(file), libc::F_DUPFD_CLOEXEC as usize, lowest as usize];
     // SAFETY: as above.
     let new = unsafe { kernel::call(libc::SYS_fcntl, arguments) }?;
     // SAFETY: just made, and nobody else's.
@@ -579,11 +537,7 @@ pub(crate) fn spread_over(cpus: &Option<libc::cpu_set_t>) {
 
 /// Makes `thread` an ordinary one, or one that takes idle time only.
 pub(crate) fn set_ordinary(thread: i32, ordinary: bool) {
-    let policy = if ordinary {
-        libc::SCHED_OTHER
-    } else {
-        libc::SCHED_IDLE
-    };
+    let policy = if ordinary { libc::SCHED_OTHER } else { libc::SCHED_IDLE };
     let parameters = libc::sched_param { sched_priority: 0 };
     let place = &raw const parameters as usize;
     let arguments = [thread as usize, policy as usize, place];
@@ -599,10 +553,7 @@ pub(crate) fn yield_now() {
 
 /// A time for the kernel.
 fn timespec(time: Duration) -> libc::timespec {
-    libc::timespec {
-        tv_sec: time.as_secs() as libc::time_t,
-        tv_nsec: time.subsec_nanos() as _,
-    }
+    libc::timespec { tv_sec: time.as_secs() as libc::time_t, tv_nsec: time.subsec_nanos() as _ }
 }
 
 /// Sleeps, or less where a signal comes.
@@ -615,9 +566,7 @@ pub(crate) fn sleep(time: Duration) {
 /// Sleeps while `word` is `value`, until [`wake`], at most `most`; less for any reason.
 pub(crate) fn wait_while(word: &AtomicU32, value: u32, most: Option<Duration>) {
     let most = most.map(timespec);
-    let most = most
-        .as_ref()
-        .map_or(0, |most| std::ptr::from_ref(most) as usize);
+    let most = most.as_ref().map_or(0, |most| std::ptr::from_ref(most) as usize);
     let operation = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as usize;
     let arguments = [word.as_ptr() as usize, operation, value as usize, most];
     // SAFETY: the word is valid, and so is the time.
@@ -699,12 +648,7 @@ fn pending() -> Signals {
 /// Takes a pending signal away.
 fn take(signal: &c_int) {
     let (set, now) = (bit(*signal), timespec(Duration::ZERO));
-    let arguments = [
-        &raw const set as usize,
-        0,
-        &raw const now as usize,
-        size_of::<Signals>(),
-    ];
+    let arguments = [&raw const set as usize, 0, &raw const now as usize, size_of::<Signals>()];
     // SAFETY: a valid set and time; nobody asks for details.
     let _ = unsafe { kernel::call(libc::SYS_rt_sigtimedwait, arguments) };
 }
@@ -715,10 +659,7 @@ pub(crate) fn file_stamp(path: &[u8]) -> (u64, u64) {
         return (0, 0);
     };
     match status_of(libc::AT_FDCWD as usize, &path, 0) {
-        Ok(stat) => (
-            stat.st_size as u64,
-            stat.st_mtime as u64 * 1_000_000_000 + stat.st_mtime_nsec as u64,
-        ),
+        Ok(stat) => (stat.st_size as u64, stat.st_mtime as u64 * 1_000_000_000 + stat.st_mtime_nsec as u64),
         Err(_) => (0, 0),
     }
 }

@@ -29,10 +29,7 @@
 
 pub(crate) use place::{get, get_fast, is_usable, prepare, set};
 
-#[cfg(all(
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(all(target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod place {
     use std::ffi::c_void;
     use std::sync::atomic::{AtomicIsize, AtomicU64, Ordering};
@@ -67,13 +64,7 @@ mod place {
             })
         };
         let of_key = |key: &pthread_key_t| Some((*key, IS_INSIDE, place_of(*key)?));
-        let last = || {
-            Some((
-                keys.iter().flatten().last().copied()?,
-                IS_OUTSIDE,
-                reserved()?,
-            ))
-        };
+        let last = || Some((keys.iter().flatten().last().copied()?, IS_OUTSIDE, reserved()?));
         let chosen = keys.iter().flatten().rev().find_map(of_key).or_else(last);
         for key in keys.into_iter().flatten() {
             if chosen.is_none_or(|(chosen, ..)| chosen != key) {
@@ -83,10 +74,7 @@ mod place {
         }
         if let Some((key, kind, place)) = chosen {
             // Relaxed: the constructor is over before another thread calls the library.
-            OFFSET.store(
-                place.wrapping_sub(thread_pointer()) as isize,
-                Ordering::Relaxed,
-            );
+            OFFSET.store(place.wrapping_sub(thread_pointer()) as isize, Ordering::Relaxed);
             KEY.store(kind | u64::from(key), Ordering::Relaxed);
         }
     }
@@ -264,10 +252,7 @@ mod place {
     }
 }
 
-#[cfg(not(all(
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-)))]
+#[cfg(not(all(target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod place {
     use std::cell::Cell;
 

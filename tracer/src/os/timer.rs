@@ -31,11 +31,8 @@ impl Timer {
         event.sigev_value.sival_ptr = value as *mut c_void;
         event.sigev_notify_thread_id = crate::os::system::thread_id();
         let mut number: c_int = 0;
-        let arguments = [
-            libc::CLOCK_THREAD_CPUTIME_ID as usize,
-            &raw mut event as usize,
-            &raw mut number as usize,
-        ];
+        let arguments =
+            [libc::CLOCK_THREAD_CPUTIME_ID as usize, &raw mut event as usize, &raw mut number as usize];
         // SAFETY: a valid event, and a place for the number.
         unsafe { kernel::call(libc::SYS_timer_create, arguments) }?;
         let timer = Timer(number);
@@ -43,10 +40,7 @@ impl Timer {
             tv_sec: (period_ns / 1_000_000_000) as i64,
             tv_nsec: (period_ns % 1_000_000_000) as i64,
         };
-        let times = libc::itimerspec {
-            it_interval: period,
-            it_value: period,
-        };
+        let times = libc::itimerspec { it_interval: period, it_value: period };
         let arguments = [number as usize, 0, &raw const times as usize, 0];
         // SAFETY: the timer made above, and valid times.
         match unsafe { kernel::call(libc::SYS_timer_settime, arguments) } {
@@ -65,10 +59,7 @@ impl Timer {
 
     /// The timer of that number; `None` of 0.
     pub(crate) fn of_number(number: c_int) -> Option<Timer> {
-        number
-            .checked_sub(1)
-            .filter(|number| *number >= 0)
-            .map(Timer)
+        number.checked_sub(1).filter(|number| *number >= 0).map(Timer)
     }
 
     /// Ends it. A signal that was sent may be delivered later.
@@ -81,12 +72,7 @@ impl Timer {
 /// Whether the calling thread keeps `signal` from being delivered.
 pub(crate) fn is_blocked(signal: c_int) -> bool {
     let mut blocked: Signals = 0;
-    let arguments = [
-        libc::SIG_SETMASK as usize,
-        0,
-        &raw mut blocked as usize,
-        size_of::<Signals>(),
-    ];
+    let arguments = [libc::SIG_SETMASK as usize, 0, &raw mut blocked as usize, size_of::<Signals>()];
     // SAFETY: no new set; a place for the current one, of the size that the kernel has.
     let _ = unsafe { kernel::call(libc::SYS_rt_sigprocmask, arguments) };
     blocked >> (signal - 1) & 1 != 0
@@ -111,9 +97,8 @@ pub(crate) fn is_handled_by(signal: c_int, handler: Handler) -> bool {
 pub(crate) fn take_signal(handler: Handler) -> Option<c_int> {
     let last = libc::SIGRTMAX() - FIRST_BELOW_LAST;
     let mut tried = (last - TRIED + 1..=last).rev();
-    let signal = tried.find(|signal| {
-        action(*signal).sa_sigaction == libc::SIG_DFL || is_handled_by(*signal, handler)
-    })?;
+    let signal = tried
+        .find(|signal| action(*signal).sa_sigaction == libc::SIG_DFL || is_handled_by(*signal, handler))?;
     // SAFETY: all zeros is a valid structure of C.
     let mut new: libc::sigaction = unsafe { std::mem::zeroed() };
     new.sa_sigaction = handler as libc::sighandler_t;
@@ -145,11 +130,7 @@ pub(crate) fn take_alternate_stack_back(base: *mut u8) -> bool {
 }
 
 fn set_alternate_stack(base: *mut u8, len: usize, flags: c_int) -> bool {
-    let stack = libc::stack_t {
-        ss_sp: base.cast(),
-        ss_flags: flags,
-        ss_size: len,
-    };
+    let stack = libc::stack_t { ss_sp: base.cast(), ss_flags: flags, ss_size: len };
     let arguments = [&raw const stack as usize, 0];
     // SAFETY: a valid structure; the caller lends memory that stays.
     unsafe { kernel::call(libc::SYS_sigaltstack, arguments) }.is_ok()

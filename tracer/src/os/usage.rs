@@ -14,14 +14,8 @@ pub(crate) fn of_this_thread() -> Option<libc::rusage> {
 
 /// Nanoseconds that the calling thread has had a processor, also those since it got this one; `None` where the system refuses.
 pub(crate) fn processor_time_ns() -> Option<u64> {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    let arguments = [
-        libc::CLOCK_THREAD_CPUTIME_ID as usize,
-        &raw mut time as usize,
-    ];
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let arguments = [libc::CLOCK_THREAD_CPUTIME_ID as usize, &raw mut time as usize];
     // SAFETY: valid for writing.
     unsafe { kernel::call(libc::SYS_clock_gettime, arguments) }.ok()?;
     Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)

@@ -24,22 +24,12 @@ pub(crate) struct InitialTask {
 
 impl InitialTask {
     pub(crate) const fn new() -> InitialTask {
-        InitialTask {
-            region: Cell::new(null_mut()),
-            task: Cell::new(null_mut()),
-            of_leagues: Cell::new(0),
-        }
+        InitialTask { region: Cell::new(null_mut()), task: Cell::new(null_mut()), of_leagues: Cell::new(0) }
     }
 
     /// An initial task has begun on the thread, with these pointers. A thread of the program's own has one of number 1, the only
     /// one of its team. In leagues, numbers begin at 0.
-    pub(crate) fn begins(
-        &self,
-        region: Data,
-        task: Data,
-        actual_parallelism: c_uint,
-        index: c_uint,
-    ) {
+    pub(crate) fn begins(&self, region: Data, task: Data, actual_parallelism: c_uint, index: c_uint) {
         if (actual_parallelism, index) == (1, 1) {
             self.region.set(region);
             self.task.set(task);
@@ -104,10 +94,7 @@ mod tests {
 
     #[test]
     fn tasks_of_leagues_keep_their_pointers() {
-        let (mut data, mut empty) = (
-            [1, 2, 3].map(|value| ompt_data_t { value }),
-            ompt_data_t { value: 0 },
-        );
+        let (mut data, mut empty) = ([1, 2, 3].map(|value| ompt_data_t { value }), ompt_data_t { value: 0 });
         let [region, outer, inner] = data.each_mut().map(|data| &raw mut *data);
         let initial = InitialTask::new();
         initial.begins(region, outer, 1, 1);

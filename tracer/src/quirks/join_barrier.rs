@@ -21,9 +21,8 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::null_mut;
 
 use ompt_sys::{
-    ompt_callback_t, ompt_data_t, ompt_scope_begin, ompt_scope_endpoint_t,
-    ompt_sync_region_barrier_implicit, ompt_sync_region_barrier_implicit_parallel,
-    ompt_sync_region_t, ompt_task_flag_t, ompt_task_initial,
+    ompt_callback_t, ompt_data_t, ompt_scope_begin, ompt_scope_endpoint_t, ompt_sync_region_barrier_implicit,
+    ompt_sync_region_barrier_implicit_parallel, ompt_sync_region_t, ompt_task_flag_t, ompt_task_initial,
 };
 use omptrace_runtimes::Fault;
 
@@ -38,24 +37,15 @@ pub(crate) static CALLBACKS: &[(&str, Function)] = {
     // SAFETY: the functions below have the signatures of the callbacks of these names.
     unsafe {
         &[
-            (
-                "sync_region_wait",
-                Function::new(sync_region_wait as *const c_void),
-            ),
-            (
-                "implicit_task",
-                Function::new(implicit_task as *const c_void),
-            ),
+            ("sync_region_wait", Function::new(sync_region_wait as *const c_void)),
+            ("implicit_task", Function::new(implicit_task as *const c_void)),
         ]
     }
 };
 
 /// The callback that must be registered for `sync_region_wait` where the user does not want it: a runtime of this `version`
 /// registered the callbacks of `results`.
-pub(crate) fn needs_wait<T>(
-    version: &str,
-    results: &BTreeMap<String, T>,
-) -> Option<ompt_callback_t> {
+pub(crate) fn needs_wait<T>(version: &str, results: &BTreeMap<String, T>) -> Option<ompt_callback_t> {
     let gives_ids = results.contains_key("implicit_task");
     let is_needed = gives_ids && !results.contains_key("sync_region_wait");
     // SAFETY: it has the signature of `sync_region_wait`.
@@ -71,11 +61,7 @@ unsafe extern "C" fn sync_region_wait(
     task_data: *mut ompt_data_t,
     codeptr_ra: *const c_void,
 ) {
-    let record = if codeptr_ra.is_null() {
-        wait_without_code
-    } else {
-        callbacks::sync_region_wait
-    };
+    let record = if codeptr_ra.is_null() { wait_without_code } else { callbacks::sync_region_wait };
     // SAFETY: the arguments of this call.
     unsafe { record(kind, endpoint, parallel_data, task_data, codeptr_ra) }
 }
@@ -121,8 +107,8 @@ pub(crate) unsafe fn around_copy(
     task_data: *mut ompt_data_t,
     record: impl FnOnce(),
 ) {
-    let may_copy = kind == ompt_sync_region_barrier_implicit_parallel
-        || kind == ompt_sync_region_barrier_implicit;
+    let may_copy =
+        kind == ompt_sync_region_barrier_implicit_parallel || kind == ompt_sync_region_barrier_implicit;
     // SAFETY: by this function's contract.
     let data = unsafe { task_data.as_mut() }.filter(|_| may_copy);
     let Some(data) = data else {
@@ -168,22 +154,11 @@ unsafe extern "C" fn implicit_task(
     let is_initial = ompt_task_flag_t(flags as u32).contains(ompt_task_initial);
     let ends = endpoint != ompt_scope_begin;
     // The runtime copies no data of a thread's own initial task, and its pointers may lead anywhere.
-    let may_be_copied = ends
-        && (!is_initial
-            || tls::recorder()
-                .stream
-                .initial
-                .is_another(parallel_data, task_data));
+    let may_be_copied =
+        ends && (!is_initial || tls::recorder().stream.initial.is_another(parallel_data, task_data));
     // SAFETY: the arguments of this call; the data is valid during the callback.
     unsafe {
-        callbacks::implicit_task(
-            endpoint,
-            parallel_data,
-            task_data,
-            actual_parallelism,
-            index,
-            flags,
-        );
+        callbacks::implicit_task(endpoint, parallel_data, task_data, actual_parallelism, index, flags);
         if may_be_copied {
             implicit_task_ends(task_data);
         }
@@ -220,10 +195,7 @@ pub(crate) struct Joining {
 
 impl Joining {
     pub(crate) const fn new() -> Joining {
-        Joining {
-            id: Cell::new(0),
-            task: Cell::new(null_mut()),
-        }
+        Joining { id: Cell::new(0), task: Cell::new(null_mut()) }
     }
 
     /// Takes the id out of the task, unless one that runs in its barrier has come to a barrier of its own.

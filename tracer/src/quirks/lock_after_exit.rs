@@ -45,9 +45,8 @@ pub(crate) fn watch<'a>(
     set_callback: ompt_set_callback_t,
     registered: impl Iterator<Item = &'a Callback>,
 ) {
-    let functions: BTreeMap<&str, _> = registered
-        .map(|callback| (callback.name, (callback.number, callback.function)))
-        .collect();
+    let functions: BTreeMap<&str, _> =
+        registered.map(|callback| (callback.name, (callback.number, callback.function))).collect();
     let released = functions.get("mutex_released").map(|(number, _)| *number);
     let is_concerned = Fault::CrashesWithoutFirstThread.is_of(version);
     let watch = released.filter(|_| is_concerned).map(|released| {
@@ -81,9 +80,7 @@ pub(crate) fn initial_thread_begins() {
     if let Some(watch) = current() {
         // Relaxed: only the number counts; the thread compares it with its own.
         let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-        let _ = watch
-            .first
-            .compare_exchange(0, system::thread_id(), success, failure);
+        let _ = watch.first.compare_exchange(0, system::thread_id(), success, failure);
     }
 }
 

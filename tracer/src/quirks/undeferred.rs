@@ -68,18 +68,9 @@ impl Collecting {
 }
 
 /// A runtime of this `version` begins; `number` is that of `dependences` if it is registered, and may be taken back.
-pub(crate) fn watch(
-    version: &str,
-    set_callback: ompt_set_callback_t,
-    number: Option<ompt_callbacks_t>,
-) {
+pub(crate) fn watch(version: &str, set_callback: ompt_set_callback_t, number: Option<ompt_callbacks_t>) {
     let number = number.filter(|_| Fault::WritesBehindDependences.is_of(version));
-    let watch = number.map(|number| {
-        Box::into_raw(Box::new(Watch {
-            set_callback,
-            number,
-        }))
-    });
+    let watch = number.map(|number| Box::into_raw(Box::new(Watch { set_callback, number })));
     // Release; pairs with Acquire in `task_is_created`. What was there stays: a thread may be looking at it.
     STATE.store(REGISTERED, Ordering::Release);
     WATCH.store(watch.unwrap_or(null_mut()), Ordering::Release);
@@ -117,10 +108,7 @@ pub(crate) fn task_is_created(is_taskwait: bool) {
 fn take_back(watch: &Watch) {
     // SeqCst; pairs with `task_is_created`.
     let (success, failure) = (Ordering::SeqCst, Ordering::Acquire);
-    if STATE
-        .compare_exchange(REGISTERED, TAKING, success, failure)
-        .is_err()
-    {
+    if STATE.compare_exchange(REGISTERED, TAKING, success, failure).is_err() {
         return wait_while(|| STATE.load(Ordering::Acquire) == TAKING);
     }
     // What this thread noted for an earlier task is past.

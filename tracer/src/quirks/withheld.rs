@@ -16,10 +16,7 @@ const CALLBACKS: &[(Fault, &str, &str)] = &[(
 
 /// The callbacks that a runtime of this `version` must not be asked for, unless the user insists on them; and why.
 pub(crate) fn callbacks(version: &str, insisted: &[&str]) -> BTreeMap<String, String> {
-    let withheld = CALLBACKS
-        .iter()
-        .filter(|(fault, callback, _)| fault.is_of(version) && !insisted.contains(callback));
-    withheld
-        .map(|(_, callback, why)| ((*callback).to_owned(), (*why).to_owned()))
-        .collect()
+    let withheld =
+        CALLBACKS.iter().filter(|(fault, callback, _)| fault.is_of(version) && !insisted.contains(callback));
+    withheld.map(|(_, callback, why)| ((*callback).to_owned(), (*why).to_owned())).collect()
 }

@@ -79,9 +79,8 @@ pub(super) fn refresh() {
     }
     let mut found = Vec::new();
     // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
-    let asked = fork::outside_forks(|| unsafe {
-        libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast())
-    });
+    let asked =
+        fork::outside_forks(|| unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) });
     if asked.is_none() {
         return;
     }
@@ -91,12 +90,7 @@ pub(super) fn refresh() {
     for module in &modules {
         unwinder.add_module(module.for_framehop());
     }
-    let loaded = Box::new(LoadedCode {
-        unwinder,
-        modules,
-        counts,
-        readings: readings + 1,
-    });
+    let loaded = Box::new(LoadedCode { unwinder, modules, counts, readings: readings + 1 });
     // Release; pairs with Acquire in `loaded`. The one before stays: a handler may be using it.
     LOADED.store(Box::into_raw(loaded), Ordering::Release);
 }
@@ -184,17 +178,12 @@ unsafe fn code_of(info: &libc::dl_phdr_info) -> Option<Found> {
         start..start.wrapping_add(header.p_memsz)
     };
     let loads = || {
-        let loads = headers
-            .iter()
-            .filter(|header| header.p_type == libc::PT_LOAD);
+        let loads = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
         loads.map(place)
     };
     let start = loads().map(|load| load.start).min()?;
     let end = loads().map(|load| load.end).max()?;
-    let header = headers
-        .iter()
-        .find(|header| header.p_type == libc::PT_GNU_EH_FRAME)
-        .map(place)?;
+    let header = headers.iter().find(|header| header.p_type == libc::PT_GNU_EH_FRAME).map(place)?;
     let segment = loads().find(|load| load.contains(&header.start))?;
     if segment.end < header.end {
         return None;
@@ -207,10 +196,7 @@ unsafe fn code_of(info: &libc::dl_phdr_info) -> Option<Found> {
     // SAFETY: as above; both lie within segments that are mapped.
     let (header_bytes, eh_frame_address) = unsafe {
         let header_bytes = bytes(header.clone());
-        (
-            header_bytes.to_vec(),
-            eh_frame_address(header_bytes, header.start)?,
-        )
+        (header_bytes.to_vec(), eh_frame_address(header_bytes, header.start)?)
     };
     let segment = loads().find(|load| load.contains(&eh_frame_address))?;
     // SAFETY: as above.

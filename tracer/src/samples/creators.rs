@@ -9,9 +9,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ompt_sys::{
-    ompt_data_t, ompt_frame_t, ompt_task_flag_t, ompt_task_taskwait, ompt_task_undeferred,
-};
+use ompt_sys::{ompt_data_t, ompt_frame_t, ompt_task_flag_t, ompt_task_taskwait, ompt_task_undeferred};
 
 use super::code;
 use super::record::{Context, Taken};
@@ -152,12 +150,7 @@ fn store(record: &Sampled, created: Created) -> bool {
         Created::Region(region) => (region, 0),
         Created::Task(task) => (0, task),
     };
-    let context = Taken::Context(Context {
-        ticks: clock::ticks(),
-        parallel_data,
-        task_data,
-        end: found.end,
-    });
+    let context = Taken::Context(Context { ticks: clock::ticks(), parallel_data, task_data, end: found.end });
     let is_stored = record.push(&[&context.words(), &frames[..found.frames]]);
     if matches!(created, Created::Task(_))
         && record.is_filling_up()
@@ -180,10 +173,5 @@ pub(super) fn registers() -> Registers {
             options(nomem, nostack, preserves_flags)
         );
     }
-    Registers {
-        pc,
-        stack_pointer,
-        frame_pointer,
-        r10: 0,
-    }
+    Registers { pc, stack_pointer, frame_pointer, r10: 0 }
 }

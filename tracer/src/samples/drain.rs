@@ -55,13 +55,7 @@ impl Drain {
         }
     }
 
-    fn write(
-        &mut self,
-        session: &'static Session,
-        record: &Sampled,
-        since: ClockPair,
-        has_ended: bool,
-    ) {
+    fn write(&mut self, session: &'static Session, record: &Sampled, since: ClockPair, has_ended: bool) {
         let number = record.number();
         if self.streams.len() <= number {
             self.streams.resize_with(number + 1, || None);
@@ -130,14 +124,8 @@ impl SampleStream {
             }
         }
         if let Some((samples, weight_ns, since)) = record.take_lost() {
-            let row = SamplesLost {
-                begin: Ticks(since),
-                samples,
-                weight_ns,
-            };
-            let put = self.put(session, clock::ticks(), |_, ticks, out| {
-                row.encode(ticks, out)
-            });
+            let row = SamplesLost { begin: Ticks(since), samples, weight_ns };
+            let put = self.put(session, clock::ticks(), |_, ticks, out| row.encode(ticks, out));
             if !put {
                 record.give_lost_back(samples, weight_ns);
             }
@@ -203,12 +191,7 @@ impl SampleStream {
     }
 
     /// Reports the modules that the code is in, as far as no event or sample has.
-    fn note_modules(
-        &mut self,
-        session: &'static Session,
-        frames: &[u64],
-        noted: &mut NotedModules,
-    ) {
+    fn note_modules(&mut self, session: &'static Session, frames: &[u64], noted: &mut NotedModules) {
         let Some(loaded) = code::loaded() else { return };
         for frame in frames {
             // A return address may lie behind its function.
@@ -219,11 +202,9 @@ impl SampleStream {
             if noted.0.insert(std::ptr::from_ref(module).addr()) {
                 let recorder = self.recorder;
                 let newest = self.of.newest;
-                session
-                    .modules
-                    .note(code, &recorder.stream.modules, |module| {
-                        self.put(session, newest, |_, ticks, out| module.encode(ticks, out))
-                    });
+                session.modules.note(code, &recorder.stream.modules, |module| {
+                    self.put(session, newest, |_, ticks, out| module.encode(ticks, out))
+                });
             }
         }
     }

@@ -34,12 +34,8 @@ pub(super) extern "C" fn handle(_: c_int, information: *mut libc::siginfo_t, con
     // A timer says which record it belongs to. Anybody else may send the signal, too.
     if information.si_code == libc::SI_TIMER {
         // SAFETY: a timer's signal has these.
-        let (number, overruns) = unsafe {
-            (
-                information.si_value().sival_ptr as usize,
-                information.si_overrun(),
-            )
-        };
+        let (number, overruns) =
+            unsafe { (information.si_value().sival_ptr as usize, information.si_overrun()) };
         let record = threads::of_number(number).filter(|record| record.is_of_this_thread());
         if let Some(record) = record {
             sample(record, overruns, context);
@@ -70,13 +66,7 @@ fn sample(record: &Sampled, overruns: c_int, context: &libc::ucontext_t) {
     runtime::each_region(creators::want);
     let (cache, frames) = record.scratch();
     let found = stack(record, context, answer.frames, cache, frames);
-    let sample = Taken::Sample(Sample {
-        ticks,
-        weight_ns,
-        answer,
-        inside: found.inside,
-        end: found.end,
-    });
+    let sample = Taken::Sample(Sample { ticks, weight_ns, answer, inside: found.inside, end: found.end });
     if !record.push(&[&sample.words(), &frames[..found.frames]]) {
         record.lose(ticks, weight_ns);
     }
@@ -108,9 +98,5 @@ fn stack(
         () => return unwind::unwind(code::loaded(), cache, start, stack, inside_of, frames),
     };
     frames[0] = start.pc;
-    Found {
-        frames: 1,
-        end,
-        inside: [NO_FRAME; 2],
-    }
+    Found { frames: 1, end, inside: [NO_FRAME; 2] }
 }

@@ -96,9 +96,7 @@ pub(crate) fn forget() {
 /// The calling thread, which has this stream, ends.
 pub(crate) fn thread_ends(stream: &Stream) {
     let number = stream.sampled.take();
-    let record = (number as usize)
-        .checked_sub(1)
-        .and_then(threads::of_number);
+    let record = (number as usize).checked_sub(1).and_then(threads::of_number);
     if let Some(record) = record.filter(|record| record.is_of_this_thread()) {
         record.end();
     }
@@ -147,11 +145,7 @@ impl Samples {
         self.describe(session, Vec::new());
     }
 
-    fn prepare(
-        &'static self,
-        session: &'static Session,
-        clock: SamplingClock,
-    ) -> Result<(), String> {
+    fn prepare(&'static self, session: &'static Session, clock: SamplingClock) -> Result<(), String> {
         if clock == SamplingClock::Perf {
             may_perf()?;
         }
@@ -238,9 +232,7 @@ impl Samples {
     /// Rings fill up: the thread that drains shall not wait until its time.
     fn hurry(&self) {
         // Relaxed: whoever misses it waits a tick.
-        if !self.is_hurried.load(Ordering::Relaxed)
-            && !self.is_hurried.swap(true, Ordering::Relaxed)
-        {
+        if !self.is_hurried.load(Ordering::Relaxed) && !self.is_hurried.swap(true, Ordering::Relaxed) {
             self.thread.wake();
         }
     }
@@ -283,31 +275,18 @@ impl Samples {
         let signal = self.signal.load(Ordering::Relaxed);
         let error = std::io::Error::from_raw_os_error(self.timer_error.load(Ordering::Relaxed));
         let of_threads = [
-            (
-                threads(&self.blocked),
-                format!("they block signal {signal}"),
-            ),
-            (
-                threads(&self.without_timer),
-                format!("the system gives no timer: {error}"),
-            ),
-            (
-                threads(&self.too_many),
-                "there are too many, or no memory for them".to_owned(),
-            ),
-            (
-                threads::closed(),
-                "the program has closed the descriptor of perf's clock".to_owned(),
-            ),
+            (threads(&self.blocked), format!("they block signal {signal}")),
+            (threads(&self.without_timer), format!("the system gives no timer: {error}")),
+            (threads(&self.too_many), "there are too many, or no memory for them".to_owned()),
+            (threads::closed(), "the program has closed the descriptor of perf's clock".to_owned()),
         ];
         let of_threads = of_threads
             .into_iter()
             .filter(|(threads, _)| *threads > 0)
             .map(|(threads, why)| format!("threads without samples: {threads}: {why}"));
         let taken = self.is_signal_taken.load(Ordering::Relaxed);
-        let taken = taken.then(|| {
-            format!("samples end early: the program has a handler of its own for signal {signal}")
-        });
+        let taken = taken
+            .then(|| format!("samples end early: the program has a handler of its own for signal {signal}"));
         let without = creators::tasks_without_stack();
         let without = (without > 0).then(|| {
             format!("tasks without the stack on which they were created, since there was no room: {without}")
@@ -318,9 +297,7 @@ impl Samples {
     fn describe(&self, session: &Session, mut problems: Vec<String>) {
         let clock = wanted(session.config.sample).map_or(SamplingClock::Cpu, |wanted| wanted.clock);
         if clock == SamplingClock::Perf {
-            problems.push(
-                "samples have no time in the kernel, which perf's clock leaves out".to_owned(),
-            );
+            problems.push("samples have no time in the kernel, which perf's clock leaves out".to_owned());
         }
         session.write_metadata(&Metadata {
             sampling: Some(Sampling {

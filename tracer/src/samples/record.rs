@@ -74,21 +74,11 @@ impl Taken {
             SAMPLE => Taken::Sample(Sample {
                 ticks,
                 weight_ns: second,
-                answer: Answer {
-                    state,
-                    wait_id: third,
-                    task_flags,
-                    frames: [0; 2],
-                },
+                answer: Answer { state, wait_id: third, task_flags, frames: [0; 2] },
                 inside: pair(inside).map(|frames| frames as i32),
                 end,
             }),
-            _ => Taken::Context(Context {
-                ticks,
-                parallel_data: second,
-                task_data: third,
-                end,
-            }),
+            _ => Taken::Context(Context { ticks, parallel_data: second, task_data: third, end }),
         };
         Some((taken, frames))
     }

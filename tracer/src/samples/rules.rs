@@ -6,9 +6,8 @@
 //! pointer. GCC has these in functions that realign the stack, the C library where a signal handler returns.
 
 use gimli::{
-    BaseAddresses, CallFrameInstruction, CfaRule, CieOrFde, EhFrame, FrameDescriptionEntry,
-    LittleEndian, Operation, Register, RegisterRule, UnwindContext, UnwindExpression,
-    UnwindSection, X86_64,
+    BaseAddresses, CallFrameInstruction, CfaRule, CieOrFde, EhFrame, FrameDescriptionEntry, LittleEndian,
+    Operation, Register, RegisterRule, UnwindContext, UnwindExpression, UnwindSection, X86_64,
 };
 
 type Slice = gimli::EndianSlice<'static, LittleEndian>;
@@ -68,10 +67,7 @@ impl Rules {
     pub(super) fn of(eh_frame: &'static [u8], address: u64, base: u64) -> Rules {
         let section = EhFrame::new(eh_frame, LittleEndian);
         let bases = BaseAddresses::default().set_eh_frame(address);
-        let mut rules = Rules {
-            base,
-            ..Rules::default()
-        };
+        let mut rules = Rules { base, ..Rules::default() };
         let mut context = UnwindContext::new();
         let mut entries = section.entries(&bases);
         // What lies behind an entry that cannot be read is not covered.
@@ -198,9 +194,9 @@ fn is_special(fde: &Fde, section: &EhFrame<Slice>, bases: &BaseAddresses) -> boo
     };
     let of_cie = fde.cie().instructions(section, bases);
     let of_fde = fde.instructions(section, bases);
-    [of_cie, of_fde].into_iter().any(|mut instructions| {
-        std::iter::from_fn(|| instructions.next().ok().flatten()).any(special)
-    })
+    [of_cie, of_fde]
+        .into_iter()
+        .any(|mut instructions| std::iter::from_fn(|| instructions.next().ok().flatten()).any(special))
 }
 
 /// What an expression comes to: a register plus a number, or what memory holds there.
@@ -213,26 +209,18 @@ fn evaluated(expression: &UnwindExpression<usize>, fde: &Fde, section: &EhFrame<
     loop {
         rule = match (operations.next(), rule) {
             (Ok(None), rule) => return rule,
-            (
-                Ok(Some(Operation::RegisterOffset {
-                    register, offset, ..
-                })),
-                Rule::Unknown,
-            ) => match base(register) {
-                Some(base) => Rule::Sum(base, offset),
-                None => return Rule::Unknown,
-            },
+            (Ok(Some(Operation::RegisterOffset { register, offset, .. })), Rule::Unknown) => {
+                match base(register) {
+                    Some(base) => Rule::Sum(base, offset),
+                    None => return Rule::Unknown,
+                }
+            }
             (Ok(Some(Operation::PlusConstant { value })), Rule::Sum(base, offset)) => {
                 Rule::Sum(base, offset.wrapping_add(value as i64))
             }
-            (
-                Ok(Some(Operation::Deref {
-                    size: 8,
-                    space: false,
-                    ..
-                })),
-                Rule::Sum(base, offset),
-            ) => Rule::Memory(base, offset),
+            (Ok(Some(Operation::Deref { size: 8, space: false, .. })), Rule::Sum(base, offset)) => {
+                Rule::Memory(base, offset)
+            }
             _ => return Rule::Unknown,
         };
     }

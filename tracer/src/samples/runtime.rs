@@ -38,12 +38,7 @@ pub(super) fn ask_by(lookup: Option<Lookup>) {
 
 /// Asks it of the calling thread.
 pub(super) fn ask() -> Answer {
-    let mut answer = Answer {
-        state: ompt_state_undefined.0,
-        wait_id: 0,
-        task_flags: 0,
-        frames: [0; 2],
-    };
+    let mut answer = Answer { state: ompt_state_undefined.0, wait_id: 0, task_flags: 0, frames: [0; 2] };
     if let Some(state) = STATE.get() {
         let mut wait_id: ompt_wait_id_t = 0;
         // SAFETY: an entry point that may be called at any time, with a place to write to.
@@ -55,16 +50,8 @@ pub(super) fn ask() -> Answer {
         let mut frame: *mut ompt_frame_t = null_mut();
         let (task_data, parallel_data, thread_num) = (null_mut(), null_mut(), null_mut());
         // SAFETY: as above; the other places may be null.
-        let result = unsafe {
-            task_info(
-                0,
-                &raw mut flags,
-                task_data,
-                &raw mut frame,
-                parallel_data,
-                thread_num,
-            )
-        };
+        let result =
+            unsafe { task_info(0, &raw mut flags, task_data, &raw mut frame, parallel_data, thread_num) };
         if result == INFO_IS_THERE {
             answer.task_flags = flags as u32;
             // SAFETY: the runtime's own, of a task that this thread runs.

@@ -28,8 +28,7 @@ const ALTERNATE_BYTES: usize = 64 << 10;
 /// The most records: threads at one time, and those whose samples are not in the trace yet.
 const MAX_RECORDS: usize = 4096;
 
-static RECORDS: [AtomicPtr<Sampled>; MAX_RECORDS] =
-    [const { AtomicPtr::new(null_mut()) }; MAX_RECORDS];
+static RECORDS: [AtomicPtr<Sampled>; MAX_RECORDS] = [const { AtomicPtr::new(null_mut()) }; MAX_RECORDS];
 
 /// What a thread that is sampled has. All zeros is a record that no thread has.
 #[repr(C)]
@@ -136,10 +135,7 @@ fn new_record() -> Option<&'static Sampled> {
         record.number.set(number as u32);
         // AcqRel; pairs with Acquire in `of_place`: who sees the record sees its number.
         let (ours, theirs) = (Ordering::AcqRel, Ordering::Relaxed);
-        if place
-            .compare_exchange(null_mut(), new, ours, theirs)
-            .is_ok()
-        {
+        if place.compare_exchange(null_mut(), new, ours, theirs).is_ok() {
             return Some(record);
         }
     }
@@ -198,22 +194,14 @@ pub(super) fn begin(
     }
     // Relaxed: who drains finds them by the ring's words.
     record.stream.store(stream, Ordering::Relaxed);
-    record
-        .session
-        .store(std::ptr::from_ref(session).cast_mut(), Ordering::Release);
-    record
-        .thread_pointer
-        .store(thread_pointer(), Ordering::Relaxed);
+    record.session.store(std::ptr::from_ref(session).cast_mut(), Ordering::Release);
+    record.thread_pointer.store(thread_pointer(), Ordering::Relaxed);
     let alternate = record.alternate.get().cast();
-    record
-        .has_alternate
-        .set(timer::lend_alternate_stack(alternate, ALTERNATE_BYTES));
+    record.has_alternate.set(timer::lend_alternate_stack(alternate, ALTERNATE_BYTES));
     // Relaxed: whoever ends the session has waited for this thread, or finds none.
     let armed = match clock {
-        SamplingClock::Cpu => {
-            Timer::on_this_thread(signal, record.number.get() as usize, period_ns)
-                .map(|timer| record.timer.store(timer.number(), Ordering::Relaxed))
-        }
+        SamplingClock::Cpu => Timer::on_this_thread(signal, record.number.get() as usize, period_ns)
+            .map(|timer| record.timer.store(timer.number(), Ordering::Relaxed)),
         SamplingClock::Perf => Ticker::on_this_thread(signal, period_ns).map(|ticker| {
             let (descriptor, id) = ticker.parts();
             record.ticker_id.store(id, Ordering::Relaxed);
@@ -241,9 +229,7 @@ impl Sampled {
         self.disarm();
         // Relaxed: read by this thread's handler only. The timer is gone, and a signal that was pending has been delivered.
         self.thread_pointer.store(0, Ordering::Relaxed);
-        if !self.has_alternate.get()
-            || timer::take_alternate_stack_back(self.alternate.get().cast())
-        {
+        if !self.has_alternate.get() || timer::take_alternate_stack_back(self.alternate.get().cast()) {
             self.ring.end();
         }
         // Else the thread is on the alternate stack: the record stays its own.
@@ -268,13 +254,8 @@ impl Sampled {
     }
 
     fn ticker_of(&self, number: i32) -> Option<Ticker> {
-        let descriptor = number
-            .checked_sub(1)
-            .filter(|descriptor| *descriptor >= 0)?;
-        Some(Ticker::of((
-            descriptor,
-            self.ticker_id.load(Ordering::Relaxed),
-        )))
+        let descriptor = number.checked_sub(1).filter(|descriptor| *descriptor >= 0)?;
+        Some(Ticker::of((descriptor, self.ticker_id.load(Ordering::Relaxed))))
     }
 
     /// In the handler: the clock goes on. False where the program has closed it.

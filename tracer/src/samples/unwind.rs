@@ -55,12 +55,9 @@ pub(super) fn unwind(
     let mut registers = UnwindRegsX86_64::new(start.pc, start.stack_pointer, start.frame_pointer);
     registers.set(Reg::R10, start.r10);
     let mut read = |address: u64| {
-        let is_there =
-            address.is_multiple_of(8) && stack.contains(&address) && stack.end - address >= 8;
+        let is_there = address.is_multiple_of(8) && stack.contains(&address) && stack.end - address >= 8;
         // SAFETY: the caller's promise, that the thread's stack may be read there.
-        is_there
-            .then(|| unsafe { (address as *const u64).read() })
-            .ok_or(())
+        is_there.then(|| unsafe { (address as *const u64).read() }).ok_or(())
     };
     let mut at = FrameAddress::from_instruction_pointer(start.pc);
     while found.frames < out.len() {
@@ -101,10 +98,8 @@ fn next(
 ) -> Result<FrameAddress, StackEnd> {
     let pc = at.address_for_lookup();
     let code = code.ok_or(StackEnd::no_unwind_information)?;
-    let module = code
-        .module_at(pc)
-        .filter(|module| module.rules.cover(pc))
-        .ok_or(StackEnd::no_unwind_information)?;
+    let module =
+        code.module_at(pc).filter(|module| module.rules.cover(pc)).ok_or(StackEnd::no_unwind_information)?;
     let (return_address, is_signal) = match module.rules.row(pc) {
         Some(row) => (by_row(row, is_first, registers, read)?, row.is_signal),
         None => {
@@ -247,10 +242,7 @@ mod tests {
         loader::prepare();
         code::refresh();
         let mut frames = [0; 8];
-        let start = Registers {
-            pc: 0x1234,
-            ..creators::registers()
-        };
+        let start = Registers { pc: 0x1234, ..creators::registers() };
         let stack = start.stack_pointer..start.stack_pointer + 64;
         let mut cache = Cache::new_in();
         let loaded = code::loaded();

@@ -64,13 +64,7 @@ impl Session {
         // Who drains samples takes no time of the program's threads.
         let is_of_samples = matches!(stream.kind.get(), Kind::Samples(_));
         if let Some(bytes) = flushed.filter(|_| !is_of_samples) {
-            put(
-                recorder,
-                BufferFlush {
-                    begin: Ticks(begin),
-                    bytes,
-                },
-            );
+            put(recorder, BufferFlush { begin: Ticks(begin), bytes });
         }
         Some(())
     }
@@ -99,10 +93,7 @@ impl Session {
     fn next_kept(&self, stream: &Stream, old: Option<u32>) -> Option<u32> {
         old.into_iter().for_each(|old| self.keep(stream, old));
         let may_have_more = stream.kept.len() < self.chunks_per_thread() as u32;
-        let new = || {
-            self.take_chunk(Growth::Allowed)
-                .or_else(|| self.spool.queues.take_full())
-        };
+        let new = || self.take_chunk(Growth::Allowed).or_else(|| self.spool.queues.take_full());
         let index = may_have_more
             .then(new)
             .flatten()
@@ -232,15 +223,9 @@ impl Session {
             (None, Kind::Samples(of)) => of.since,
             (None, Kind::Thread | Kind::Device(_)) => clock::pair().0,
         };
-        let newest_id = if held.is_some() {
-            stream.first_id()
-        } else {
-            recorder.state().next_id
-        };
+        let newest_id = if held.is_some() { stream.first_id() } else { recorder.state().next_id };
         let chunk = self.spool.chunk(index);
-        chunk
-            .header()
-            .begin(stream.number.get(), stream.sequence.get(), pair, newest_id);
+        chunk.header().begin(stream.number.get(), stream.sequence.get(), pair, newest_id);
         stream.chunk.set(index);
         stream.sequence.set(stream.sequence.get() + 1);
         stream.stale.set(false);
@@ -255,10 +240,7 @@ impl Session {
             }
             Kind::Thread if first || alone => {
                 let name = system::thread_name();
-                let info = ThreadInfo {
-                    os_tid: system::thread_id(),
-                    name: Text::new(&name),
-                };
+                let info = ThreadInfo { os_tid: system::thread_id(), name: Text::new(&name) };
                 put_at(start, recorder, info);
                 if !self.reported_begin.swap(true, Ordering::Relaxed) {
                     let change = MonitoringChange::begin;
@@ -269,9 +251,7 @@ impl Session {
                 let row = SampleStream {
                     thread_stream: of.thread_stream,
                     clock: match self.config.sample {
-                        Sample::On(wanted) if wanted.clock == SamplingClock::Perf => {
-                            SampleClock::perf
-                        }
+                        Sample::On(wanted) if wanted.clock == SamplingClock::Perf => SampleClock::perf,
                         _ => SampleClock::cpu,
                     },
                     period_ns: of.period_ns,
@@ -287,16 +267,9 @@ impl Session {
         }
         let lost = self.count_lost(recorder);
         if lost > 0 {
-            put(
-                recorder,
-                Lost {
-                    begin: Ticks(stream.lost_since.get()),
-                    events: lost,
-                },
-            );
+            put(recorder, Lost { begin: Ticks(stream.lost_since.get()), events: lost });
         }
-        self.modules
-            .refresh(&stream.modules, |module| put(recorder, module));
+        self.modules.refresh(&stream.modules, |module| put(recorder, module));
     }
 
     /// The thread of the recorder is gone.

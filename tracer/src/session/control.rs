@@ -33,12 +33,7 @@ const MAX_NAME: usize = 256;
 static ENDED: AtomicBool = AtomicBool::new(false);
 
 /// Does what `command` says and records the call: after recording went on, before it stops.
-pub(crate) fn control(
-    command: u64,
-    modifier: u64,
-    arg: *mut c_void,
-    codeptr_ra: *const c_void,
-) -> c_int {
+pub(crate) fn control(command: u64, modifier: u64, arg: *mut c_void, codeptr_ra: *const c_void) -> c_int {
     let record = || {
         slow_path::wide(|_| ControlTool {
             command,
@@ -64,11 +59,7 @@ pub(crate) fn control(
             } else {
                 devices::stop_all();
             }
-            stop(if command == 2 {
-                MonitoringChange::pause
-            } else {
-                MonitoringChange::end
-            });
+            stop(if command == 2 { MonitoringChange::pause } else { MonitoringChange::end });
         }
         3 => {
             record();
@@ -93,9 +84,7 @@ fn resume() {
     }
     if let Some(session) = session::current() {
         session.record();
-        slow_path::with_session(|_, recorder| {
-            session::report_monitoring(recorder, MonitoringChange::resume)
-        });
+        slow_path::with_session(|_, recorder| session::report_monitoring(recorder, MonitoringChange::resume));
     }
 }
 

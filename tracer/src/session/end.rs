@@ -75,17 +75,9 @@ impl Session {
     pub(super) fn write_end(&self, how: &str) {
         self.devices.write_news(self);
         // Relaxed: where the threads are quiet, all was counted before.
-        let (streams, lost) = (
-            self.streams.load(Ordering::Relaxed),
-            self.lost.load(Ordering::Relaxed),
-        );
+        let (streams, lost) = (self.streams.load(Ordering::Relaxed), self.lost.load(Ordering::Relaxed));
         let raw_ns = system::clock_ns(libc::CLOCK_MONOTONIC_RAW);
-        let end = End {
-            how: how.to_owned(),
-            streams,
-            lost,
-            raw_ns: Some(raw_ns),
-        };
+        let end = End { how: how.to_owned(), streams, lost, raw_ns: Some(raw_ns) };
         self.write_metadata(&Metadata {
             end: Some(end),
             failure: self.failure().map(|failure| failure.to_string()),

@@ -169,15 +169,8 @@ pub(crate) struct Held {
 
 impl Held {
     pub(crate) const fn new() -> Held {
-        let clock = ClockPair {
-            ticks: 0,
-            monotonic_raw_ns: 0,
-            realtime_ns: 0,
-        };
-        Held {
-            events: Cell::new(std::ptr::null_mut()),
-            clock: Cell::new(clock),
-        }
+        let clock = ClockPair { ticks: 0, monotonic_raw_ns: 0, realtime_ns: 0 };
+        Held { events: Cell::new(std::ptr::null_mut()), clock: Cell::new(clock) }
     }
 
     fn push(&self, event: Event<'static>) {
@@ -204,10 +197,7 @@ fn note_first(clock: ClockPair) {
     let clock = Box::into_raw(Box::new(clock));
     // Release; pairs with Acquire in `asleep_since`.
     let (success, failure) = (Ordering::Release, Ordering::Relaxed);
-    if SINCE
-        .compare_exchange(std::ptr::null_mut(), clock, success, failure)
-        .is_err()
-    {
+    if SINCE.compare_exchange(std::ptr::null_mut(), clock, success, failure).is_err() {
         // SAFETY: made above, and given to nobody.
         drop(unsafe { Box::from_raw(clock) });
     }

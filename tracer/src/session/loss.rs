@@ -31,10 +31,7 @@ impl Session {
             clock: clock::pair().0,
             first_id: 0,
         };
-        let row = Lost {
-            begin: Ticks(stream.lost_since.get()),
-            events: lost,
-        };
+        let row = Lost { begin: Ticks(stream.lost_since.get()), events: lost };
         let mut words = [0; 2 * MAX_COMPACT_WORDS];
         let len = row.encode(0, &mut words).unwrap_or(0);
         if let Err(error) = self.output.write_words(&place, &words[..len], None) {

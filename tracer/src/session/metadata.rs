@@ -35,16 +35,12 @@ const RANK: &[&str] = &[
 /// The program's name.
 pub(crate) fn program_name() -> String {
     let path = fs::read_link("/proc/self/exe").unwrap_or_default();
-    path.file_name().map_or_else(
-        || "program".into(),
-        |name| name.to_string_lossy().into_owned(),
-    )
+    path.file_name().map_or_else(|| "program".into(), |name| name.to_string_lossy().into_owned())
 }
 
 /// The MPI rank, where a launcher sets it.
 pub(crate) fn rank() -> Option<u32> {
-    RANK.iter()
-        .find_map(|name| std::env::var(name).ok()?.parse().ok())
+    RANK.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
 /// The first block: who is traced, where, with which settings.
@@ -59,15 +55,9 @@ pub(crate) fn process(session: &Session, forked: bool) -> Metadata {
             started: started.unwrap_or(0),
             started_raw_ns: started.and_then(started_raw_ns),
             pid_namespace: liveness::pid_namespace(),
-            executable: fs::read_link("/proc/self/exe")
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned(),
+            executable: fs::read_link("/proc/self/exe").unwrap_or_default().to_string_lossy().into_owned(),
             command_line: command_line(),
-            directory: std::env::current_dir()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned(),
+            directory: std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
             rank: rank(),
             forked,
             affinity: line_of("/proc/self/status", "Cpus_allowed_list:").unwrap_or_default(),
@@ -76,20 +66,13 @@ pub(crate) fn process(session: &Session, forked: bool) -> Metadata {
             host: system::host(),
             cpu: line_of("/proc/cpuinfo", "model name").unwrap_or_default(),
             cpus: system::processors(),
-            kernel: fs::read_to_string("/proc/sys/kernel/osrelease").map_or_else(
-                |_| String::new(),
-                |release| format!("Linux {}", release.trim()),
-            ),
+            kernel: fs::read_to_string("/proc/sys/kernel/osrelease")
+                .map_or_else(|_| String::new(), |release| format!("Linux {}", release.trim())),
             boot: liveness::boot(),
         }),
         lock: session.lock(),
         environment: std::env::vars_os()
-            .map(|(name, value)| {
-                (
-                    name.to_string_lossy().into_owned(),
-                    value.to_string_lossy().into_owned(),
-                )
-            })
+            .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
             .filter(|(name, _)| ENVIRONMENT.iter().any(|start| name.starts_with(start)))
             .collect(),
         settings: session.config.describe(),
@@ -99,11 +82,7 @@ pub(crate) fn process(session: &Session, forked: bool) -> Metadata {
                 number: row.number,
                 kind: row.kind,
                 name: row.name.into(),
-                arguments: row
-                    .arguments
-                    .iter()
-                    .map(|a| (a.name.into(), a.type_name.into()))
-                    .collect(),
+                arguments: row.arguments.iter().map(|a| (a.name.into(), a.type_name.into())).collect(),
             })
             .collect(),
         ..Metadata::default()
@@ -111,17 +90,8 @@ pub(crate) fn process(session: &Session, forked: bool) -> Metadata {
 }
 
 /// The second block, before the first event: the runtime, what was registered, the clock.
-pub(crate) fn runtime(
-    runtime: Runtime,
-    callbacks: BTreeMap<String, Registration>,
-    clock: Clock,
-) -> Metadata {
-    Metadata {
-        runtime: Some(runtime),
-        callbacks,
-        clock: Some(clock),
-        ..Metadata::default()
-    }
+pub(crate) fn runtime(runtime: Runtime, callbacks: BTreeMap<String, Registration>, clock: Clock) -> Metadata {
+    Metadata { runtime: Some(runtime), callbacks, clock: Some(clock), ..Metadata::default() }
 }
 
 /// The third block: what runtimes know only on a thread that has begun.
@@ -133,10 +103,7 @@ pub(crate) fn processors(lookup: Lookup, of_libgomp: Option<OfLibgomp>) -> Metad
         num_devices: lookup.num_devices(),
         places: lookup.places(),
     };
-    Metadata {
-        processors: Some(processors),
-        ..Metadata::default()
-    }
+    Metadata { processors: Some(processors), ..Metadata::default() }
 }
 
 /// Notes `trace` in the folder by which `omptrace record` finds what its children wrote. The note is a symbolic link: there as
@@ -165,32 +132,20 @@ const MAX_WHY: usize = 2000;
 pub(crate) fn register_failure(folder: &Path, why: &str) {
     let end = why.floor_char_boundary(why.len().min(MAX_WHY));
     // A second one adds nothing, and where there is no room for the first, stderr had it.
-    let _ = symlink(
-        &why[..end],
-        folder.join(format!("{}.failed", system::process_id())),
-    );
+    let _ = symlink(&why[..end], folder.join(format!("{}.failed", system::process_id())));
 }
 
 /// The program's arguments, its name first; each ends in a zero.
 fn command_line() -> Vec<String> {
     let bytes = fs::read("/proc/self/cmdline").unwrap_or_default();
-    let arguments = bytes
-        .strip_suffix(b"\0")
-        .unwrap_or(&bytes)
-        .split(|byte| *byte == 0);
-    arguments
-        .map(|argument| String::from_utf8_lossy(argument).into_owned())
-        .collect()
+    let arguments = bytes.strip_suffix(b"\0").unwrap_or(&bytes).split(|byte| *byte == 0);
+    arguments.map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
 }
 
 /// When the process started: field 22 of `/proc/self/stat`, counted behind the name, which may hold blanks.
 fn started() -> Option<u64> {
     let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    stat[stat.rfind(')')? + 2..]
-        .split(' ')
-        .nth(19)?
-        .parse()
-        .ok()
+    stat[stat.rfind(')')? + 2..].split(' ').nth(19)?.parse().ok()
 }
 
 /// `CLOCK_MONOTONIC_RAW` when the process started, which was `ticks` clock ticks after the system's.

@@ -184,10 +184,7 @@ pub(crate) fn start_in_child(is_paused: bool) {
         }
         Err(message) => {
             Mode::Off.set();
-            warning!(
-                "child process {} is not traced: {message}",
-                system::process_id()
-            );
+            warning!("child process {} is not traced: {message}", system::process_id());
         }
     }
 }
@@ -212,10 +209,7 @@ pub(crate) fn finish(how: &str) {
     };
     // AcqRel; of `finalize` and the destructor one comes first.
     let (session_ptr, null) = (std::ptr::from_ref(session).cast_mut(), std::ptr::null_mut());
-    if CURRENT
-        .compare_exchange(session_ptr, null, Ordering::AcqRel, Ordering::Relaxed)
-        .is_ok()
-    {
+    if CURRENT.compare_exchange(session_ptr, null, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
         session.end(how);
     }
 }
@@ -241,8 +235,7 @@ impl Session {
                 path.display()
             )
         };
-        let output =
-            Output::create(&wanted, number).map_err(|error| cannot("create", &wanted, error))?;
+        let output = Output::create(&wanted, number).map_err(|error| cannot("create", &wanted, error))?;
         let make_spool = || -> Result<Spool, String> {
             let path = spool_path(&config, &output);
             let spool = Spool::create(&path, number, pid, output.path())
@@ -353,8 +346,7 @@ impl Session {
     /// True once, for the thread that shall ask the runtime for processors.
     pub(crate) fn shall_ask_runtime(&self) -> bool {
         // Relaxed: who comes first asks. Read before it is written: the answer is mostly no.
-        !self.asked_runtime.load(Ordering::Relaxed)
-            && !self.asked_runtime.swap(true, Ordering::Relaxed)
+        !self.asked_runtime.load(Ordering::Relaxed) && !self.asked_runtime.swap(true, Ordering::Relaxed)
     }
 
     /// Says in the trace that there is no spool, where that is so.
@@ -374,10 +366,7 @@ impl Session {
                 return;
             };
             messages.extend(news);
-            self.write_metadata(&Metadata {
-                messages: messages.clone(),
-                ..Metadata::default()
-            });
+            self.write_metadata(&Metadata { messages: messages.clone(), ..Metadata::default() });
         }
     }
 
@@ -386,10 +375,7 @@ impl Session {
         let before = self.runtime.get().map(|facts| facts.withheld.clone());
         let mut withheld = before.unwrap_or_default();
         withheld.insert(callback.to_owned(), why.to_owned());
-        self.write_metadata(&Metadata {
-            withheld,
-            ..Metadata::default()
-        });
+        self.write_metadata(&Metadata { withheld, ..Metadata::default() });
     }
 
     /// Writes what is known of the runtime.
@@ -414,9 +400,7 @@ impl Session {
 fn spool_path(config: &Config, output: &Output) -> PathBuf {
     let beside = default_path(output.path());
     match &config.spool {
-        Some(Folder(folder)) => {
-            system::absolute(&folder.join(beside.file_name().unwrap_or_default()))
-        }
+        Some(Folder(folder)) => system::absolute(&folder.join(beside.file_name().unwrap_or_default())),
         None => beside,
     }
 }

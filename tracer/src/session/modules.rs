@@ -39,9 +39,7 @@ impl KnownModules {
     }
 
     fn contains(&self, code: u64) -> bool {
-        self.ranges
-            .iter()
-            .any(|range| (range.get().0..range.get().1).contains(&code))
+        self.ranges.iter().any(|range| (range.get().0..range.get().1).contains(&code))
     }
 
     fn add(&self, start: u64, end: u64) {
@@ -74,11 +72,7 @@ impl Loaded {
         Module {
             change,
             path: Text::new(&self.path),
-            build_id: if self.build_id.is_empty() {
-                Text(None)
-            } else {
-                Text::new(&self.build_id)
-            },
+            build_id: if self.build_id.is_empty() { Text(None) } else { Text::new(&self.build_id) },
             load_address: Address(self.load_address),
             start: Address(self.start),
             end: Address(self.end),
@@ -110,30 +104,18 @@ struct Reported {
 impl Modules {
     /// None reported yet. `inherited` are those [`Modules::reported`] of the parent.
     pub(crate) fn new(keep: Keep, inherited: Vec<Loaded>, registry: Option<PathBuf>) -> Modules {
-        Modules {
-            reported: Mutex::default(),
-            inherited,
-            again: keep == Keep::Newest,
-            registry,
-        }
+        Modules { reported: Mutex::default(), inherited, again: keep == Keep::Newest, registry }
     }
 
     /// The modules that some event has reported; none where a thread is looking at them, which a child would wait for for
     /// ever.
     pub(crate) fn reported(&self) -> Vec<Loaded> {
-        self.reported
-            .try_lock()
-            .map_or_else(Vec::new, |reported| reported.modules.clone())
+        self.reported.try_lock().map_or_else(Vec::new, |reported| reported.modules.clone())
     }
 
     /// Calls `report` with the module that holds `code` if the session has not reported it yet; `report` says whether it
     /// has now.
-    pub(crate) fn note(
-        &self,
-        code: u64,
-        known: &KnownModules,
-        mut report: impl FnMut(Module<'_>) -> bool,
-    ) {
+    pub(crate) fn note(&self, code: u64, known: &KnownModules, mut report: impl FnMut(Module<'_>) -> bool) {
         if code == 0 {
             return;
         }
@@ -180,9 +162,7 @@ impl Modules {
         if reported.counts != counts {
             reported.counts = counts;
             reported.modules.retain(|module| {
-                let still = self
-                    .module_at(module.start)
-                    .is_some_and(|now| now == *module);
+                let still = self.module_at(module.start).is_some_and(|now| now == *module);
                 still || !report(module.event(ModuleChange::unloaded))
             });
         }
@@ -191,20 +171,14 @@ impl Modules {
 
 /// The loader's counts of libraries added and removed since the process began; `None` where it cannot be asked.
 pub(crate) fn loader_counts() -> Option<(u64, u64)> {
-    unsafe extern "C" fn first(
-        info: *mut libc::dl_phdr_info,
-        _: usize,
-        counts: *mut c_void,
-    ) -> c_int {
+    unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, counts: *mut c_void) -> c_int {
         // SAFETY: the loader passes a valid structure, and `counts` is the pair below.
         unsafe { *counts.cast::<(u64, u64)>() = ((*info).dlpi_adds, (*info).dlpi_subs) };
         1
     }
     let mut counts = (0, 0);
     // SAFETY: `first` treats its arguments as `dl_iterate_phdr` gives them.
-    fork::outside_forks(|| unsafe {
-        libc::dl_iterate_phdr(Some(first), (&raw mut counts).cast())
-    })?;
+    fork::outside_forks(|| unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut counts).cast()) })?;
     Some(counts)
 }
 
@@ -214,24 +188,13 @@ fn loaded_at(code: u64) -> Option<Option<Loaded>> {
         code: u64,
         found: Option<Loaded>,
     }
-    unsafe extern "C" fn visit(
-        info: *mut libc::dl_phdr_info,
-        _: usize,
-        search: *mut c_void,
-    ) -> c_int {
+    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
         // SAFETY: the loader passes a valid structure, and `search` is the one below.
         let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
         // SAFETY: as the loader passes it.
         let headers = unsafe { loader::program_headers(info) };
-        let loads = || {
-            headers
-                .iter()
-                .filter(|header| header.p_type == libc::PT_LOAD)
-        };
-        let start = loads()
-            .map(|header| info.dlpi_addr.wrapping_add(header.p_vaddr))
-            .min()
-            .unwrap_or(0);
+        let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let start = loads().map(|header| info.dlpi_addr.wrapping_add(header.p_vaddr)).min().unwrap_or(0);
         let end = loads()
             .map(|header| info.dlpi_addr.wrapping_add(header.p_vaddr + header.p_memsz))
             .max()
@@ -260,9 +223,7 @@ fn loaded_at(code: u64) -> Option<Option<Loaded>> {
     }
     let mut search = Search { code, found: None };
     // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
-    fork::outside_forks(|| unsafe {
-        libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast())
-    })?;
+    fork::outside_forks(|| unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) })?;
     Some(search.found)
 }
 
@@ -289,19 +250,13 @@ fn path_of(name: *const libc::c_char) -> (Vec<u8>, Vec<u8>) {
 /// The build id, in hex, of a note segment: `NT_GNU_BUILD_ID` (3) of `GNU`.
 fn build_id(mut notes: &[u8]) -> Option<Vec<u8>> {
     while notes.len() >= 12 {
-        let number = |at: usize| {
-            u32::from_ne_bytes(notes[at..at + 4].try_into().expect("four bytes")) as usize
-        };
+        let number =
+            |at: usize| u32::from_ne_bytes(notes[at..at + 4].try_into().expect("four bytes")) as usize;
         let (name_len, len, kind) = (number(0), number(4), number(8));
         let text = 12 + name_len.next_multiple_of(4);
         let content = notes.get(text..text.checked_add(len)?)?;
         if kind == 3 && notes[12..].starts_with(b"GNU\0") {
-            return Some(
-                content
-                    .iter()
-                    .flat_map(|byte| format!("{byte:02x}").into_bytes())
-                    .collect(),
-            );
+            return Some(content.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect());
         }
         notes = notes.get(text + len.next_multiple_of(4)..)?;
     }
@@ -314,11 +269,8 @@ mod tests {
 
     #[test]
     fn finds_this_program_once() {
-        let (modules, known, other) = (
-            Modules::new(Keep::All, Vec::new(), None),
-            KnownModules::new(),
-            KnownModules::new(),
-        );
+        let (modules, known, other) =
+            (Modules::new(Keep::All, Vec::new(), None), KnownModules::new(), KnownModules::new());
         let code = finds_this_program_once as fn() as usize as u64;
         let mut paths = Vec::new();
         for known in [&known, &known, &other] {

@@ -122,11 +122,7 @@ impl Output {
     ///
     /// # Errors
     /// The system's error.
-    pub(crate) fn write_metadata(
-        &self,
-        time: ClockPair,
-        object: &impl Serialize,
-    ) -> io::Result<()> {
+    pub(crate) fn write_metadata(&self, time: ClockPair, object: &impl Serialize) -> io::Result<()> {
         self.append(&[&writer::metadata_block(self.session, time, object)])
     }
 
@@ -140,12 +136,7 @@ impl Output {
         let words = unsafe { chunk.published() };
         let header = chunk.header();
         let (stream, sequence) = header.place();
-        let place = block::Chunk {
-            stream,
-            sequence,
-            clock: header.clock(),
-            first_id: header.newest_id(),
-        };
+        let place = block::Chunk { stream, sequence, clock: header.clock(), first_id: header.newest_id() };
         self.write_words(&place, words, packer)
     }
 
@@ -160,20 +151,12 @@ impl Output {
         packer: Option<&mut Packer>,
     ) -> io::Result<u64> {
         // SAFETY: any eight bytes of a word are valid bytes, and the words live as long as the slice.
-        let raw =
-            unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) };
+        let raw = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) };
         let (codec, events, payload) = match packer.and_then(|packer| packer.pack(words)) {
             Some(packed) => (Codec::COLUMNS, packed.events, packed.payload),
             None => (Codec::RAW, 0, raw),
         };
-        let header = writer::chunk_header(
-            self.session,
-            place,
-            words.len() as u32,
-            events,
-            codec,
-            payload,
-        );
+        let header = writer::chunk_header(self.session, place, words.len() as u32, events, codec, payload);
         let bytes = (BLOCK_HEADER_BYTES + payload.len()) as u64;
         let is_small = bytes < SLOT_BYTES / 2;
         let slot = if is_small { None } else { self.take_slot() };
@@ -212,21 +195,13 @@ impl Output {
         let bytes = slots * SLOT_BYTES;
         // Relaxed, as in `append`.
         let (ours, theirs) = (Ordering::Relaxed, Ordering::Relaxed);
-        let gap = self
-            .end
-            .fetch_update(ours, theirs, |end| Some(first(end) + bytes))
-            .unwrap_or_else(|end| end);
+        let gap =
+            self.end.fetch_update(ours, theirs, |end| Some(first(end) + bytes)).unwrap_or_else(|end| end);
         let next = first(gap);
         self.leave_unused(gap, next);
         // For speed alone: a system that cannot is asked in vain.
-        let _ = self
-            .file
-            .with(|file| system::reserve_without_growing(file, next, bytes));
-        Slots {
-            next,
-            end: next + bytes,
-            all: before + slots,
-        }
+        let _ = self.file.with(|file| system::reserve_without_growing(file, next, bytes));
+        Slots { next, end: next + bytes, all: before + slots }
     }
 
     /// Says that nothing is between two places of the file. Where that fails, zeros say so.
@@ -262,15 +237,12 @@ impl Output {
     fn append(&self, parts: &[&[u8]]) -> io::Result<()> {
         let len = parts.iter().map(|part| part.len() as u64).sum::<u64>();
         // Relaxed: the number is all that is shared; the file system orders the rest.
-        let offset = self
-            .end
-            .fetch_add(len.next_multiple_of(8), Ordering::Relaxed);
+        let offset = self.end.fetch_add(len.next_multiple_of(8), Ordering::Relaxed);
         self.write(parts, offset)
     }
 
     fn write(&self, parts: &[&[u8]], offset: u64) -> io::Result<()> {
-        self.file
-            .with(|file| system::write_all_at(file, parts, offset))
+        self.file.with(|file| system::write_all_at(file, parts, offset))
     }
 }
 
@@ -362,40 +334,23 @@ mod tests {
 
     #[test]
     fn patterns_expand() {
-        let names = Names {
-            program: "app",
-            host: "node7",
-            pid: 42,
-            rank: Some(3),
-            start: "20260131T235959",
-        };
+        let names = Names { program: "app", host: "node7", pid: 42, rank: Some(3), start: "20260131T235959" };
         let expand = |pattern: &[u8]| names.expand(OsStr::from_bytes(pattern)).into_vec();
         assert_eq!(expand(b"%e.%p.omptrace"), b"app.42.omptrace");
-        assert_eq!(
-            expand(b"out\xff/%h-%r-%t-100%%-%x%"),
-            b"out\xff/node7-3-20260131T235959-100%-%x%"
-        );
+        assert_eq!(expand(b"out\xff/%h-%r-%t-100%%-%x%"), b"out\xff/node7-3-20260131T235959-100%-%x%");
     }
 
     #[test]
     fn names_that_are_too_long_for_a_file_are_cut() {
         let (program, host) = ("ä".repeat(127), "node7".repeat(12));
-        let names = Names {
-            program: &program,
-            host: &host,
-            pid: 4711,
-            rank: None,
-            start: "20260131T235959",
-        };
+        let names = Names { program: &program, host: &host, pid: 4711, rank: None, start: "20260131T235959" };
         let file = |pattern: &str| {
             let path = names.expand(OsStr::new(pattern)).into_string().unwrap();
             path.rsplit('/').next().unwrap().to_owned()
         };
-        for (pattern, end) in [
-            ("/a/%e.%p.omptrace", ".4711.omptrace"),
-            ("%e-%e.%h.%p", ".4711"),
-            ("%h%h%h%h%h-%p", "-4711"),
-        ] {
+        for (pattern, end) in
+            [("/a/%e.%p.omptrace", ".4711.omptrace"), ("%e-%e.%h.%p", ".4711"), ("%h%h%h%h%h-%p", "-4711")]
+        {
             let name = file(pattern);
             assert!((200..=MAX_NAME).contains(&name.len()), "{name}");
             assert!(name.ends_with(end), "{name}");

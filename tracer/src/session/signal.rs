@@ -66,10 +66,8 @@ impl Listener {
             return None;
         }
         ASKED.reset();
-        let listener: &'static Listener = Box::leak(Box::new(Listener {
-            thread: HelperThread::new(),
-            stop: AtomicBool::new(false),
-        }));
+        let listener: &'static Listener =
+            Box::leak(Box::new(Listener { thread: HelperThread::new(), stop: AtomicBool::new(false) }));
         let listen = || {
             tls::begin_own_work();
             loop {

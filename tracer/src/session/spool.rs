@@ -18,9 +18,7 @@ use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
-use omptrace_trace_format::block::{
-    BLOCK_HEADER_BYTES, CHUNK_HEADER_WORDS, FILE_HEADER_BYTES, FileHeader,
-};
+use omptrace_trace_format::block::{BLOCK_HEADER_BYTES, CHUNK_HEADER_WORDS, FILE_HEADER_BYTES, FileHeader};
 
 use crate::config::CHUNK_BYTES;
 use crate::lockfree::header::Header;
@@ -153,15 +151,10 @@ impl Spool {
         let (segment, place) = place(index);
         // Acquire; pairs with Release in `segment`.
         let base = self.segments[segment].load(Ordering::Acquire);
-        assert!(
-            (index as usize) < self.capacity && !base.is_null(),
-            "chunks come from this spool's queues"
-        );
+        assert!((index as usize) < self.capacity && !base.is_null(), "chunks come from this spool's queues");
         // SAFETY: within the mapping, by the assertion.
         let header = unsafe { base.add(place * CHUNK_BYTES) };
-        Chunk {
-            header: header.cast(),
-        }
+        Chunk { header: header.cast() }
     }
 
     /// The chunk `index`, if it is reserved.
@@ -229,9 +222,7 @@ impl Spool {
 
     /// Leaves in memory, which needs no disk and no descriptor, which error of the system turned tracing off.
     pub(crate) fn report_failure(&self, number: i32) {
-        let _ = self
-            .all()
-            .any(|(_, chunk)| chunk.header().report_failure(number));
+        let _ = self.all().any(|(_, chunk)| chunk.header().report_failure(number));
     }
 
     /// Gives the space back, and removes the file's name. The memory stays: a thread may still be storing an event.
@@ -239,8 +230,7 @@ impl Spool {
     /// To that thread the chunk may be empty, so that the event is stored over one that is in the trace: nobody reads it.
     pub(crate) fn remove(&self) {
         // All that was read was read before the zeros; pairs with `acquire` in `Recorder::try_store`.
-        self.all()
-            .for_each(|(_, chunk)| sanitizer::release(chunk.header()));
+        self.all().for_each(|(_, chunk)| sanitizer::release(chunk.header()));
         let Some(file) = &self.file else {
             let chunks = self.all();
             chunks.for_each(|(_, chunk)| system::forget_memory(chunk.header.cast(), CHUNK_BYTES));
@@ -263,9 +253,7 @@ impl Spool {
 /// The first segment, and how many chunks there may be. Where not even one segment can be had, there is a shorter one.
 fn first_segment(file: Option<&ProtectedFd>) -> io::Result<(*mut u8, usize)> {
     let affordable = system::address_space_limit() / ADDRESS_SPACE_PART / CHUNK_BYTES as u64;
-    let mut capacity = usize::try_from(affordable)
-        .unwrap_or(MAX_CHUNKS)
-        .clamp(MIN_CHUNKS, MAX_CHUNKS);
+    let mut capacity = usize::try_from(affordable).unwrap_or(MAX_CHUNKS).clamp(MIN_CHUNKS, MAX_CHUNKS);
     loop {
         let chunks = capacity.min(SEGMENT_CHUNKS);
         match map_segment(file, 0, chunks) {

@@ -52,14 +52,8 @@ impl Writer {
             level,
             state: AtomicU8::new(NOT_STARTED),
             thread: HelperThread::new(),
-            pace: Pace {
-                thread: AtomicI32::new(0),
-                waiting: AtomicUsize::new(0),
-            },
-            bell: Bell {
-                sleeping: AtomicBool::new(false),
-                stop: AtomicBool::new(false),
-            },
+            pace: Pace { thread: AtomicI32::new(0), waiting: AtomicUsize::new(0) },
+            bell: Bell { sleeping: AtomicBool::new(false), stop: AtomicBool::new(false) },
         }
     }
 
@@ -70,19 +64,12 @@ impl Writer {
     }
 
     /// Starts the thread, once, if it `is_needed`. Without one, the program's threads write their own chunks.
-    pub(crate) fn start(
-        &'static self,
-        session: &'static Session,
-        is_needed: impl FnOnce() -> bool,
-    ) {
+    pub(crate) fn start(&'static self, session: &'static Session, is_needed: impl FnOnce() -> bool) {
         // Relaxed: of several threads, one starts it; the number is all that is shared.
         let (ours, theirs) = (Ordering::Relaxed, Ordering::Relaxed);
         if self.state.load(ours) != NOT_STARTED
             || !is_needed()
-            || self
-                .state
-                .compare_exchange(NOT_STARTED, REFUSED, ours, theirs)
-                .is_err()
+            || self.state.compare_exchange(NOT_STARTED, REFUSED, ours, theirs).is_err()
         {
             return;
         }
@@ -92,9 +79,9 @@ impl Writer {
         };
         match self.thread.start(c"omptrace-writer", run) {
             Ok(()) => self.state.store(RUNNING, ours),
-            Err(error) => warning!(
-                "cannot start the writer thread: {error}; threads write their events themselves"
-            ),
+            Err(error) => {
+                warning!("cannot start the writer thread: {error}; threads write their events themselves")
+            }
         }
     }
 

@@ -75,9 +75,7 @@ fn is_needed(site: &str) -> bool {
         .output()
         .expect("the test can be run");
     let printed = String::from_utf8_lossy(&output.stdout);
-    let failed = printed
-        .lines()
-        .rfind(|line| MODELS.iter().any(|(name, _)| name == line));
+    let failed = printed.lines().rfind(|line| MODELS.iter().any(|(name, _)| name == line));
     println!("{site}: {} {}", output.status, failed.unwrap_or_default());
     !output.status.success()
 }

@@ -14,57 +14,28 @@ use crate::lockfree::list::{Link, Linked, List};
 use crate::lockfree::pace::Pace;
 use crate::lockfree::queues::Queues;
 use crate::lockfree::ring::Ring;
-use crate::sync::{
-    AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, Queue,
-};
+use crate::sync::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, Queue};
 
 /// Every model, by what it shows.
 pub(crate) const MODELS: &[(&str, fn())] = &[
     ("who sees a chunk's length sees its words", publication),
-    (
-        "every chunk has one owner, and comes into the file once",
-        hand_over,
-    ),
+    ("every chunk has one owner, and comes into the file once", hand_over),
     ("the end takes over chunks that are whole", take_over),
     ("the writer sleeps through no work", wake_up),
     ("the writer ends, and leaves nothing behind", stop),
-    (
-        "the writer that somebody waits for is not left idle",
-        hurry_as_it_begins,
-    ),
-    (
-        "not even as another waits no more",
-        hurry_as_another_relaxes,
-    ),
+    ("the writer that somebody waits for is not left idle", hurry_as_it_begins),
+    ("not even as another waits no more", hurry_as_another_relaxes),
     ("who finds a part of the queues finds it whole", growing),
     ("who records sees the session", beginning),
-    (
-        "the session ends after all that record, and nobody records afterwards",
-        ending,
-    ),
+    ("the session ends after all that record, and nobody records afterwards", ending),
     ("so it does while a thread ends", ending_as_a_thread_ends),
-    (
-        "and while the next one takes the recorder",
-        ending_as_threads_come_and_go,
-    ),
-    (
-        "every recorder has one thread, and is seen whole",
-        recorders,
-    ),
+    ("and while the next one takes the recorder", ending_as_threads_come_and_go),
+    ("every recorder has one thread, and is seen whole", recorders),
     ("a chunk that is free again is in the file", written),
-    (
-        "a chunk that is kept is written whole, or not at all",
-        keeping,
-    ),
-    (
-        "who reads a running process's chunk knows whether it is another one by now",
-        recycling,
-    ),
+    ("a chunk that is kept is written whole, or not at all", keeping),
+    ("who reads a running process's chunk knows whether it is another one by now", recycling),
     ("a sample is read as it was written", sampling),
-    (
-        "of a thread that has ended every sample is read",
-        sampling_as_a_thread_ends,
-    ),
+    ("of a thread that has ended every sample is read", sampling_as_a_thread_ends),
 ];
 
 /// A chunk: header and words, as the spool has them.
@@ -78,10 +49,7 @@ unsafe impl<const WORDS: usize> Sync for Chunk<WORDS> {}
 
 impl<const WORDS: usize> Chunk<WORDS> {
     fn new() -> Chunk<WORDS> {
-        Chunk {
-            header: header(),
-            words: array::from_fn(|_| UnsafeCell::new(0)),
-        }
+        Chunk { header: header(), words: array::from_fn(|_| UnsafeCell::new(0)) }
     }
 
     /// The hot path: stores a word, then publishes it.
@@ -95,10 +63,7 @@ impl<const WORDS: usize> Chunk<WORDS> {
     fn read(&self) -> Vec<u64> {
         // SAFETY: as above.
         let read = |word: &UnsafeCell<u64>| word.with(|word| unsafe { *word });
-        self.words[..self.header.published()]
-            .iter()
-            .map(read)
-            .collect()
+        self.words[..self.header.published()].iter().map(read).collect()
     }
 }
 
@@ -130,10 +95,7 @@ fn recycling() {
     impl Shared {
         /// Like [`Chunk::put`]; the other process reads words in whatever state they are.
         fn record(&self, sequence: u32) {
-            let clock = ClockPair {
-                ticks: sequence.into(),
-                ..ClockPair::default()
-            };
+            let clock = ClockPair { ticks: sequence.into(), ..ClockPair::default() };
             self.header.begin(1, sequence, clock, 0);
             self.word.store(sequence.into(), Ordering::Relaxed);
             self.header.publish(1);
@@ -149,10 +111,7 @@ fn recycling() {
         }
     }
 
-    let shared = Arc::new(Shared {
-        header: header(),
-        word: AtomicU64::new(0),
-    });
+    let shared = Arc::new(Shared { header: header(), word: AtomicU64::new(0) });
     shared.record(1);
     let theirs = Arc::clone(&shared);
     let thread = thread::spawn(move || theirs.record(2));
@@ -187,10 +146,7 @@ fn hand_over() {
         /// Like `Output::write_chunk`.
         fn write(&self, chunk: &Chunk<1>) {
             let (stream, sequence) = chunk.header.place();
-            assert_eq!(
-                chunk.read(),
-                [u64::from(stream) << 32 | u64::from(sequence)]
-            );
+            assert_eq!(chunk.read(), [u64::from(stream) << 32 | u64::from(sequence)]);
             self.file.lock().expect("no panic").push((stream, sequence));
         }
 
@@ -210,8 +166,7 @@ fn hand_over() {
                 let index = match (self.queues.take_free(), old) {
                     (Some(index), old) => {
                         if let Some(old) = old {
-                            self.queues
-                                .hand_over(old, &self.chunks[old as usize].header);
+                            self.queues.hand_over(old, &self.chunks[old as usize].header);
                         }
                         index
                     }
@@ -222,9 +177,7 @@ fn hand_over() {
                     (None, None) => unreachable!("there is one for each to begin with"),
                 };
                 let chunk = &self.chunks[index as usize];
-                chunk
-                    .header
-                    .begin(stream, sequence, ClockPair::default(), 0);
+                chunk.header.begin(stream, sequence, ClockPair::default(), 0);
                 chunk.put(0, u64::from(stream) << 32 | u64::from(sequence));
                 old = Some(index);
             }
@@ -273,10 +226,7 @@ fn take_over() {
         theirs.put(0, 1);
     });
     if chunk.header.take_over() {
-        assert_eq!(
-            (chunk.header.place(), chunk.header.newest_id()),
-            ((7, 3), 11)
-        );
+        assert_eq!((chunk.header.place(), chunk.header.newest_id()), ((7, 3), 11));
         chunk.read();
     }
     thread.join().expect("no panic");
@@ -288,10 +238,7 @@ fn growing() {
         header: Header,
         queues: Queues,
     }
-    let shared = Arc::new(Shared {
-        header: header(),
-        queues: Queues::new(1),
-    });
+    let shared = Arc::new(Shared { header: header(), queues: Queues::new(1) });
     let theirs = Arc::clone(&shared);
     let thread = thread::spawn(move || {
         theirs.queues.open(0);
@@ -312,11 +259,7 @@ fn written() {
         queues: Queues,
         file: AtomicU64,
     }
-    let shared = Arc::new(Shared {
-        header: header(),
-        queues: Queues::new(1),
-        file: AtomicU64::new(0),
-    });
+    let shared = Arc::new(Shared { header: header(), queues: Queues::new(1), file: AtomicU64::new(0) });
     shared.queues.open(0);
     shared.header.begin(1, 0, ClockPair::default(), 0);
     let theirs = Arc::clone(&shared);
@@ -363,10 +306,7 @@ fn keeping() {
         }
     }
 
-    let shared = Arc::new(Shared {
-        chunk: Chunk::new(),
-        keeping: Mutex::new(()),
-    });
+    let shared = Arc::new(Shared { chunk: Chunk::new(), keeping: Mutex::new(()) });
     let theirs = Arc::clone(&shared);
     let thread = thread::spawn(move || {
         theirs.record(1);
@@ -389,10 +329,7 @@ struct Work {
 impl Work {
     fn new() -> Arc<Work> {
         Arc::new(Work {
-            bell: Bell {
-                sleeping: AtomicBool::new(false),
-                stop: AtomicBool::new(false),
-            },
+            bell: Bell { sleeping: AtomicBool::new(false), stop: AtomicBool::new(false) },
             queue: Queue::new(2),
         })
     }
@@ -452,10 +389,7 @@ struct Paced {
 impl Paced {
     fn new() -> Arc<Paced> {
         Arc::new(Paced {
-            pace: Pace {
-                thread: AtomicI32::new(0),
-                waiting: AtomicUsize::new(0),
-            },
+            pace: Pace { thread: AtomicI32::new(0), waiting: AtomicUsize::new(0) },
             ordinary: Mutex::new(true),
         })
     }
@@ -544,10 +478,7 @@ impl Process {
             let recorder: &'static Recorder = Box::leak(Box::new(Recorder {
                 limit: Limit(AtomicUsize::new(0)),
                 busy: Busy(AtomicBool::new(false)),
-                link: Link {
-                    taken: AtomicBool::new(false),
-                    next: AtomicPtr::new(std::ptr::null_mut()),
-                },
+                link: Link { taken: AtomicBool::new(false), next: AtomicPtr::new(std::ptr::null_mut()) },
                 state: UnsafeCell::new(0),
             }));
             assert!(recorder.link.claim());
@@ -601,20 +532,14 @@ impl Process {
     fn set(&self, mode: u8) {
         self.mode.switch(mode);
         if mode != RECORD {
-            self.recorders
-                .iter()
-                .for_each(|recorder| recorder.limit.close());
+            self.recorders.iter().for_each(|recorder| recorder.limit.close());
         }
     }
 
     /// Like `Session::end`.
     fn end(&self) {
         self.set(OFF);
-        while self
-            .recorders
-            .iter()
-            .any(|recorder| recorder.busy.is_busy())
-        {
+        while self.recorders.iter().any(|recorder| recorder.busy.is_busy()) {
             thread::yield_now();
         }
         for recorder in self.recorders.iter() {
@@ -676,11 +601,7 @@ fn ends_while(work: fn(&Process, &Recorder)) {
     process.end();
     thread.join().expect("no panic");
     for recorder in process.recorders.iter() {
-        assert_eq!(
-            recorder.limit.get(),
-            0,
-            "the hot path is open after the end"
-        );
+        assert_eq!(recorder.limit.get(), 0, "the hot path is open after the end");
     }
     process.free();
 }

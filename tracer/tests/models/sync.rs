@@ -164,10 +164,7 @@ impl<T> Queue<T> {
 
     pub(crate) fn push(&self, item: T) -> Result<(), T> {
         self.assert_made();
-        self.items
-            .lock()
-            .expect("no model panics here")
-            .push_back(item);
+        self.items.lock().expect("no model panics here").push_back(item);
         self.pushed.fetch_add(1, Ordering::Relaxed);
         Ok(())
     }

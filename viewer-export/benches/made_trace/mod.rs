@@ -49,9 +49,7 @@ impl Stream {
 
     fn push(&mut self, time: u64, event: Event<'_>) {
         let mut words = [0; 64];
-        let len = event
-            .encode(&mut self.state, time - self.base, &mut words)
-            .expect("a short event");
+        let len = event.encode(&mut self.state, time - self.base, &mut words).expect("a short event");
         self.words.extend_from_slice(&words[..len]);
         self.events += 1;
         if self.words.len() > CHUNK_WORDS {
@@ -61,22 +59,10 @@ impl Stream {
 
     fn finish_chunk(&mut self, next_base: u64) {
         let clock = clock(self.base);
-        let chunk = Chunk {
-            stream: self.number,
-            sequence: self.sequence,
-            clock,
-            first_id: self.first_id,
-        };
+        let chunk = Chunk { stream: self.number, sequence: self.sequence, clock, first_id: self.first_id };
         let mut payload = Vec::new();
         push_words(&mut payload, &self.words);
-        self.file.extend(chunk_header(
-            SESSION,
-            &chunk,
-            self.words.len() as u32,
-            0,
-            Codec::RAW,
-            &payload,
-        ));
+        self.file.extend(chunk_header(SESSION, &chunk, self.words.len() as u32, 0, Codec::RAW, &payload));
         self.file.extend(payload);
         self.words.clear();
         self.sequence += 1;
@@ -104,7 +90,8 @@ pub(crate) fn write_trace(path: &Path, events: u64) -> u64 {
         region(&mut streams, &mut time);
     }
     let mut file = header.encode();
-    let metadata = serde_json::json!({"clock": {"kind": "tsc", "ticks_per_second": 1e9, "uncertainty_ticks": 10}});
+    let metadata =
+        serde_json::json!({"clock": {"kind": "tsc", "ticks_per_second": 1e9, "uncertainty_ticks": 10}});
     file.extend(metadata_block(SESSION, clock(0), &metadata));
     for stream in &mut streams {
         stream.finish_chunk(time);
@@ -116,24 +103,11 @@ pub(crate) fn write_trace(path: &Path, events: u64) -> u64 {
 
 fn introduce(streams: &mut [Stream]) {
     for stream in streams {
-        let thread_type = if stream.number == 1 {
-            ompt::ompt_thread_initial
-        } else {
-            ompt::ompt_thread_worker
-        };
-        let info = ThreadInfo {
-            os_tid: stream.number as i32,
-            name: Text::new(b"bench"),
-        };
+        let thread_type =
+            if stream.number == 1 { ompt::ompt_thread_initial } else { ompt::ompt_thread_worker };
+        let info = ThreadInfo { os_tid: stream.number as i32, name: Text::new(b"bench") };
         stream.push(1, info.into());
-        stream.push(
-            2,
-            ThreadBegin {
-                thread_type,
-                thread_data: Id(stream.number.into()),
-            }
-            .into(),
-        );
+        stream.push(2, ThreadBegin { thread_type, thread_data: Id(stream.number.into()) }.into());
     }
 }
 
@@ -155,22 +129,11 @@ fn region(streams: &mut [Stream], time: &mut u64) {
     streams[0].push(*time, begin.into());
     let begin = *time;
     for (index, stream) in streams.iter_mut().enumerate() {
-        member(
-            stream,
-            begin + 10 * index as u64,
-            index as u32,
-            parallel_data,
-            codeptr_ra,
-        );
+        member(stream, begin + 10 * index as u64, index as u32, parallel_data, codeptr_ra);
     }
     *time += 5_000;
     let flags = ompt::ompt_parallel_flag_t(0x8000_0002);
-    let end = ParallelEnd {
-        parallel_data,
-        encountering_task_data: Id(1),
-        flags,
-        codeptr_ra,
-    };
+    let end = ParallelEnd { parallel_data, encountering_task_data: Id(1), flags, codeptr_ra };
     streams[0].push(*time, end.into());
     *time += 100;
 }
@@ -187,29 +150,14 @@ fn member(stream: &mut Stream, begin: u64, index: u32, parallel_data: Id, codept
     let actual_parallelism = THREADS;
     stream.push(
         tick(),
-        ImplicitTaskBegin {
-            endpoint: begin,
-            parallel_data,
-            task_data,
-            actual_parallelism,
-            index,
-            flags,
-        }
-        .into(),
+        ImplicitTaskBegin { endpoint: begin, parallel_data, task_data, actual_parallelism, index, flags }
+            .into(),
     );
     let work_type = ompt::ompt_work_loop_static;
     for endpoint in [begin, end] {
         stream.push(
             tick(),
-            Work {
-                endpoint,
-                work_type,
-                parallel_data,
-                task_data,
-                count: 1000,
-                codeptr_ra,
-            }
-            .into(),
+            Work { endpoint, work_type, parallel_data, task_data, count: 1000, codeptr_ra }.into(),
         );
     }
     for _ in 0..TASKS_PER_MEMBER {
@@ -227,34 +175,16 @@ fn member(stream: &mut Stream, begin: u64, index: u32, parallel_data: Id, codept
         };
         stream.push(tick(), create.into());
         let (switch, complete) = (ompt::ompt_task_switch, ompt::ompt_task_complete);
-        let run = TaskSchedule {
-            prior_task_data: task_data,
-            prior_task_status: switch,
-            next_task_data: task,
-        };
+        let run =
+            TaskSchedule { prior_task_data: task_data, prior_task_status: switch, next_task_data: task };
         stream.push(tick(), run.into());
-        let done = TaskComplete {
-            prior_task_data: task,
-            prior_task_status: complete,
-            next_task_data: task_data,
-        };
+        let done =
+            TaskComplete { prior_task_data: task, prior_task_status: complete, next_task_data: task_data };
         stream.push(tick(), done.into());
     }
     let kind = ompt::ompt_sync_region_barrier_implicit_parallel;
-    let barrier = |endpoint| SyncRegion {
-        endpoint,
-        kind,
-        parallel_data,
-        task_data,
-        codeptr_ra,
-    };
-    let wait = |endpoint| SyncRegionWait {
-        endpoint,
-        kind,
-        parallel_data,
-        task_data,
-        codeptr_ra,
-    };
+    let barrier = |endpoint| SyncRegion { endpoint, kind, parallel_data, task_data, codeptr_ra };
+    let wait = |endpoint| SyncRegionWait { endpoint, kind, parallel_data, task_data, codeptr_ra };
     stream.push(tick(), barrier(begin).into());
     stream.push(tick(), wait(begin).into());
     stream.push(tick(), wait(end).into());

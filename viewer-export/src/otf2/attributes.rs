@@ -71,11 +71,7 @@ impl Attributes {
     }
 
     /// Like [`Attributes::list`], of values that are no arguments.
-    pub(super) fn values(
-        &mut self,
-        strings: &mut Strings,
-        values: &[(&'static str, TypedValue)],
-    ) -> &[u8] {
+    pub(super) fn values(&mut self, strings: &mut Strings, values: &[(&'static str, TypedValue)]) -> &[u8] {
         self.begin(values.len());
         for (name, value) in values {
             self.put(strings, name, *value);
@@ -119,31 +115,18 @@ impl Attributes {
 
 /// The head of an attribute in lists, of this name and type, in front of the value; defines it where it is new.
 #[cold]
-fn head_of(
-    definitions: &mut Vec<Attribute>,
-    strings: &mut Strings,
-    name: &str,
-    value_type: u8,
-) -> Head {
+fn head_of(definitions: &mut Vec<Attribute>, strings: &mut Strings, name: &str, value_type: u8) -> Head {
     let text = strings.number(name);
     let is_it = |known: &&Attribute| known.name == text && known.value_type == value_type;
     let known = definitions.iter().find(is_it).map(|known| known.id);
     let id = known.unwrap_or(definitions.len() as u32);
     if known.is_none() {
-        definitions.push(Attribute {
-            id,
-            name: text,
-            value_type,
-            description: StringRef(0),
-        });
+        definitions.push(Attribute { id, name: text, value_type, description: StringRef(0) });
     }
     let mut head = Vec::new();
     AttributeRef(id).put(&mut head);
     head.push(value_type);
     let mut bytes = [0; 8];
     bytes[..head.len()].copy_from_slice(&head);
-    Head {
-        bytes,
-        len: head.len(),
-    }
+    Head { bytes, len: head.len() }
 }

@@ -13,14 +13,14 @@ use super::streams::{Member, WINDOW};
 use omptrace_common::fast_map::Fold;
 use otf2_archive::archive::{Anchor, DefinitionFile};
 use otf2_archive::encoding::{
-    Added, CommRef, GroupRef, LocationGroupRef, LocationRef, Mappings, StringRef,
-    SystemTreeNodeRef, TypedValue,
+    Added, CommRef, GroupRef, LocationGroupRef, LocationRef, Mappings, StringRef, SystemTreeNodeRef,
+    TypedValue,
 };
 use otf2_archive::events::EventFile;
 use otf2_archive::records::{
     ClockProperties, Comm, DefMarker, Group, Location, LocationGroup, LocationGroupProperty,
-    LocationProperty, MappingTable, Marker, Paradigm, ParadigmProperty, RmaWin, String_,
-    SystemTreeNode, SystemTreeNodeDomain, paradigm,
+    LocationProperty, MappingTable, Marker, Paradigm, ParadigmProperty, RmaWin, String_, SystemTreeNode,
+    SystemTreeNodeDomain, paradigm,
 };
 
 /// Ticks per second: nanoseconds.
@@ -55,11 +55,8 @@ impl Otf2 {
         let locations = self.locations();
         let thread_id = self.strings.number("OMPTRACE::THREAD_ID");
         let thread_role = self.strings.number("OMPTRACE::THREAD_ROLE");
-        let roles: Vec<StringRef> = self
-            .threads
-            .iter()
-            .map(|thread| self.strings.number(thread.role.name()))
-            .collect();
+        let roles: Vec<StringRef> =
+            self.threads.iter().map(|thread| self.strings.number(thread.role.name())).collect();
         let properties = self.group_properties();
         let paradigms = self.paradigms();
         let template = self.strings.number("Thread team ${id}");
@@ -106,10 +103,7 @@ impl Otf2 {
                 }
             }
         }
-        self.regions
-            .definitions()
-            .iter()
-            .for_each(|region| file.put(region));
+        self.regions.definitions().iter().for_each(|region| file.put(region));
         let attributes = self.attributes.definitions();
         attributes.iter().for_each(|attribute| file.put(attribute));
         let next = self.put_teams(&mut file);
@@ -143,9 +137,7 @@ impl Otf2 {
 
     fn clock_properties(&self) -> ClockProperties {
         let ProcessTimes { first, last } = self.times();
-        let realtime = self
-            .start_realtime_ns
-            .map(|start| start.saturating_add(first));
+        let realtime = self.start_realtime_ns.map(|start| start.saturating_add(first));
         ClockProperties {
             timer_resolution: TIMER_RESOLUTION,
             global_offset: first,
@@ -196,12 +188,7 @@ impl Otf2 {
                         (TypedValue::String(text), text)
                     }
                 };
-                properties.push(LocationGroupProperty {
-                    group,
-                    name,
-                    legacy_string,
-                    value,
-                });
+                properties.push(LocationGroupProperty { group, name, legacy_string, value });
             }
         }
         properties
@@ -220,14 +207,12 @@ impl Otf2 {
             (&stream.name, ACCELERATOR_STREAM, &stream.file, group)
         });
         let location =
-            |(id, (name, location_type, file, group)): (u64, (&String, _, &EventFile, _))| {
-                Location {
-                    id,
-                    name: strings.number(name),
-                    location_type,
-                    number_of_events: file.events(),
-                    location_group: LocationGroupRef(group),
-                }
+            |(id, (name, location_type, file, group)): (u64, (&String, _, &EventFile, _))| Location {
+                id,
+                name: strings.number(name),
+                location_type,
+                number_of_events: file.events(),
+                location_group: LocationGroupRef(group),
             };
         (0..).zip(threads.chain(streams)).map(location).collect()
     }
@@ -269,11 +254,7 @@ impl Otf2 {
                     _ => ("OpenMP", CLASS_THREAD_FORK_JOIN),
                 };
                 let name = strings.number(name);
-                Paradigm {
-                    paradigm,
-                    name,
-                    class,
-                }
+                Paradigm { paradigm, name, class }
             })
             .collect()
     }
@@ -345,12 +326,7 @@ impl Otf2 {
 
     /// The window through which transfers go, and the communicator of those who take part: all streams, and the threads
     /// that asked for transfers.
-    fn put_window(
-        &self,
-        file: &mut DefinitionFile,
-        (next_group, comm): (u32, u32),
-        name: StringRef,
-    ) {
+    fn put_window(&self, file: &mut DefinitionFile, (next_group, comm): (u32, u32), name: StringRef) {
         let paradigm = self.regions.enums().target_paradigm();
         let number = |member: &Member| match *member {
             Member::Thread(thread) => u64::from(thread),
@@ -372,22 +348,14 @@ impl Otf2 {
             parent: CommRef::UNDEFINED,
             flags: Added(0),
         });
-        file.put(&RmaWin {
-            id: WINDOW.0,
-            name,
-            comm: CommRef(comm),
-            flags: Added(0),
-        });
+        file.put(&RmaWin { id: WINDOW.0, name, comm: CommRef(comm), flags: Added(0) });
     }
 
     /// The number of each communicator in the archive, by that in the events. They are to count up without gaps, and those
     /// of parents are to come first.
     fn comm_numbers(&self) -> Vec<u32> {
-        let comms: HashMap<u32, CommRef> = self
-            .teams
-            .comms()
-            .map(|(number, comm)| (number, comm.parent))
-            .collect();
+        let comms: HashMap<u32, CommRef> =
+            self.teams.comms().map(|(number, comm)| (number, comm.parent)).collect();
         let depth = |number: &u32| {
             let parent = |number: &u32| comms.get(number).map(|parent| parent.0);
             std::iter::successors(Some(*number), parent).count()
@@ -462,15 +430,7 @@ impl Otf2 {
 }
 
 fn group(id: u32, paradigm: u8, group_type: u8, members: Vec<u64>) -> Group {
-    Group {
-        id,
-        name: StringRef(0),
-        legacy_type: 0,
-        members,
-        group_type,
-        paradigm,
-        flags: 0,
-    }
+    Group { id, name: StringRef(0), legacy_type: 0, members, group_type, paradigm, flags: 0 }
 }
 
 /// The nodes of the system tree, each with its domain.
@@ -490,12 +450,7 @@ impl SystemTree {
         class: StringRef,
     ) -> SystemTreeNodeRef {
         let id = self.nodes.len() as u32;
-        let node = SystemTreeNode {
-            id,
-            name,
-            class,
-            parent,
-        };
+        let node = SystemTreeNode { id, name, class, parent };
         self.nodes.push((node, domain));
         SystemTreeNodeRef(id)
     }
@@ -503,10 +458,7 @@ impl SystemTree {
     fn put(&self, file: &mut DefinitionFile) {
         for (node, domain) in &self.nodes {
             file.put(node);
-            file.put(&SystemTreeNodeDomain {
-                node: SystemTreeNodeRef(node.id),
-                domain: *domain,
-            });
+            file.put(&SystemTreeNodeDomain { node: SystemTreeNodeRef(node.id), domain: *domain });
         }
     }
 }

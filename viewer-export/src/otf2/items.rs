@@ -3,8 +3,8 @@
 use ompt_sys as ompt;
 
 use omptrace_timeline::sink::{
-    Arguments, Construct, DeviceWork, Enter, Instant, Interval, Item, Leave, Link, LinkKind,
-    Location, LocationKind, Process, ProcessId, Region, Summary,
+    Arguments, Construct, DeviceWork, Enter, Instant, Interval, Item, Leave, Link, LinkKind, Location,
+    LocationKind, Process, ProcessId, Region, Summary,
 };
 use otf2_archive::encoding::{Full, LocationRef, TypedValue};
 use otf2_archive::events::EventFile;
@@ -47,10 +47,7 @@ impl Otf2 {
             self.teams.comm(team);
         }
         self.locations.push(Place::Thread(number));
-        let (path, chunk_bytes) = (
-            self.archive.events(number),
-            self.archive.event_chunk_bytes(),
-        );
+        let (path, chunk_bytes) = (self.archive.events(number), self.archive.event_chunk_bytes());
         self.threads.push(Thread {
             location: number,
             process: location.process.0 as usize,
@@ -59,11 +56,7 @@ impl Otf2 {
             role,
             file: EventFile::create(path, chunk_bytes),
             open: Vec::new(),
-            teams: vec![Membership {
-                team,
-                index: 0,
-                created: 0,
-            }],
+            teams: vec![Membership { team, index: 0, created: 0 }],
             current: Task::Implicit(0),
             switched: None,
             next: None,
@@ -79,9 +72,7 @@ impl Otf2 {
         let process = location.process.0 as usize;
         let has_main = self.first_thread < self.threads.len();
         let main = has_main.then_some(self.first_thread as u32);
-        let stream = self
-            .streams
-            .add(&self.archive, (process, main), device_num, &location.name);
+        let stream = self.streams.add(&self.archive, (process, main), device_num, &location.name);
         Place::Stream(stream)
     }
 
@@ -91,12 +82,7 @@ impl Otf2 {
 
     #[inline(never)]
     pub(super) fn enter(&mut self, enter: &Enter<Arguments<'_>>) {
-        let Enter {
-            at,
-            region,
-            arguments,
-            ..
-        } = *enter;
+        let Enter { at, region, arguments, .. } = *enter;
         let Some((thread, time)) = self.at(at) else {
             return;
         };
@@ -105,11 +91,7 @@ impl Otf2 {
         let construct = self.regions.construct(region.0 as usize);
         // The thread that forks a team identifies its parallel region by that.
         let is_fork = matches!(construct, Construct::Parallel | Construct::Teams);
-        let mut open = Open {
-            region: None,
-            task,
-            state: State::Usual,
-        };
+        let mut open = Open { region: None, task, state: State::Usual };
         if !is_fork {
             thread.run(&mut self.tasks, &mut self.teams, time, task);
             let attributes = self.attributes.list(&mut self.strings, arguments);
@@ -150,11 +132,7 @@ impl Otf2 {
 
     #[inline(never)]
     fn instant(&mut self, instant: &Instant<Arguments<'_>>) {
-        let Instant {
-            at,
-            region,
-            arguments,
-        } = *instant;
+        let Instant { at, region, arguments } = *instant;
         let Some((thread, time)) = self.at(at) else {
             return;
         };
@@ -206,30 +184,16 @@ impl Otf2 {
         let Some((thread, time)) = self.at(flow.to) else {
             return;
         };
-        let region = self
-            .regions
-            .own(&mut self.strings, flow.kind.name(), role::CODE);
+        let region = self.regions.own(&mut self.strings, flow.kind.name(), role::CODE);
         let from = [
-            (
-                "from_location",
-                TypedValue::Location(LocationRef(from.into())),
-            ),
-            (
-                "from_time",
-                TypedValue::Uint64(flow.from.time.unsigned_abs()),
-            ),
+            ("from_location", TypedValue::Location(LocationRef(from.into()))),
+            ("from_time", TypedValue::Uint64(flow.from.time.unsigned_abs())),
         ];
         self.mark(thread, time, region, &from);
     }
 
     /// Something without time that has no record of its own: a region without time.
-    fn mark(
-        &mut self,
-        thread: usize,
-        time: u64,
-        region: u32,
-        attributes: &[(&'static str, TypedValue)],
-    ) {
+    fn mark(&mut self, thread: usize, time: u64, region: u32, attributes: &[(&'static str, TypedValue)]) {
         let attributes = self.attributes.values(&mut self.strings, attributes);
         let thread = &mut self.threads[thread];
         let task = thread.task();
@@ -239,10 +203,7 @@ impl Otf2 {
     }
 
     fn note(&mut self, process: ProcessId, text: &str) {
-        self.notes.push(Note {
-            process: process.0,
-            text: text.to_owned(),
-        });
+        self.notes.push(Note { process: process.0, text: text.to_owned() });
     }
 
     fn summary(&mut self, _: ProcessId, summary: &Summary) {
@@ -269,8 +230,5 @@ impl Otf2 {
 
 /// Distinguishes what nests from locks.
 fn is_region(kind: ompt::ompt_mutex_t) -> bool {
-    matches!(
-        kind,
-        ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered
-    )
+    matches!(kind, ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered)
 }

@@ -10,10 +10,7 @@ pub(crate) const OPTIONS: &[FormatOption] = &[ENUMS, HOST_ONLY];
 const ENUMS: FormatOption = FormatOption {
     name: "otf2-enums",
     value_name: "VERSION",
-    values: &[
-        ("3.0", "3.0, as in Debian 12, and older"),
-        ("3.1", "3.1 and newer"),
-    ],
+    values: &[("3.0", "3.0, as in Debian 12, and older"), ("3.1", "3.1 and newer")],
     default: "3.1",
     help: "the oldest version of OTF2 that shall read the archive. Before 3.1, target regions have the paradigm of other \
         OpenMP regions",
@@ -99,10 +96,7 @@ mod tests {
         assert_eq!(Otf2Options::of(&options), Otf2Options::default());
         options.set(&ENUMS, "3.0");
         options.switch_on(&HOST_ONLY);
-        let expected = Otf2Options {
-            enums: Enums::V3_0,
-            host_only: true,
-        };
+        let expected = Otf2Options { enums: Enums::V3_0, host_only: true };
         assert_eq!(Otf2Options::of(&options), expected);
     }
 }

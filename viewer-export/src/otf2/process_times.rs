@@ -9,10 +9,7 @@ pub(super) struct ProcessTimes {
 
 impl Default for ProcessTimes {
     fn default() -> ProcessTimes {
-        ProcessTimes {
-            first: u64::MAX,
-            last: 0,
-        }
+        ProcessTimes { first: u64::MAX, last: 0 }
     }
 }
 

@@ -34,17 +34,11 @@ impl Otf2 {
         let name = words.next().unwrap_or(&process.name);
         let event = ProgramBegin {
             name: self.strings.number(name),
-            arguments: words
-                .take(MAX_PROGRAM_ARGUMENTS)
-                .map(|word| self.strings.number(word))
-                .collect(),
+            arguments: words.take(MAX_PROGRAM_ARGUMENTS).map(|word| self.strings.number(word)).collect(),
         };
         let ids = [
             ("ProcessId", TypedValue::Uint64(process.os_pid.into())),
-            (
-                "ThreadId",
-                TypedValue::Uint64(self.threads[main].os_tid.into()),
-            ),
+            ("ThreadId", TypedValue::Uint64(self.threads[main].os_tid.into())),
         ];
         let attributes = self.attributes.values(&mut self.strings, &ids);
         self.threads[main].file.event(time, attributes, &event);
@@ -92,12 +86,7 @@ impl Otf2 {
                 let end = if is_main { times.last } else { thread.last };
                 // A wait whose region never came goes on until now.
                 thread.leave_acquired(&mut self.tasks, &mut self.teams, thread.last);
-                thread.run(
-                    &mut self.tasks,
-                    &mut self.teams,
-                    thread.last,
-                    Task::Implicit(0),
-                );
+                thread.run(&mut self.tasks, &mut self.teams, thread.last, Task::Implicit(0));
                 thread.leave(end, &[], root);
             }
             let thread = &mut self.threads[index];

@@ -54,12 +54,8 @@ pub(super) fn of_archive(processes: &[Summary]) -> Vec<(String, String)> {
     }
     let version = ("OMPTRACE::VERSION", env!("CARGO_PKG_VERSION"));
     let version = (version.0.to_owned(), version.1.to_owned());
-    let texts = texts
-        .into_iter()
-        .map(|(name, texts)| (name, texts.join("; ")));
-    let numbers = numbers
-        .into_iter()
-        .map(|(name, number)| (name, number.to_string()));
+    let texts = texts.into_iter().map(|(name, texts)| (name, texts.join("; ")));
+    let numbers = numbers.into_iter().map(|(name, number)| (name, number.to_string()));
     [version].into_iter().chain(texts).chain(numbers).collect()
 }
 
@@ -75,11 +71,7 @@ mod tests {
             repairs: vec![("late_end", late_ends)],
             ..Summary::default()
         };
-        let properties = of_archive(&[
-            process("LLVM", 1, 2),
-            process("Intel", 3, 4),
-            process("LLVM", 0, 0),
-        ]);
+        let properties = of_archive(&[process("LLVM", 1, 2), process("Intel", 3, 4), process("LLVM", 0, 0)]);
         let property = |name: &str| {
             let mut named = properties.iter().filter(|property| property.0 == name);
             named.next().map(|property| &property.1[..])
@@ -88,18 +80,12 @@ mod tests {
         assert_eq!(property("OMPTRACE::REPAIRS"), Some("6"));
         assert_eq!(property("OMPTRACE::REPAIRS::LATE_END"), Some("6"));
         assert_eq!(property("OMPTRACE::RUNTIME"), Some("LLVM; Intel"));
-        assert_eq!(
-            property("OMPTRACE::VERSION"),
-            Some(env!("CARGO_PKG_VERSION"))
-        );
+        assert_eq!(property("OMPTRACE::VERSION"), Some(env!("CARGO_PKG_VERSION")));
     }
 
     #[test]
     fn counts_of_damaged_traces_have_an_end() {
-        let process = Summary {
-            lost: u64::MAX,
-            ..Summary::default()
-        };
+        let process = Summary { lost: u64::MAX, ..Summary::default() };
         let lost = ("OMPTRACE::LOST_EVENTS".to_owned(), u64::MAX.to_string());
         assert!(of_archive(&[process.clone(), process]).contains(&lost));
     }

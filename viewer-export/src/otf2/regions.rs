@@ -10,9 +10,7 @@ use ompt_sys as ompt;
 use super::options::Enums;
 use super::strings::Strings;
 use omptrace_common::fast_map::FastMap;
-use omptrace_timeline::sink::{
-    Category, Construct, DeviceWork, Position, Region, Source, split_place,
-};
+use omptrace_timeline::sink::{Category, Construct, DeviceWork, Position, Region, Source, split_place};
 use otf2_archive::encoding::StringRef;
 use otf2_archive::records::{self, paradigm, role};
 
@@ -38,33 +36,20 @@ enum Canonical {
 }
 
 const fn construct(role: u8) -> Shape {
-    Shape {
-        role,
-        name: None,
-        canonical: Canonical::Name,
-    }
+    Shape { role, name: None, canonical: Canonical::Name }
 }
 
 const fn called(role: u8, name: &'static str) -> Shape {
-    Shape {
-        name: Some(name),
-        ..construct(role)
-    }
+    Shape { name: Some(name), ..construct(role) }
 }
 
 const fn routine() -> Shape {
-    Shape {
-        canonical: Canonical::Routine,
-        ..construct(role::WRAPPER)
-    }
+    Shape { canonical: Canonical::Routine, ..construct(role::WRAPPER) }
 }
 
 /// The form of something that Score-P does not know.
 const fn unknown(role: u8) -> Shape {
-    Shape {
-        canonical: Canonical::Unknown,
-        ..construct(role)
-    }
+    Shape { canonical: Canonical::Unknown, ..construct(role) }
 }
 
 /// The creation of a task.
@@ -80,9 +65,7 @@ impl Enums {
             // Each member is in the parallel region; only the thread that encounters it forks and joins.
             C::ImplicitTask => called(role::PARALLEL, "!$omp parallel"),
             C::Parallel | C::Teams => construct(role::PARALLEL),
-            C::ParallelWakeUp | C::TeamsWakeUp | C::SyncRegionWait(_) | C::Idle => {
-                unknown(role::ARTIFICIAL)
-            }
+            C::ParallelWakeUp | C::TeamsWakeUp | C::SyncRegionWait(_) | C::Idle => unknown(role::ARTIFICIAL),
             C::Work(kind) => construct(work_role(kind)),
             C::SyncRegion(kind) => construct(sync_region_role(kind)),
             C::Reduction => construct(role::COLL_ALL2ONE),
@@ -93,13 +76,9 @@ impl Enums {
             C::MutexWait(ompt::ompt_mutex_critical) => called(role::CRITICAL, "!$omp critical"),
             C::MutexWait(ompt::ompt_mutex_atomic) => called(role::ATOMIC, "!$omp atomic"),
             C::MutexWait(ompt::ompt_mutex_ordered) => called(role::ORDERED, "!$omp ordered"),
-            C::MutexHold(ompt::ompt_mutex_critical) => {
-                called(role::CRITICAL_SBLOCK, "!$omp critical sblock")
-            }
+            C::MutexHold(ompt::ompt_mutex_critical) => called(role::CRITICAL_SBLOCK, "!$omp critical sblock"),
             C::MutexHold(ompt::ompt_mutex_atomic) => called(role::CODE, "!$omp atomic sblock"),
-            C::MutexHold(ompt::ompt_mutex_ordered) => {
-                called(role::ORDERED_SBLOCK, "!$omp ordered sblock")
-            }
+            C::MutexHold(ompt::ompt_mutex_ordered) => called(role::ORDERED_SBLOCK, "!$omp ordered sblock"),
             C::MutexReleased(
                 ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered,
             ) => unknown(role::CODE),
@@ -115,21 +94,16 @@ impl Enums {
             C::Dispatch(_) | C::Chunk | C::Doacross | C::Error => unknown(role::CODE),
             C::TaskFulfill | C::TaskCreated | C::TaskCompleted => unknown(role::CODE),
             C::Phase => construct(role::CODE),
-            C::ThreadState(_)
-            | C::CollectorEvent
-            | C::BufferFlush
-            | C::Preempted
-            | C::Lost
-            | C::Unknown => construct(role::ARTIFICIAL),
+            C::ThreadState(_) | C::CollectorEvent | C::BufferFlush | C::Preempted | C::Lost | C::Unknown => {
+                construct(role::ARTIFICIAL)
+            }
         }
     }
 
     fn device_shape(self, work: DeviceWork<&Source>) -> Shape {
         match work {
             DeviceWork::Kernel(_) => called(self.kernel_role(), "!$omp target (kernel execution)"),
-            DeviceWork::TransferTo { .. } | DeviceWork::TransferFrom { .. } => {
-                construct(role::DATA_TRANSFER)
-            }
+            DeviceWork::TransferTo { .. } | DeviceWork::TransferFrom { .. } => construct(role::DATA_TRANSFER),
             DeviceWork::DataOp(kind) => construct(data_op_role(kind)),
             DeviceWork::Native => construct(role::CODE),
         }
@@ -261,11 +235,7 @@ impl Regions {
     /// The next region of the timeline.
     pub(super) fn add(&mut self, region: &Region) {
         self.timeline.push(region.clone());
-        self.known.push(Known {
-            construct: region.construct,
-            number: None,
-            creation: None,
-        });
+        self.known.push(Known { construct: region.construct, number: None, creation: None });
     }
 
     #[inline]
@@ -312,12 +282,7 @@ impl Regions {
     }
 
     /// The number of what a device does, `name` on the timeline.
-    pub(super) fn of_device(
-        &mut self,
-        strings: &mut Strings,
-        name: &str,
-        work: DeviceWork<&Source>,
-    ) -> u32 {
+    pub(super) fn of_device(&mut self, strings: &mut Strings, name: &str, work: DeviceWork<&Source>) -> u32 {
         let shape = self.enums.device_shape(work);
         let known = self.of_devices.entry(shape.role).or_default();
         if let Some(number) = known.get(name) {
@@ -340,18 +305,10 @@ impl Regions {
 
     fn intern(&mut self, definition: records::Region) -> u32 {
         let next = self.definitions.len() as u32;
-        let content = (
-            definition.name,
-            definition.role,
-            definition.source_file,
-            definition.begin_line,
-        );
+        let content = (definition.name, definition.role, definition.source_file, definition.begin_line);
         let number = *self.by_content.entry(content).or_insert(next);
         if number == next {
-            self.definitions.push(records::Region {
-                id: number,
-                ..definition
-            });
+            self.definitions.push(records::Region { id: number, ..definition });
         }
         number
     }

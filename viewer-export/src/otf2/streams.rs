@@ -81,9 +81,7 @@ impl Streams {
     /// The process has a device, which may get streams.
     pub(super) fn device(&mut self, device_num: i32, name: &str) {
         // A device that is initialized again has another track on the timeline.
-        self.names
-            .entry(device_num)
-            .or_insert_with(|| name.to_owned());
+        self.names.entry(device_num).or_insert_with(|| name.to_owned());
     }
 
     /// A device of `process`, whose main thread is `main` if that is known, has a stream. Gives its place.
@@ -95,17 +93,12 @@ impl Streams {
         name: &str,
     ) -> u32 {
         self.main = main;
-        let is_it =
-            |known: &Accelerator| known.process == process && known.device_num == device_num;
+        let is_it = |known: &Accelerator| known.process == process && known.device_num == device_num;
         let known = self.accelerators.iter().position(is_it);
         let accelerator = known.unwrap_or(self.accelerators.len());
         if known.is_none() {
             let name = self.names.get(&device_num).map_or(name, String::as_str);
-            self.accelerators.push(Accelerator {
-                process,
-                device_num,
-                name: name.to_owned(),
-            });
+            self.accelerators.push(Accelerator { process, device_num, name: name.to_owned() });
         }
         let place = self.streams.len() as u32;
         self.streams.push(Stream {
@@ -133,13 +126,7 @@ impl Streams {
     }
 
     /// The stream was in a region from begin to end.
-    pub(super) fn region(
-        &mut self,
-        stream: u32,
-        times: (u64, u64),
-        attributes: &[u8],
-        region: u32,
-    ) {
+    pub(super) fn region(&mut self, stream: u32, times: (u64, u64), attributes: &[u8], region: u32) {
         self.write_transfer(stream, None);
         self.extend(times);
         let file = &mut self.streams[stream as usize].file;
@@ -158,12 +145,8 @@ impl Streams {
     ) {
         self.write_transfer(stream, None);
         self.extend(times);
-        self.streams[stream as usize].transfer = Some(Transfer {
-            times,
-            bytes,
-            direction,
-            attributes: attributes.to_vec(),
-        });
+        self.streams[stream as usize].transfer =
+            Some(Transfer { times, bytes, direction, attributes: attributes.to_vec() });
     }
 
     /// The newest work of the stream was asked for by a thread.
@@ -182,31 +165,14 @@ impl Streams {
         let ((begin, end), attributes) = (transfer.times, &transfer.attributes[..]);
         let file = &mut self.streams[stream as usize].file;
         match transfer.direction {
-            Direction::ToDevice => file.event(
-                begin,
-                attributes,
-                &RmaGet {
-                    window,
-                    remote,
-                    bytes,
-                    matching_id,
-                },
-            ),
-            Direction::FromDevice => file.event(
-                begin,
-                attributes,
-                &RmaPut {
-                    window,
-                    remote,
-                    bytes,
-                    matching_id,
-                },
-            ),
+            Direction::ToDevice => {
+                file.event(begin, attributes, &RmaGet { window, remote, bytes, matching_id })
+            }
+            Direction::FromDevice => {
+                file.event(begin, attributes, &RmaPut { window, remote, bytes, matching_id })
+            }
         };
-        let completion = RmaOpCompleteBlocking {
-            window,
-            matching_id,
-        };
+        let completion = RmaOpCompleteBlocking { window, matching_id };
         file.event(end, &[], &completion);
     }
 

@@ -11,10 +11,7 @@ pub(super) struct Strings {
 
 impl Strings {
     pub(super) fn new() -> Strings {
-        let mut strings = Strings {
-            numbers: TextNumbers::new(),
-            texts: Vec::new(),
-        };
+        let mut strings = Strings { numbers: TextNumbers::new(), texts: Vec::new() };
         strings.number("");
         strings
     }

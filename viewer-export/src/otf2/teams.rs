@@ -131,10 +131,7 @@ impl Teams {
 
     /// The team that is at a place now, if one is.
     fn slot(&self, place: u32) -> Slot {
-        Slot {
-            place,
-            use_count: self.slots[place as usize].use_count,
-        }
+        Slot { place, use_count: self.slots[place as usize].use_count }
     }
 
     #[inline]
@@ -247,10 +244,7 @@ impl Teams {
     }
 
     fn initial(&mut self, location: u32) -> CommRef {
-        let comm = Comm {
-            members: vec![location],
-            ..Comm::default()
-        };
+        let comm = Comm { members: vec![location], ..Comm::default() };
         match self.comms.by_members.get(&comm) {
             Some(known) => *known,
             None => {
@@ -286,13 +280,7 @@ impl Teams {
                 None => CommRef::UNDEFINED,
             },
         };
-        let Teams {
-            slots,
-            comms,
-            newest,
-            replacements,
-            ..
-        } = self;
+        let Teams { slots, comms, newest, replacements, .. } = self;
         let team = &mut slots[slot.place as usize];
         team.is_settled = true;
         team.members.sort_unstable();
@@ -308,12 +296,8 @@ impl Teams {
                 team.comm = known;
                 comms.free.push(reserved);
                 let bytes = known.0.to_le_bytes();
-                let replacement = |&(location, site): &(u32, Site)| Replacement {
-                    location,
-                    site,
-                    bytes,
-                    len,
-                };
+                let replacement =
+                    |&(location, site): &(u32, Site)| Replacement { location, site, bytes, len };
                 replacements.extend(team.sites.iter().map(replacement));
             }
             _ => comms.define(reserved, newest.clone()),
@@ -348,9 +332,7 @@ impl Teams {
 
     /// All communicators by number.
     pub(super) fn comms(&self) -> impl Iterator<Item = (u32, &Comm)> {
-        (0..)
-            .zip(&self.comms.numbered)
-            .filter_map(|(number, comm)| Some((number, comm.as_ref()?)))
+        (0..).zip(&self.comms.numbered).filter_map(|(number, comm)| Some((number, comm.as_ref()?)))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use omptrace_timeline::sink::{Point, RegionId, ThreadEvent};
 use otf2_archive::records::{
-    MEASUREMENT_OFF, MeasurementOnOff, ThreadAcquireLock, ThreadFork, ThreadJoin,
-    ThreadTaskComplete, ThreadTeamBegin, ThreadTeamEnd, paradigm,
+    MEASUREMENT_OFF, MeasurementOnOff, ThreadAcquireLock, ThreadFork, ThreadJoin, ThreadTaskComplete,
+    ThreadTeamBegin, ThreadTeamEnd, paradigm,
 };
 
 use super::Otf2;
@@ -53,9 +53,7 @@ impl Otf2 {
                 self.teams.join(team.0);
                 self.patch_teams();
             }
-            ThreadEvent::TeamBegin {
-                team, index, size, ..
-            } => {
+            ThreadEvent::TeamBegin { team, index, size, .. } => {
                 self.team_begin(thread, time, team.0, index, size);
             }
             ThreadEvent::TaskCreate { task, region, .. } => {
@@ -84,10 +82,7 @@ impl Otf2 {
 
     fn fork(&mut self, thread: usize, time: u64, team: u64, requested_threads: u32) {
         let thread = &mut self.threads[thread];
-        let event = ThreadFork {
-            paradigm: paradigm::OPENMP,
-            requested_threads,
-        };
+        let event = ThreadFork { paradigm: paradigm::OPENMP, requested_threads };
         thread.event(time, &event);
         self.teams.fork(team, thread.membership().team);
     }
@@ -97,11 +92,7 @@ impl Otf2 {
         let team = self.teams.begin(team, thread.location, index, size);
         thread.team_event(&mut self.teams, time, team, |team| ThreadTeamBegin { team });
         self.teams.begun(team);
-        thread.teams.push(Membership {
-            team,
-            index,
-            created: 0,
-        });
+        thread.teams.push(Membership { team, index, created: 0 });
         thread.current = thread.implicit_task();
         thread.next = Some(thread.current);
         self.patch_teams();
@@ -132,12 +123,10 @@ impl Otf2 {
     fn task_complete(&mut self, thread: usize, time: u64, task: u64) {
         if let Some(name) = self.tasks.complete(task) {
             let thread = &mut self.threads[thread];
-            thread.team_event(&mut self.teams, time, name.team, |team| {
-                ThreadTaskComplete {
-                    team,
-                    creating_thread: name.creating_thread,
-                    generation: name.generation,
-                }
+            thread.team_event(&mut self.teams, time, name.team, |team| ThreadTaskComplete {
+                team,
+                creating_thread: name.creating_thread,
+                generation: name.generation,
             });
         }
     }

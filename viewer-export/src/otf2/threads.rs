@@ -92,21 +92,13 @@ pub(super) struct Membership {
 impl Membership {
     /// The name of the thread's implicit task in the team.
     fn implicit_task(&self) -> TaskName {
-        TaskName {
-            team: self.team,
-            creating_thread: self.index,
-            generation: 0,
-        }
+        TaskName { team: self.team, creating_thread: self.index, generation: 0 }
     }
 
     /// The name of the next task that the thread creates there.
     fn next_task(&mut self) -> TaskName {
         self.created += 1;
-        TaskName {
-            team: self.team,
-            creating_thread: self.index,
-            generation: self.created,
-        }
+        TaskName { team: self.team, creating_thread: self.index, generation: self.created }
     }
 }
 
@@ -183,13 +175,7 @@ impl Thread {
     }
 
     /// The thread creates a task.
-    pub(super) fn create(
-        &mut self,
-        tasks: &mut Tasks,
-        teams: &mut Teams,
-        time: u64,
-        task: u64,
-    ) -> TaskName {
+    pub(super) fn create(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64, task: u64) -> TaskName {
         let name = self.membership().next_task();
         tasks.create(task, name);
         self.team_event(teams, time, name.team, |team| ThreadTaskCreate {
@@ -244,12 +230,7 @@ impl Thread {
 
     #[inline(always)]
     fn leave_top(&mut self, tasks: &mut Tasks, teams: &mut Teams, time: u64, attributes: &[u8]) {
-        let Some(&Open {
-            region,
-            task,
-            state,
-        }) = self.open.last()
-        else {
+        let Some(&Open { region, task, state }) = self.open.last() else {
             return;
         };
         if let Some(region) = region {
@@ -309,11 +290,7 @@ impl Thread {
     }
 
     fn release(&mut self, time: u64, lock: u32, order: u32) {
-        let event = ThreadReleaseLock {
-            paradigm: paradigm::OPENMP,
-            lock,
-            acquisition_order: order,
-        };
+        let event = ThreadReleaseLock { paradigm: paradigm::OPENMP, lock, acquisition_order: order };
         self.event(time, &event);
     }
 
@@ -336,12 +313,7 @@ impl Thread {
         self.event_with(time, &[], event)
     }
 
-    pub(super) fn event_with<R: Record>(
-        &mut self,
-        time: u64,
-        attributes: &[u8],
-        event: &R,
-    ) -> Site {
+    pub(super) fn event_with<R: Record>(&mut self, time: u64, attributes: &[u8], event: &R) -> Site {
         self.last = time;
         self.file.event(time, attributes, event)
     }

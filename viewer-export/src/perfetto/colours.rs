@@ -42,11 +42,8 @@ const SLOWER_THREADS: &[&str] = &["waits for slower threads, shade 40"];
 const LOCKS: &[&str] = &["waits for locks, shade 91"];
 const TASKS: &[&str] = &["waits for tasks, shade 189"];
 const OVERHEAD: &[&str] = &["starts, joins, barriers, shade 383"];
-const RUNTIME: &[&str] = &[
-    "runtime and devices, shade 14",
-    "runtime and devices, shade 130",
-    "runtime and devices, shade 228",
-];
+const RUNTIME: &[&str] =
+    &["runtime and devices, shade 14", "runtime and devices, shade 130", "runtime and devices, shade 228"];
 const TRACER: &[&str] = &["the tracer itself, shade 22"];
 const IDLE: &[&str] = &["nothing to do, shade 42"];
 
@@ -68,9 +65,9 @@ pub(super) fn of_region(region: &Region) -> &'static str {
 fn wait(construct: Construct) -> &'static [&'static str] {
     match construct {
         Construct::MutexWait(_) => LOCKS,
-        Construct::SyncRegionWait(
-            ompt::ompt_sync_region_taskwait | ompt::ompt_sync_region_taskgroup,
-        ) => TASKS,
+        Construct::SyncRegionWait(ompt::ompt_sync_region_taskwait | ompt::ompt_sync_region_taskgroup) => {
+            TASKS
+        }
         Construct::ParallelWakeUp | Construct::TeamsWakeUp => OVERHEAD,
         Construct::Idle => IDLE,
         _ => SLOWER_THREADS,
@@ -94,9 +91,7 @@ pub(super) fn of_interval(interval: &Interval<'_>) -> &'static str {
 
 /// One of `shades`, the same for each time that `name` is met.
 fn shade(shades: &[&'static str], name: &str) -> &'static str {
-    let hash = name.bytes().fold(0u32, |hash, byte| {
-        hash.wrapping_mul(31).wrapping_add(byte.into())
-    });
+    let hash = name.bytes().fold(0u32, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
     shades[hash as usize % shades.len()]
 }
 
@@ -156,27 +151,11 @@ mod tests {
         };
         let of = |construct, category| of_region(&region(construct, category, "a"));
         let barrier = ompt::ompt_sync_region_barrier_implicit_parallel;
-        assert_eq!(
-            of(Construct::SyncRegionWait(barrier), Category::Wait),
-            SLOWER_THREADS[0]
-        );
-        assert_eq!(
-            of(
-                Construct::SyncRegionWait(ompt::ompt_sync_region_taskwait),
-                Category::Wait
-            ),
-            TASKS[0]
-        );
-        assert_eq!(
-            of(
-                Construct::MutexWait(ompt::ompt_mutex_critical),
-                Category::Wait
-            ),
-            LOCKS[0]
-        );
+        assert_eq!(of(Construct::SyncRegionWait(barrier), Category::Wait), SLOWER_THREADS[0]);
+        assert_eq!(of(Construct::SyncRegionWait(ompt::ompt_sync_region_taskwait), Category::Wait), TASKS[0]);
+        assert_eq!(of(Construct::MutexWait(ompt::ompt_mutex_critical), Category::Wait), LOCKS[0]);
         assert!(USEFUL.contains(&of(Construct::Task, Category::Task)));
-        let shades =
-            ["a", "b", "c"].map(|name| of_region(&region(Construct::Task, Category::Task, name)));
+        let shades = ["a", "b", "c"].map(|name| of_region(&region(Construct::Task, Category::Task, name)));
         assert!(shades[0] != shades[1] && shades[1] != shades[2]);
     }
 }

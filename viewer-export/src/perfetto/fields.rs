@@ -19,11 +19,7 @@ pub(super) struct Fields {
 
 impl Fields {
     pub(super) const fn new() -> Fields {
-        Fields {
-            bytes: [0; MAX_BYTES],
-            len: 0,
-            long: Vec::new(),
-        }
+        Fields { bytes: [0; MAX_BYTES], len: 0, long: Vec::new() }
     }
 
     pub(super) fn is_empty(&self) -> bool {

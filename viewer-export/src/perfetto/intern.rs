@@ -3,9 +3,7 @@
 //! It goes into a packet of its own, which is written at once. Events are kept back for a while, and in the file a number's
 //! meaning must come before its use.
 
-use super::schema::{
-    NEEDS_INCREMENTAL_STATE, interned, interned_text, packet, source_location, trace,
-};
+use super::schema::{NEEDS_INCREMENTAL_STATE, interned, interned_text, packet, source_location, trace};
 use crate::protobuf as pb;
 use crate::text_cache::{ByWord, TextNumbers};
 use omptrace_timeline::sink::{Category, Source};
@@ -25,11 +23,7 @@ pub(super) struct Texts {
 
 impl Texts {
     pub(super) fn new(sequence: u8, field: u32) -> Texts {
-        Texts {
-            sequence,
-            field,
-            iids: TextNumbers::new(),
-        }
+        Texts { sequence, field, iids: TextNumbers::new() }
     }
 
     /// The number of `text`, of which there is a limited number.
@@ -81,10 +75,7 @@ struct Words {
 
 impl Words {
     fn new(sequence: u8, field: u32) -> Words {
-        Words {
-            texts: Texts::new(sequence, field),
-            iids: ByWord::new(),
-        }
+        Words { texts: Texts::new(sequence, field), iids: ByWord::new() }
     }
 
     #[inline(always)]

@@ -50,9 +50,9 @@ use late::{CounterTrack, LateTrack, counter_uuid, late_uuid};
 use omptrace_common::fast_map::Fold;
 use omptrace_timeline::MAX_SEGMENTS;
 use omptrace_timeline::sink::{
-    Anchor, Argument, Arguments, Category, Count, Counter, Enter, Function, Instant, Interval,
-    Item, Leave, Link, Location, LocationKind, Ns, Point, Position, Process, ProcessId, Region,
-    RegionId, Sample, Sink, Source, ThreadRole, Wants, short_name,
+    Anchor, Argument, Arguments, Category, Count, Counter, Enter, Function, Instant, Interval, Item, Leave,
+    Link, Location, LocationKind, Ns, Point, Position, Process, ProcessId, Region, RegionId, Sample, Sink,
+    Source, ThreadRole, Wants, short_name,
 };
 use samples::SampleSequence;
 use schema::{
@@ -238,10 +238,7 @@ impl Perfetto {
         let out = self.out.buffer();
         // These lie within their construct, which shows its place: the importer takes more memory for the parts of a place
         // than for the slice.
-        let has_place = !matches!(
-            region.category,
-            Category::ImplicitTask | Category::Sync | Category::Wait
-        );
+        let has_place = !matches!(region.category, Category::ImplicitTask | Category::Sync | Category::Wait);
         // A line that the construct is only near to would be taken for its own.
         let is_own = |source: &&Source| has_place && source.position == Position::At;
         let source = region.source.as_ref().filter(is_own).map(|source| {
@@ -259,13 +256,7 @@ impl Perfetto {
     }
 
     #[inline(always)]
-    fn event(
-        &mut self,
-        event_type: EventType,
-        at: Point,
-        name: Called,
-        arguments: &[Argument<'_>],
-    ) {
+    fn event(&mut self, event_type: EventType, at: Point, name: Called, arguments: &[Argument<'_>]) {
         self.first_event = self.first_event.min(at.time);
         self.times = self.times.rotate_left(1) ^ at.time.cast_unsigned();
         let location = at.location.0 as usize;
@@ -445,16 +436,11 @@ impl Perfetto {
 
     fn location(&mut self, location: &Location) {
         let is_late = self.share.is_in_segments()
-            && !matches!(
-                location.kind,
-                LocationKind::Thread { .. } | LocationKind::Device { .. }
-            );
+            && !matches!(location.kind, LocationKind::Thread { .. } | LocationKind::Device { .. });
         let uuid = match location.kind {
-            LocationKind::Thread {
-                os_tid,
-                role: ThreadRole::Helper,
-                ..
-            } => self.helper_track(location, os_tid),
+            LocationKind::Thread { os_tid, role: ThreadRole::Helper, .. } => {
+                self.helper_track(location, os_tid)
+            }
             LocationKind::Thread { os_tid, .. } => self.thread_track(location, os_tid),
             LocationKind::Device { device_num } => {
                 let parent = self.processes[location.process.0 as usize].uuid;
@@ -481,17 +467,11 @@ impl Perfetto {
             self.default_track = Some(uuid);
             self.packet(|out| tracks::default(out, uuid));
         }
-        self.tracks.push(EventTrack::new(
-            self.sequence,
-            (!is_default).then_some(uuid),
-        ));
+        self.tracks.push(EventTrack::new(self.sequence, (!is_default).then_some(uuid)));
     }
 
     fn region(&mut self, region: &Region) {
-        self.regions.push(RegionName {
-            region: region.clone(),
-            name: None,
-        });
+        self.regions.push(RegionName { region: region.clone(), name: None });
     }
 
     fn counter(&mut self, counter: &Counter) {
@@ -509,11 +489,7 @@ impl Perfetto {
 
     #[inline(never)]
     fn count(&mut self, count: &Count) {
-        let Count {
-            counter,
-            time,
-            value,
-        } = *count;
+        let Count { counter, time, value } = *count;
         let place = counter.0 as usize;
         if !self.counters[place].is_described {
             self.describe_counter(place);
@@ -525,12 +501,7 @@ impl Perfetto {
 
     #[inline(never)]
     fn enter(&mut self, enter: &Enter<Arguments<'_>>) {
-        let Enter {
-            at,
-            region,
-            arguments,
-            ..
-        } = *enter;
+        let Enter { at, region, arguments, .. } = *enter;
         self.event(EventType::SliceBegin, at, Called::Region(region), arguments);
     }
 
@@ -542,20 +513,13 @@ impl Perfetto {
 
     #[inline(never)]
     fn instant(&mut self, instant: &Instant<Arguments<'_>>) {
-        let Instant {
-            at,
-            region,
-            arguments,
-        } = *instant;
+        let Instant { at, region, arguments } = *instant;
         self.event(EventType::Instant, at, Called::Region(region), arguments);
     }
 
     #[inline(never)]
     fn interval(&mut self, interval: &Interval<'_>) {
-        let point = |time| Point {
-            location: interval.track,
-            time,
-        };
+        let point = |time| Point { location: interval.track, time };
         let (begin, end) = (point(interval.begin), point(interval.end));
         let colour = || Some(colours::of_interval(interval));
         let name = self.coloured_name(interval.name, interval.category, colour);
@@ -594,8 +558,7 @@ impl Perfetto {
 
     fn note(&mut self, process: ProcessId, text: &str) {
         let ProcessTracks { uuid, notes, .. } = self.processes[process.0 as usize];
-        let track =
-            notes.unwrap_or_else(|| self.described_track(uuid, "omptrace", tracks::READING_AID));
+        let track = notes.unwrap_or_else(|| self.described_track(uuid, "omptrace", tracks::READING_AID));
         self.processes[process.0 as usize].notes = Some(track);
 
         let time = match (self.noted_at, self.first_event) {
@@ -604,10 +567,7 @@ impl Perfetto {
             (None, time) => time,
         };
         let name = self.name(text, Category::Omptrace);
-        let (mut track, out) = (
-            EventTrack::new(self.sequence, Some(track)),
-            self.out.buffer(),
-        );
+        let (mut track, out) = (EventTrack::new(self.sequence, Some(track)), self.out.buffer());
         track.event(out, EventType::Instant, time, Some(&self.names[name]));
         track.write_newest(out);
     }

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use omptrace_timeline::sink::{Function, FunctionId, Ns, Sample};
 
 use super::schema::{
-    INCREMENTAL_STATE_CLEARED, NEEDS_INCREMENTAL_STATE, callstack, frame, interned, interned_text,
-    mapping, packet, streaming_profile, thread, trace,
+    INCREMENTAL_STATE_CLEARED, NEEDS_INCREMENTAL_STATE, callstack, frame, interned, interned_text, mapping,
+    packet, streaming_profile, thread, trace,
 };
 use crate::protobuf as pb;
 
@@ -93,11 +93,7 @@ impl SampleSequence {
                     pb::uint(out, streaming_profile::CALLSTACK_IID, *stack);
                 }
                 for (_, time_us) in &self.pending {
-                    pb::int(
-                        out,
-                        streaming_profile::TIMESTAMP_DELTA_US,
-                        time_us - last_us,
-                    );
+                    pb::int(out, streaming_profile::TIMESTAMP_DELTA_US, time_us - last_us);
                     last_us = *time_us;
                 }
             });
@@ -115,17 +111,10 @@ impl SampleSequence {
     }
 
     /// Writes a stack, and what of its functions is new.
-    fn new_stack(
-        &mut self,
-        out: &mut Vec<u8>,
-        functions: &[Function],
-        stack: Vec<FunctionId>,
-    ) -> u64 {
+    fn new_stack(&mut self, out: &mut Vec<u8>, functions: &[Function], stack: Vec<FunctionId>) -> u64 {
         let mut data = Vec::new();
-        let frames: Vec<u64> = stack
-            .iter()
-            .map(|function| self.frame(&mut data, &functions[function.0 as usize]))
-            .collect();
+        let frames: Vec<u64> =
+            stack.iter().map(|function| self.frame(&mut data, &functions[function.0 as usize])).collect();
         let iid = self.stacks.len() as u64 + 1;
         self.stacks.insert(stack, iid);
         pb::message(&mut data, interned::CALLSTACKS, |out| {

@@ -144,12 +144,8 @@ pub(super) enum EventType {
 }
 
 impl EventType {
-    pub(super) const ALL: [EventType; 4] = [
-        EventType::SliceBegin,
-        EventType::SliceEnd,
-        EventType::Instant,
-        EventType::Counter,
-    ];
+    pub(super) const ALL: [EventType; 4] =
+        [EventType::SliceBegin, EventType::SliceEnd, EventType::Instant, EventType::Counter];
 
     /// Its place in [`EventType::ALL`].
     pub(super) const fn index(self) -> usize {

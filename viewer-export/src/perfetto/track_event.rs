@@ -159,8 +159,7 @@ impl EventTrack {
         self.event(out, EventType::Counter, time, None);
         match u64::try_from(value) {
             Ok(value @ ..pb::MAX_VARINT) => {
-                self.newest
-                    .push(pb::Short::uint(event::COUNTER_VALUE, value));
+                self.newest.push(pb::Short::uint(event::COUNTER_VALUE, value));
             }
             _ => {
                 let append = |out: &mut Vec<u8>| pb::int(out, event::COUNTER_VALUE, value);
@@ -172,12 +171,7 @@ impl EventTrack {
 
     /// Adds details to the newest event.
     #[inline(always)]
-    pub(super) fn arguments(
-        &mut self,
-        out: &mut Vec<u8>,
-        strings: &mut Strings,
-        arguments: &[Argument<'_>],
-    ) {
+    pub(super) fn arguments(&mut self, out: &mut Vec<u8>, strings: &mut Strings, arguments: &[Argument<'_>]) {
         let newest = &mut self.newest;
         for argument in arguments {
             let name = strings.argument_name(out, argument.name);
@@ -210,21 +204,10 @@ impl EventTrack {
 
     /// Writes an end of a flow that is bound to the innermost slice at `time`, whose events may have been written before. Such
     /// ends are events of their own, of the format's older kind, and meet by number, `name` and category.
-    pub(super) fn flow_phase(
-        &self,
-        out: &mut Vec<u8>,
-        phase: u8,
-        time: Ns,
-        name: &EventName,
-        id: u64,
-    ) {
+    pub(super) fn flow_phase(&self, out: &mut Vec<u8>, phase: u8, time: Ns, name: &EventName, id: u64) {
         pb::message(out, trace::PACKET, |out| {
             pb::uint(out, packet::TIMESTAMP, time.unsigned_abs());
-            pb::uint(
-                out,
-                packet::TRUSTED_PACKET_SEQUENCE_ID,
-                self.sequence.into(),
-            );
+            pb::uint(out, packet::TRUSTED_PACKET_SEQUENCE_ID, self.sequence.into());
             pb::message(out, packet::TRACK_EVENT, |out| {
                 if let Some(uuid) = self.uuid {
                     pb::uint(out, event::TRACK_UUID, uuid);

@@ -19,8 +19,8 @@
 use std::collections::BTreeMap;
 
 use super::schema::{
-    CHRONOLOGICAL, EXPLICIT_ORDERING, SIBLING_MERGE_BEHAVIOR_NONE, UNIT_COUNT, UNIT_SIZE_BYTES,
-    counter, event_defaults, packet, packet_defaults, process, thread, track,
+    CHRONOLOGICAL, EXPLICIT_ORDERING, SIBLING_MERGE_BEHAVIOR_NONE, UNIT_COUNT, UNIT_SIZE_BYTES, counter,
+    event_defaults, packet, packet_defaults, process, thread, track,
 };
 use crate::protobuf as pb;
 use crate::system_ids::SystemIds;
@@ -131,11 +131,7 @@ pub(super) fn plain(out: &mut Vec<u8>, uuid: u64, parent: u64, name: &str, descr
             pb::text(out, track::DESCRIPTION, description);
         }
         pb::uint(out, track::CHILD_ORDERING, CHRONOLOGICAL);
-        pb::uint(
-            out,
-            track::SIBLING_MERGE_BEHAVIOR,
-            SIBLING_MERGE_BEHAVIOR_NONE,
-        );
+        pb::uint(out, track::SIBLING_MERGE_BEHAVIOR, SIBLING_MERGE_BEHAVIOR_NONE);
     });
 }
 
@@ -143,11 +139,7 @@ pub(super) fn plain(out: &mut Vec<u8>, uuid: u64, parent: u64, name: &str, descr
 pub(super) fn counter(out: &mut Vec<u8>, uuid: u64, parent: u64, defined: &Counter) {
     pb::message(out, packet::TRACK_DESCRIPTOR, |out| {
         pb::uint(out, track::UUID, uuid);
-        pb::text(
-            out,
-            track::NAME,
-            &format!("{} {}", defined.unit, defined.name),
-        );
+        pb::text(out, track::NAME, &format!("{} {}", defined.unit, defined.name));
         pb::uint(out, track::PARENT_UUID, parent);
         pb::message(out, track::COUNTER, |out| {
             match defined.unit {

@@ -75,11 +75,7 @@ fn each_operation_shows_once() {
         let without: u64 = timelines().map(|timeline| timeline.without_record).sum();
         let anonymous: u64 = timelines().map(|timeline| timeline.uncorrelated).sum();
         let name = case.name;
-        assert_eq!(
-            (records, observed),
-            (case.records, case.host_observed),
-            "{name}"
-        );
+        assert_eq!((records, observed), (case.records, case.host_observed), "{name}");
         assert_eq!((without, anonymous), (case.host_observed, 0), "{name}");
         // The host has a number of its own, and does nothing.
         let devices: Vec<i32> = info.devices.keys().copied().collect();
@@ -104,11 +100,7 @@ fn devices_are_used_as_the_program_says() {
         }
     }
     // The kernels' own times, 4.87, 3.31, 4.07 and 3.54 us: none overlap, for each is as long as its queue's work.
-    let kernels: Vec<u64> = stats
-        .device_use
-        .iter()
-        .filter_map(|device| device.kernels_ns)
-        .collect();
+    let kernels: Vec<u64> = stats.device_use.iter().filter_map(|device| device.kernels_ns).collect();
     let of_queue = |number: usize| {
         let queue = format!("device {number} kernels");
         let queues = stats.devices.iter().filter(|device| device.queue == queue);
@@ -121,10 +113,7 @@ fn devices_are_used_as_the_program_says() {
     assert!((balance - mean / longest).abs() < 1e-9, "{balance}");
     assert!(balance > 0.8 && balance < 0.82, "{balance}");
     let text = stats.to_string();
-    let words = format!(
-        "load balance of kernels over devices: {:.1} %",
-        balance * 100.0
-    );
+    let words = format!("load balance of kernels over devices: {:.1} %", balance * 100.0);
     assert!(text.contains(&words), "{text}");
 }
 
@@ -141,10 +130,8 @@ fn memory_is_that_of_the_mapped_arrays() {
     assert_eq!(device.memory[0].site.line, Some(17));
 
     // The most at once in a part of the run is not known.
-    let part = omptrace_analysis::Options {
-        window: Some((0, i64::MAX)),
-        ..omptrace_analysis::Options::default()
-    };
+    let part =
+        omptrace_analysis::Options { window: Some((0, i64::MAX)), ..omptrace_analysis::Options::default() };
     let (part, _) = Stats::with(&[&reader], &part).expect("the window has events");
     assert_eq!(part.device_use[0].peak_bytes, None);
 }

@@ -32,11 +32,7 @@ pub(crate) fn adds_up(name: &str, answers: &Answers) {
     for row in &answers.blame {
         *blamed.entry(row.cause).or_default() += row.ns;
     }
-    for (cause, ns) in answers
-        .accounting
-        .iter()
-        .filter(|(cause, _)| cause.is_loss())
-    {
+    for (cause, ns) in answers.accounting.iter().filter(|(cause, _)| cause.is_loss()) {
         let of_cause = blamed.get(&cause).copied().unwrap_or(0);
         assert_eq!(of_cause, ns, "{name}: {}", cause.name());
     }
@@ -48,19 +44,12 @@ pub(crate) fn adds_up(name: &str, answers: &Answers) {
     }
     let mut found = BTreeSet::new();
     for finding in &answers.findings {
-        assert!(
-            found.insert((&finding.id, &finding.place)),
-            "{name}: {finding:?}"
-        );
+        assert!(found.insert((&finding.id, &finding.place)), "{name}: {finding:?}");
     }
     let path: u64 = answers.critical_path.rows.iter().map(|row| row.ns).sum();
     assert_eq!(path, answers.critical_path.useful_ns, "{name}");
     let efficiency = answers.efficiency;
-    for share in [
-        efficiency.serialisation,
-        efficiency.transfer,
-        efficiency.parallel,
-    ] {
+    for share in [efficiency.serialisation, efficiency.transfer, efficiency.parallel] {
         let share = share.unwrap_or(1.0);
         assert!((0.0..=1.0).contains(&share), "{name}: {efficiency:?}");
     }
@@ -99,10 +88,7 @@ fn each_nanosecond_of_each_fixture_has_one_cause() {
     let mut count = 0;
     for entry in fs::read_dir(fixtures).expect("a folder") {
         let path = entry.expect("an entry").path();
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "trace")
-        {
+        if path.extension().is_some_and(|extension| extension == "trace") {
             let text = fs::read_to_string(&path).expect("a fixture");
             let name = path.display().to_string();
             adds_up(&name, &answers_of(&text));
@@ -122,26 +108,17 @@ fn each_nanosecond_of_nonsense_has_one_cause() {
 
 fn close(actual: Option<f64>, expected: f64) {
     let actual = actual.expect("a share");
-    assert!(
-        (actual - expected).abs() < 1e-5,
-        "{actual} instead of {expected}"
-    );
+    assert!((actual - expected).abs() < 1e-5, "{actual} instead of {expected}");
 }
 
 /// But for the nanoseconds between threads.
 fn about(actual: u64, expected: u64) {
-    assert!(
-        actual.abs_diff(expected) < 100,
-        "{actual} instead of {expected}"
-    );
+    assert!(actual.abs_diff(expected) < 100, "{actual} instead of {expected}");
 }
 
 /// But for a microsecond.
 fn nearly(actual: u64, expected: u64) {
-    assert!(
-        actual.abs_diff(expected) < 1000,
-        "{actual} instead of {expected}"
-    );
+    assert!(actual.abs_diff(expected) < 1000, "{actual} instead of {expected}");
 }
 
 fn finding<'a>(answers: &'a Answers, id: &str) -> &'a Finding {
@@ -176,12 +153,8 @@ fn a_static_loop_that_grows_has_its_load_balance() {
 fn a_single_region_is_found_whoever_comes_first() {
     for [executor, other] in [[1, 2], [2, 1]] {
         let mut script = Script::new(2);
-        let single =
-            |kind, task| format!("kind=single_{kind} count=1 parallel=100 task={task} code=0x1300");
-        for (at, thread, kind, task) in [
-            (10 * executor, 1, "executor", 101),
-            (10 * other, 2, "other", 102),
-        ] {
+        let single = |kind, task| format!("kind=single_{kind} count=1 parallel=100 task={task} code=0x1300");
+        for (at, thread, kind, task) in [(10 * executor, 1, "executor", 101), (10 * other, 2, "other", 102)] {
             let end = if thread == 1 { 4 * UNIT } else { at + 1 };
             let single = single(kind, task);
             script.at(at, INSIDE, thread, &format!("work begin {single}"));
@@ -239,11 +212,9 @@ fn waits_of_doacross_loops_are_not_seen_and_said_so() {
 #[test]
 fn a_matrix_says_who_blocked_whom() {
     let mut script = Script::new(3);
-    for (thread, code, times) in [
-        (1, "0x1300", [1, 2, 100]),
-        (2, "0x1300", [20, 101, 200]),
-        (3, "0x1400", [40, 201, 300]),
-    ] {
+    for (thread, code, times) in
+        [(1, "0x1300", [1, 2, 100]), (2, "0x1300", [20, 101, 200]), (3, "0x1400", [40, 201, 300])]
+    {
         let critical = format!("kind=critical wait_id=0x90 code={code}");
         script.mutex(thread, &critical, times.map(|us| us * 1000));
     }
@@ -279,12 +250,7 @@ fn tasks(threads: u64, units: &[u64], depends: bool) -> Answers {
     for (index, _) in units.iter().enumerate() {
         let at = 10 + index as u64;
         let new = 500 + index;
-        script.at(
-            at,
-            INSIDE,
-            1,
-            &format!("task_create task=101 new={new} flags=4 code=0x1400"),
-        );
+        script.at(at, INSIDE, 1, &format!("task_create task=101 new={new} flags=4 code=0x1400"));
         if depends && index > 0 {
             let sink = format!("task_dependence src={} sink={new}", new - 1);
             script.at(at, INSIDE, 1, &sink);
@@ -294,28 +260,14 @@ fn tasks(threads: u64, units: &[u64], depends: bool) -> Answers {
     let mut free = vec![100; threads as usize];
     let mut last = 100;
     for (index, units) in units.iter().enumerate() {
-        let (thread, _) = free
-            .iter()
-            .enumerate()
-            .min_by_key(|(_, free)| **free)
-            .expect("a thread");
+        let (thread, _) = free.iter().enumerate().min_by_key(|(_, free)| **free).expect("a thread");
         let begin = if depends { last } else { free[thread] } + 1;
         let end = begin + units * UNIT;
         (free[thread], last) = (end, end);
         let (task, new) = (101 + thread, 500 + index);
         let thread = thread as u64 + 1;
-        script.at(
-            begin,
-            INSIDE,
-            thread,
-            &format!("task_schedule prior={task} status=7 next={new}"),
-        );
-        script.at(
-            end,
-            INSIDE,
-            thread,
-            &format!("task_schedule prior={new} status=1 next={task}"),
-        );
+        script.at(begin, INSIDE, thread, &format!("task_schedule prior={task} status=7 next={new}"));
+        script.at(end, INSIDE, thread, &format!("task_schedule prior={new} status=1 next={task}"));
     }
     let end = script.region_until(0, LOOP, &vec![60; threads as usize], free.into_iter().max());
     script.end(end)
@@ -384,10 +336,7 @@ fn mutexes_that_keep_threads_waiting_together_are_found() {
 fn tasks_that_wait_for_a_mutex_are_not_too_few() {
     let mut script = Script::new(4);
     for task in 0..4 {
-        let create = format!(
-            "task_create task=101 new={} flags=4 code=0x1400",
-            500 + task
-        );
+        let create = format!("task_create task=101 new={} flags=4 code=0x1400", 500 + task);
         script.at(10 + task, INSIDE, 1, &create);
         let (thread, new) = (task + 1, 500 + task);
         let (asked, got, released) = (102, 103 + task * UNIT, 102 + (task + 1) * UNIT);
@@ -410,12 +359,7 @@ fn tasks_that_wait_for_a_mutex_are_not_too_few() {
 fn tasks_behind_a_late_creator_gain_what_they_take() {
     let mut script = Script::new(4);
     let late = 10 * UNIT;
-    script.at(
-        late,
-        INSIDE,
-        1,
-        "task_create task=101 new=500 flags=4 code=0x1400",
-    );
+    script.at(late, INSIDE, 1, "task_create task=101 new=500 flags=4 code=0x1400");
     let begin = "task_schedule prior=102 status=7 next=500";
     script.at(late + 100, INSIDE, 2, begin);
     let end = "task_schedule prior=500 status=1 next=102";
@@ -458,12 +402,7 @@ fn a_barrier_after_a_barrier_is_needless() {
             let task = 100 + thread;
             let barrier = format!("kind=barrier_explicit parallel=100 task={task} code=0x1500");
             for (time, event) in [(arrival, "begin"), (departure, "end")] {
-                script.at(
-                    time,
-                    INSIDE,
-                    thread,
-                    &format!("sync_region {event} {barrier}"),
-                );
+                script.at(time, INSIDE, thread, &format!("sync_region {event} {barrier}"));
             }
         }
     }
@@ -479,12 +418,7 @@ fn offloads(count: u64, bytes: u64, [op_ns, kernel_ns]: [u64; 2], is_overlapped:
     let mut script = Script::new(1);
     script.metadata = Some(r#"{"devices": {"0": {"type": "toy", "records": "ompt"}}}"#);
     script.at(0, INSIDE, 9, "device_stream device=0");
-    script.at(
-        0,
-        INSIDE,
-        9,
-        "device_clock device=0 before=0 time=0 after=0",
-    );
+    script.at(0, INSIDE, 9, "device_clock device=0 before=0 time=0 after=0");
     let mut now = 10;
     for part in 0..count {
         let (target, id) = (1000 * (part + 1), 1000 * (part + 1) + 1);
@@ -494,20 +428,10 @@ fn offloads(count: u64, bytes: u64, [op_ns, kernel_ns]: [u64; 2], is_overlapped:
             "target={target} op={id} kind=transfer_to_device src=0x1000 src_device=1 dest=0x2000 bytes={bytes} code=0x10100"
         );
         let (begin, end) = (now + 10, now + 10 + op_ns);
-        script.at(
-            begin,
-            INSIDE,
-            1,
-            &format!("target_data_op_emi begin {data}"),
-        );
+        script.at(begin, INSIDE, 1, &format!("target_data_op_emi begin {data}"));
         script.at(end, INSIDE, 1, &format!("target_data_op_emi end {data}"));
         let submit = format!("target={target} op={} teams=1", id + 1);
-        script.at(
-            end + 10,
-            INSIDE,
-            1,
-            &format!("target_submit begin {submit}"),
-        );
+        script.at(end + 10, INSIDE, 1, &format!("target_submit begin {submit}"));
         script.at(end + 20, INSIDE, 1, &format!("target_submit end {submit}"));
         let (kernel, kernel_end) = match is_overlapped {
             true => (begin, begin + kernel_ns),
@@ -527,12 +451,7 @@ fn offloads(count: u64, bytes: u64, [op_ns, kernel_ns]: [u64; 2], is_overlapped:
         );
         script.at(now, INSIDE, 9, &record);
     }
-    script.at(
-        now,
-        INSIDE,
-        9,
-        &format!("device_clock device=0 before={now} time={now} after={now}"),
-    );
+    script.at(now, INSIDE, 9, &format!("device_clock device=0 before={now} time={now} after={now}"));
     script.end(now)
 }
 
@@ -547,55 +466,19 @@ fn nested(processors: &'static str) -> Answers {
         for round in 0..rounds {
             let (begin, late) = (round * UNIT + 10 + outer, round * UNIT + 300_010 + outer);
             let region = format!("parallel=20{outer} task={task} code=0x3000");
-            script.at(
-                begin,
-                INSIDE,
-                outer,
-                &format!("parallel_begin {region} team=2"),
-            );
+            script.at(begin, INSIDE, outer, &format!("parallel_begin {region} team=2"));
             let last = round * UNIT + 900_000 + outer;
             for (index, thread) in [outer, inner].into_iter().enumerate() {
                 let task = 300 + thread;
                 let member = format!("parallel=20{outer} task={task} team=2 index={index}");
-                let barrier = format!(
-                    "kind=barrier_implicit_parallel parallel=20{outer} task={task} code=0x3000"
-                );
-                script.at(
-                    late,
-                    INSIDE,
-                    thread,
-                    &format!("implicit_task begin {member}"),
-                );
-                script.at(
-                    last,
-                    INSIDE,
-                    thread,
-                    &format!("sync_region begin {barrier}"),
-                );
-                script.at(
-                    last,
-                    INSIDE,
-                    thread,
-                    &format!("sync_region_wait begin {barrier}"),
-                );
-                script.at(
-                    last + 10,
-                    INSIDE,
-                    thread,
-                    &format!("sync_region_wait end {barrier}"),
-                );
-                script.at(
-                    last + 10,
-                    INSIDE,
-                    thread,
-                    &format!("sync_region end {barrier}"),
-                );
-                script.at(
-                    last + 10,
-                    INSIDE,
-                    thread,
-                    &format!("implicit_task end {member}"),
-                );
+                let barrier =
+                    format!("kind=barrier_implicit_parallel parallel=20{outer} task={task} code=0x3000");
+                script.at(late, INSIDE, thread, &format!("implicit_task begin {member}"));
+                script.at(last, INSIDE, thread, &format!("sync_region begin {barrier}"));
+                script.at(last, INSIDE, thread, &format!("sync_region_wait begin {barrier}"));
+                script.at(last + 10, INSIDE, thread, &format!("sync_region_wait end {barrier}"));
+                script.at(last + 10, INSIDE, thread, &format!("sync_region end {barrier}"));
+                script.at(last + 10, INSIDE, thread, &format!("implicit_task end {member}"));
             }
             script.at(last + 20, INSIDE, outer, &format!("parallel_end {region}"));
         }
@@ -610,24 +493,13 @@ fn nested_regions_of_more_threads_than_processors_are_found() {
     let answers = nested(two);
     let found = finding(&answers, "nested_oversubscription");
     assert!(found.gain_ns.abs_diff(20 * 300_000) < 20 * 100, "{found:?}");
-    assert_eq!(
-        (
-            &found.evidence["busy_threads"],
-            &found.evidence["processors"]
-        ),
-        (&4.into(), &2.into())
-    );
+    assert_eq!((&found.evidence["busy_threads"], &found.evidence["processors"]), (&4.into(), &2.into()));
     assert_eq!(found.instances.len(), 3);
-    for enough in [
-        r#"{"process": {"pid": 10, "executable": "/bin/app", "affinity": "0-3"}}"#,
-        r#"{"machine": {}}"#,
-    ] {
+    for enough in
+        [r#"{"process": {"pid": 10, "executable": "/bin/app", "affinity": "0-3"}}"#, r#"{"machine": {}}"#]
+    {
         let answers = nested(enough);
-        assert!(
-            !ids(&answers).contains(&"nested_oversubscription"),
-            "{:?}",
-            answers.findings
-        );
+        assert!(!ids(&answers).contains(&"nested_oversubscription"), "{:?}", answers.findings);
     }
 }
 
@@ -642,9 +514,8 @@ fn nested_until(arrivals: [[u64; 2]; 2]) -> Answers {
         for (thread, arrival) in [outer, outer + 2].into_iter().zip(arrivals) {
             let task = 300 + thread;
             let member = format!("parallel=20{outer} task={task} team=2 index={}", thread / 3);
-            let barrier = format!(
-                "kind=barrier_implicit_parallel parallel=20{outer} task={task} code=0x3000"
-            );
+            let barrier =
+                format!("kind=barrier_implicit_parallel parallel=20{outer} task={task} code=0x3000");
             for (time, event) in [
                 (10, format!("implicit_task begin {member}")),
                 (arrival, format!("sync_region begin {barrier}")),
@@ -653,12 +524,7 @@ fn nested_until(arrivals: [[u64; 2]; 2]) -> Answers {
                 (all, format!("sync_region end {barrier}")),
                 (all, format!("implicit_task end {member}")),
             ] {
-                script.at(
-                    time,
-                    if time == 10 { FIRST } else { INSIDE },
-                    thread,
-                    &event,
-                );
+                script.at(time, if time == 10 { FIRST } else { INSIDE }, thread, &event);
             }
         }
         ends[outer as usize - 1] = all + 1;
@@ -696,14 +562,8 @@ fn late(processors: &'static str) -> Answers {
         for (thread, begin, arrives) in [(1, begin, last - 300_000), (2, late, last)] {
             let task = 300 + thread;
             let member = format!("parallel=200 task={task} team=2 index={}", thread - 1);
-            let barrier =
-                format!("kind=barrier_implicit_parallel parallel=200 task={task} code=0x3000");
-            script.at(
-                begin,
-                BEGIN,
-                thread,
-                &format!("implicit_task begin {member}"),
-            );
+            let barrier = format!("kind=barrier_implicit_parallel parallel=200 task={task} code=0x3000");
+            script.at(begin, BEGIN, thread, &format!("implicit_task begin {member}"));
             for (time, event) in [
                 (arrives, format!("sync_region begin {barrier}")),
                 (arrives, format!("sync_region_wait begin {barrier}")),
@@ -723,22 +583,13 @@ fn late(processors: &'static str) -> Answers {
 #[test]
 fn threads_that_begin_late_may_be_more_than_the_processors() {
     for (metadata, id) in [
-        (
-            r#"{"process": {"pid": 10, "executable": "/bin/app", "affinity": "3"}}"#,
-            "oversubscription",
-        ),
-        (
-            r#"{"process": {"pid": 10, "executable": "/bin/app", "affinity": "3,5"}}"#,
-            "late_wake_up",
-        ),
+        (r#"{"process": {"pid": 10, "executable": "/bin/app", "affinity": "3"}}"#, "oversubscription"),
+        (r#"{"process": {"pid": 10, "executable": "/bin/app", "affinity": "3,5"}}"#, "late_wake_up"),
         (r#"{"machine": {}}"#, "late_wake_up"),
     ] {
         let answers = late(metadata);
         let rules = ["oversubscription", "late_wake_up"];
-        let found: Vec<_> = ids(&answers)
-            .into_iter()
-            .filter(|id| rules.contains(id))
-            .collect();
+        let found: Vec<_> = ids(&answers).into_iter().filter(|id| rules.contains(id)).collect();
         assert_eq!(found, [id], "{:?}", answers.findings);
         let found = finding(&answers, id);
         assert!(found.gain_ns.abs_diff(20 * 300_000) < 20 * 100, "{found:?}");
@@ -772,37 +623,24 @@ fn regions_that_get_fewer_threads_than_they_ask_for_are_found() {
 fn who_is_late_is_charged_once() {
     let mut script = Script::new(3);
     for (thread, code) in [(2, "0x5000"), (3, "0x6000")] {
-        let work = format!(
-            "kind=sections count=1 parallel=100 task={} code={code}",
-            100 + thread
-        );
+        let work = format!("kind=sections count=1 parallel=100 task={} code={code}", 100 + thread);
         script.at(1, FIRST, thread, &format!("work begin {work}"));
         script.at(UNIT, INSIDE, thread, &format!("work end {work}"));
     }
     for task in 0..50 {
-        let create = format!(
-            "task_create task=102 new={} flags=4 code=0x5100",
-            500 + task
-        );
+        let create = format!("task_create task=102 new={} flags=4 code=0x5100", 500 + task);
         script.at(10_000 * (task + 1), INSIDE, 2, &create);
     }
     let end = script.region(0, LOOP, &[1, UNIT, UNIT]);
     let answers = script.end(end);
-    let imbalance = answers
-        .blame
-        .iter()
-        .filter(|row| row.cause == Cause::Imbalance);
+    let imbalance = answers.blame.iter().filter(|row| row.cause == Cause::Imbalance);
     let charged: Vec<u64> = imbalance.map(|row| row.ns).collect();
     about(charged[0], UNIT / 2);
     about(charged[1], UNIT / 2);
 }
 
 fn ids(answers: &Answers) -> Vec<&str> {
-    answers
-        .findings
-        .iter()
-        .map(|finding| &*finding.id)
-        .collect()
+    answers.findings.iter().map(|finding| &*finding.id).collect()
 }
 
 #[test]
@@ -814,15 +652,10 @@ fn many_small_buffers_on_a_device_are_found() {
     about(found.gain_ns, 200 * 300_000);
     assert_eq!(found.evidence["operations"], 200);
     assert_eq!(found.instances.len(), 3);
-    for large in [
-        offloads(50, 1 << 10, [300_000, 100_000], true),
-        offloads(200, 1 << 20, [300_000, 100_000], true),
-    ] {
-        assert!(
-            !ids(&large).contains(&"small_transfers"),
-            "{:?}",
-            large.findings
-        );
+    for large in
+        [offloads(50, 1 << 10, [300_000, 100_000], true), offloads(200, 1 << 20, [300_000, 100_000], true)]
+    {
+        assert!(!ids(&large).contains(&"small_transfers"), "{:?}", large.findings);
     }
 }
 
@@ -835,11 +668,7 @@ fn kernels_that_are_shorter_than_their_launch_are_found() {
     assert_eq!(found.evidence["kernel_mean_ns"], 2_000);
     assert_eq!(found.instances.len(), 3);
     let large = offloads(200, 1 << 20, [1_000, 20_000], false);
-    assert!(
-        !ids(&large).contains(&"small_kernels"),
-        "{:?}",
-        large.findings
-    );
+    assert!(!ids(&large).contains(&"small_kernels"), "{:?}", large.findings);
 }
 
 #[test]
@@ -849,11 +678,7 @@ fn transfers_that_no_kernel_overlaps_are_found() {
     assert!(found.gain_ns.abs_diff(20 * 200_000) < 100, "{found:?}");
     assert_eq!(found.instances.len(), 3);
     let together = offloads(20, 1 << 20, [200_000, 300_000], true);
-    assert!(
-        !ids(&together).contains(&"transfers_not_overlapped"),
-        "{:?}",
-        together.findings
-    );
+    assert!(!ids(&together).contains(&"transfers_not_overlapped"), "{:?}", together.findings);
 }
 
 /// No finding where all threads work all the time.
@@ -872,10 +697,7 @@ fn more_threads_can_be_counted() {
     let text = include_str!("../fixtures/tasks_in_barrier.trace");
     let folder = tempfile::tempdir().expect("a folder");
     let readers = fixture::open(text, folder.path());
-    let options = Options {
-        threads: NonZero::new(8),
-        ..Options::default()
-    };
+    let options = Options { threads: NonZero::new(8), ..Options::default() };
     let eight = Stats::with(&[&readers[0]], &options).expect("numbers").0;
     let answers = eight.answers;
     assert_eq!(answers.threads, 8);

@@ -76,10 +76,7 @@ fn dependences(meetings: &[ThreadEvent]) -> Vec<(u64, u64, bool)> {
 fn dependences_name_both_tasks_before_the_second_starts() {
     let meetings = meetings(include_str!("../fixtures/dependences.trace"));
     let expected = [(2, 3), (2, 4), (3, 5), (4, 5), (5, 6)];
-    assert_eq!(
-        dependences(&meetings),
-        expected.map(|(from, to)| (from, to, false))
-    );
+    assert_eq!(dependences(&meetings), expected.map(|(from, to)| (from, to, false)));
 }
 
 #[test]
@@ -114,21 +111,13 @@ fn creation_of_a_task_says_who_creates_it_and_whether_it_is_deferred() {
     let created: Vec<_> = meetings
         .iter()
         .filter_map(|event| match *event {
-            ThreadEvent::TaskCreate {
-                task,
-                parent,
-                is_undeferred,
-                is_final,
-                ..
-            } => Some((task.0, parent.map(|task| task.0), is_undeferred, is_final)),
+            ThreadEvent::TaskCreate { task, parent, is_undeferred, is_final, .. } => {
+                Some((task.0, parent.map(|task| task.0), is_undeferred, is_final))
+            }
             _ => None,
         })
         .collect();
-    let expected = [
-        (2, Some(101), false, false),
-        (3, Some(2), true, true),
-        (4, None, false, false),
-    ];
+    let expected = [(2, Some(101), false, false), (3, Some(2), true, true), (4, None, false, false)];
     assert_eq!(created, expected);
     let members: Vec<_> = meetings
         .iter()
@@ -208,19 +197,12 @@ fn a_wait_that_a_task_interrupts_goes_on_and_a_task_that_moves_is_further_parts(
     let parts: Vec<_> = waits.map(|(_, part, awaited)| (*part, *awaited)).collect();
     let team = TeamId(100);
     let awaited = Some(Awaited::Barrier { team, number: 1 });
-    let expected = [
-        (Part::First, awaited),
-        (Part::Resumed, awaited),
-        (Part::Resumed, awaited),
-    ];
+    let expected = [(Part::First, awaited), (Part::Resumed, awaited), (Part::Resumed, awaited)];
     assert_eq!(parts, expected);
 
     let found = causes(include_str!("../fixtures/untied_migration.trace"));
     let is_task = |construct: &Construct| *construct == Construct::UntiedTask;
-    let parts = found
-        .enters
-        .iter()
-        .filter(|(construct, ..)| is_task(construct));
+    let parts = found.enters.iter().filter(|(construct, ..)| is_task(construct));
     let parts: Vec<_> = parts.map(|(_, part, _)| *part).collect();
     assert_eq!(parts[..2], [Part::First, Part::Further], "{parts:?}");
 }

@@ -47,10 +47,7 @@ struct CheckedLocation {
 
 /// Whether a location holds regions; else it holds intervals.
 fn has_regions(kind: LocationKind) -> bool {
-    matches!(
-        kind,
-        LocationKind::Thread { .. } | LocationKind::Device { .. }
-    )
+    matches!(kind, LocationKind::Thread { .. } | LocationKind::Device { .. })
 }
 
 /// Tasks that a thread switches between have teams each: the newest need not end first.
@@ -63,12 +60,7 @@ impl Contract {
     fn thread(&mut self, at: Point) -> &mut CheckedLocation {
         let location = &mut self.locations[at.location.0 as usize];
         assert!(has_regions(location.kind), "regions are on threads");
-        assert!(
-            at.time >= location.last,
-            "time went back from {} to {}",
-            location.last,
-            at.time
-        );
+        assert!(at.time >= location.last, "time went back from {} to {}", location.last, at.time);
         location.last = at.time;
         location
     }
@@ -136,10 +128,7 @@ impl Contract {
     fn interval(&mut self, interval: &Interval<'_>) {
         let track = &mut self.locations[interval.track.0 as usize];
         assert!(!has_regions(track.kind), "intervals are on tracks");
-        assert!(
-            interval.begin >= track.last,
-            "intervals of a track do not overlap"
-        );
+        assert!(interval.begin >= track.last, "intervals of a track do not overlap");
         assert!(interval.end >= interval.begin);
         track.last = interval.end;
         track.begins = Some(interval.begin);
@@ -155,10 +144,7 @@ impl Contract {
         *announced -= 1;
         let is_defined = |frame: &StackFrame| frame.function.0 < self.functions;
         assert!(sample.stack.iter().all(is_defined));
-        let (is_idle, frames) = (
-            sample.activity == Some(RuntimeActivity::Idle),
-            sample.stack.len(),
-        );
+        let (is_idle, frames) = (sample.activity == Some(RuntimeActivity::Idle), sample.stack.len());
         assert!(!is_idle || frames == 1, "who idles is in no function");
     }
 
@@ -168,10 +154,7 @@ impl Contract {
             let to = &self.locations[link.to.location.0 as usize];
             assert!(to.begins == Some(link.to.time), "a link leads to a begin");
         }
-        assert!(
-            self.links.last().is_none_or(|last| *last < link.id),
-            "links have ids of their own"
-        );
+        assert!(self.links.last().is_none_or(|last| *last < link.id), "links have ids of their own");
         self.links.push(link.id);
     }
 }
@@ -192,12 +175,7 @@ impl Sink for Contract {
             Item::Location(location) => {
                 assert_eq!(location.id.0 as usize, self.locations.len());
                 assert_eq!(location.process.0 + 1, self.processes);
-                self.locations.push(CheckedLocation {
-                    kind: location.kind,
-                    open: 0,
-                    last: 0,
-                    begins: None,
-                });
+                self.locations.push(CheckedLocation { kind: location.kind, open: 0, last: 0, begins: None });
             }
             Item::Region(region) => {
                 assert_eq!(region.id.0, self.regions);
@@ -272,18 +250,11 @@ pub(crate) fn nonsense(seed: u64) -> String {
 /// A sample, or the stack of a region's creator.
 fn sample(random: &mut Random) -> String {
     let frames: Vec<String> = (0..random.below(6))
-        .map(|_| {
-            random
-                .choose(&["0x1000", "0x1001", "0x2000", "0x3000"])
-                .to_owned()
-        })
+        .map(|_| random.choose(&["0x1000", "0x1001", "0x2000", "0x3000"]).to_owned())
         .collect();
     let (frames, end) = (frames.join(","), 1 + random.below(2));
     match random.below(4) {
-        0 => format!(
-            "context parallel={} end={end} stack={frames}",
-            random.below(6)
-        ),
+        0 => format!("context parallel={} end={end} stack={frames}", random.below(6)),
         _ => format!(
             "sample state={} task_flags={} exit_frame={} enter_frame={} end={end} stack={frames}",
             random.choose(&["work_parallel", "wait_barrier_explicit", "idle", "77"]),
@@ -302,29 +273,10 @@ fn event(random: &mut Random) -> String {
         number => (number / 2).to_string(),
     };
     let (task, next, parallel) = (id(random), id(random), id(random));
-    let sync = random.choose(&[
-        "barrier_explicit",
-        "barrier_implicit_parallel",
-        "taskwait",
-        "taskgroup",
-        "77",
-    ]);
-    let mutex = random.choose(&[
-        "lock",
-        "test_lock",
-        "nest_lock",
-        "critical",
-        "ordered",
-        "atomic",
-        "77",
-    ]);
-    let work = random.choose(&[
-        "loop_static",
-        "single_executor",
-        "sections",
-        "taskloop",
-        "99",
-    ]);
+    let sync =
+        random.choose(&["barrier_explicit", "barrier_implicit_parallel", "taskwait", "taskgroup", "77"]);
+    let mutex = random.choose(&["lock", "test_lock", "nest_lock", "critical", "ordered", "atomic", "77"]);
+    let work = random.choose(&["loop_static", "single_executor", "sections", "taskloop", "99"]);
     let status = random.choose(&[
         "complete",
         "complete",
@@ -359,11 +311,7 @@ fn event(random: &mut Random) -> String {
         17 => format!("mutex_acquire kind={mutex} wait_id={wait_id}"),
         18 => format!("mutex_acquired kind={mutex} wait_id={wait_id}"),
         19 => format!("mutex_released kind={mutex} wait_id={wait_id}"),
-        20 => format!(
-            "control_tool command={} text={}",
-            64 + random.below(3),
-            random.choose(&["a", "b"])
-        ),
+        20 => format!("control_tool command={} text={}", 64 + random.below(3), random.choose(&["a", "b"])),
         21 => format!("monitoring change={}", 1 + random.below(6)),
         22 => format!("lost begin={} events=3", random.below(400)),
         24 => format!("target {endpoint} device={} target={task}", random.below(3)),
@@ -500,10 +448,7 @@ fn converted(text: &str) -> (Vec<(&'static str, u64)>, usize) {
     let repairs = report.processes[0].repairs.iter();
     let repairs = repairs.map(|repair| (repair.cause.name(), repair.count));
     let slices = String::from_utf8(out.bytes()).expect("UTF-8");
-    (
-        repairs.collect(),
-        slices.matches("\"cat\":\"task\"").count(),
-    )
+    (repairs.collect(), slices.matches("\"cat\":\"task\"").count())
 }
 
 #[test]
@@ -524,18 +469,14 @@ fn tasks_that_are_too_deep_for_a_stack_are_complete() {
     let report = replay(&[&readers[0]], &mut contract, &mut |_| {});
     contract.is_closed();
     let repairs = report.processes[0].repairs.iter();
-    let repairs: Vec<_> = repairs
-        .map(|repair| (repair.cause.name(), repair.count))
-        .collect();
+    let repairs: Vec<_> = repairs.map(|repair| (repair.cause.name(), repair.count)).collect();
     assert_eq!(repairs, [("too_deep", MORE)]);
     assert_eq!(archive_faults(&text), []);
 }
 
 #[test]
 fn regions_that_never_end_are_shown_to_a_depth() {
-    let text: String = (0..2000)
-        .map(|time| format!("{time} 1 work begin kind=taskloop\n"))
-        .collect();
+    let text: String = (0..2000).map(|time| format!("{time} 1 work begin kind=taskloop\n")).collect();
     let (repairs, _) = converted(&text);
     assert_eq!(repairs, [("missing_end", 2000), ("too_deep", 1500)]);
 }
@@ -555,9 +496,7 @@ fn a_missing_end_among_hidden_regions_shifts_no_other() {
     let report = replay(&[&readers[0]], &mut contract, &mut |_| {});
     contract.is_closed();
     let repairs = report.processes[0].repairs.iter();
-    let repairs: Vec<_> = repairs
-        .map(|repair| (repair.cause.name(), repair.count))
-        .collect();
+    let repairs: Vec<_> = repairs.map(|repair| (repair.cause.name(), repair.count)).collect();
     assert_eq!(repairs, [("too_deep", 1)]);
 }
 

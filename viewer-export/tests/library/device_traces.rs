@@ -9,9 +9,7 @@ use crate::golden::is_as_reviewed;
 use crate::historic::text;
 
 fn path(file: String) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("tests/devices")
-        .join(file)
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/devices").join(file)
 }
 
 /// Opens a trace.

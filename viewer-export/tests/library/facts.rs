@@ -46,36 +46,21 @@ fn events_are_in_the_order_of_time_and_streams() {
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
         .map(|event| {
-            (
-                event["time_ns"].as_u64().expect("a time"),
-                event["stream"].as_u64().expect("a stream"),
-            )
+            (event["time_ns"].as_u64().expect("a time"), event["stream"].as_u64().expect("a stream"))
         })
         .collect();
-    assert_eq!(
-        order,
-        [(1, 3), (3, 1), (3, 1), (3, 2), (4, 2), (9, 1), (9, 3)]
-    );
+    assert_eq!(order, [(1, 3), (3, 1), (3, 1), (3, 2), (4, 2), (9, 1), (9, 3)]);
 }
 
 #[test]
 fn text_names_flags_and_enumerators() {
-    let dumped = with_trace(
-        "12 1 task_create task=1 new=? flags=0x10000004 code=0x1234\n",
-        |reader| {
-            let out = Shared::default();
-            dump_text(reader, Box::new(out.clone())).expect("memory can be written");
-            String::from_utf8(out.bytes()).expect("UTF-8")
-        },
-    );
-    assert!(
-        dumped.starts_with("             12    1 task_create "),
-        "{dumped}"
-    );
-    assert!(
-        dumped.contains(" flags=0x10000004:task_explicit|task_untied codeptr_ra=0x1234\n"),
-        "{dumped}"
-    );
+    let dumped = with_trace("12 1 task_create task=1 new=? flags=0x10000004 code=0x1234\n", |reader| {
+        let out = Shared::default();
+        dump_text(reader, Box::new(out.clone())).expect("memory can be written");
+        String::from_utf8(out.bytes()).expect("UTF-8")
+    });
+    assert!(dumped.starts_with("             12    1 task_create "), "{dumped}");
+    assert!(dumped.contains(" flags=0x10000004:task_explicit|task_untied codeptr_ra=0x1234\n"), "{dumped}");
     assert!(dumped.contains(" new_task_data=unset "), "{dumped}");
 }
 
@@ -114,10 +99,7 @@ fn what_runtimes_do_is_only_noted() {
     // No machine has the fixture's program.
     late.retain(|finding| finding.name != "names_missing");
     assert_eq!(late.len(), 1);
-    assert_eq!(
-        (late[0].severity, late[0].name),
-        (Severity::Note, "late_end")
-    );
+    assert_eq!((late[0].severity, late[0].name), (Severity::Note, "late_end"));
 }
 
 #[test]
@@ -127,20 +109,14 @@ fn what_the_tracer_did_is_no_sign_of_missing_ends() {
     let all = texts.join("\n");
     assert!(!all.contains("had no begin"), "{all}");
     // Of region 200's three, the barrier's and the task's did not come.
-    let missing = found
-        .iter()
-        .find(|finding| finding.name == "missing_end")
-        .expect("ends are missing");
+    let missing = found.iter().find(|finding| finding.name == "missing_end").expect("ends are missing");
     assert!(missing.text.contains("(2 on "), "{all}");
 }
 
 #[test]
 fn loss_and_contradictions_are_found() {
     let found = findings(include_str!("../fixtures/lost_events.trace"));
-    let names: Vec<(Severity, &str)> = found
-        .iter()
-        .map(|finding| (finding.severity, finding.name))
-        .collect();
+    let names: Vec<(Severity, &str)> = found.iter().map(|finding| (finding.severity, finding.name)).collect();
     assert_eq!(
         names,
         [
@@ -149,19 +125,15 @@ fn loss_and_contradictions_are_found() {
             (Severity::Warning, "end_without_begin")
         ]
     );
-    assert!(
-        found[1].text.ends_with("first in stream 1 at 50 ns)"),
-        "{}",
-        found[1].text
-    );
+    assert!(found[1].text.ends_with("first in stream 1 at 50 ns)"), "{}", found[1].text);
 }
 
 #[test]
 fn more_lost_events_than_a_number_holds_are_that_number() {
-    let lost = with_trace(
-        "1 1 lost begin=0 events=0xffffffffffffffff\n2 1 lost begin=1 events=2\n",
-        |reader| Info::of(reader).lost,
-    );
+    let lost =
+        with_trace("1 1 lost begin=0 events=0xffffffffffffffff\n2 1 lost begin=1 events=2\n", |reader| {
+            Info::of(reader).lost
+        });
     assert_eq!(lost, u64::MAX);
 }
 
@@ -198,18 +170,10 @@ const EVERYTHING: &str = "0   1 thread_begin type=initial
 
 /// The trace of [`EVERYTHING`] where `callback` was not wanted.
 fn without(callback: &str) -> String {
-    let name = |line: &str| {
-        line.split_whitespace()
-            .nth(2)
-            .unwrap_or_default()
-            .to_owned()
-    };
+    let name = |line: &str| line.split_whitespace().nth(2).unwrap_or_default().to_owned();
     let wanted = || EVERYTHING.lines().filter(|line| name(line) != callback);
     let names: Vec<String> = wanted().map(name).collect();
-    let settings = format!(
-        r#"{{"settings": {{"OMPTRACE_EVENTS": "{}"}}}}"#,
-        names.join(",")
-    );
+    let settings = format!(r#"{{"settings": {{"OMPTRACE_EVENTS": "{}"}}}}"#, names.join(","));
     let lines: Vec<&str> = wanted().collect();
     format!("process app\nmetadata {settings}\n{}\n", lines.join("\n"))
 }
@@ -231,9 +195,7 @@ fn what_was_not_wanted_is_no_contradiction() {
     ] {
         let text = match callback {
             // A tool that gets no report of a task gives it no id.
-            "task_create" => without(callback)
-                .replace("=1030", "=?")
-                .replace("=103", "=?"),
+            "task_create" => without(callback).replace("=1030", "=?").replace("=103", "=?"),
             _ => without(callback),
         };
         let findings = with_trace(&text, check);
@@ -255,18 +217,14 @@ fn what_was_not_wanted_is_no_contradiction() {
 fn the_memory_of_a_device_adds_up_beyond_any_counter() {
     const ALLOCATIONS: u64 = 40_000;
     let operation = |time: u64, rest: String| {
-        let both = |endpoint| {
-            format!("{time} 1 target_data_op_emi {endpoint} target=100 op={time} {rest}\n")
-        };
+        let both = |endpoint| format!("{time} 1 target_data_op_emi {endpoint} target=100 op={time} {rest}\n");
         [both("begin"), both("end")].concat()
     };
     let allocate = (1..=ALLOCATIONS).map(|number| {
         let (address, bytes) = (number << 20, u64::MAX);
         operation(
             number,
-            format!(
-                "kind=alloc src=0x1 src_device=1 dest={address:#x} dest_device=0 bytes={bytes}"
-            ),
+            format!("kind=alloc src=0x1 src_device=1 dest={address:#x} dest_device=0 bytes={bytes}"),
         )
     });
     let delete = (1..=ALLOCATIONS).map(|number| {
@@ -277,21 +235,12 @@ fn the_memory_of_a_device_adds_up_beyond_any_counter() {
         )
     });
     let text: String = allocate.chain(delete).collect();
-    let chrome = FORMATS
-        .iter()
-        .find(|format| format.name == "chrome")
-        .expect("a format");
+    let chrome = FORMATS.iter().find(|format| format.name == "chrome").expect("a format");
     let json = with_trace(&text, |reader| {
         let out = Shared::default();
         let options = ConvertOptions::default();
-        convert(
-            &[reader],
-            chrome,
-            &options,
-            Box::new(out.clone()),
-            &mut |_| {},
-        )
-        .expect("memory can be written");
+        convert(&[reader], chrome, &options, Box::new(out.clone()), &mut |_| {})
+            .expect("memory can be written");
         String::from_utf8(out.bytes()).expect("UTF-8")
     });
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");

@@ -21,14 +21,7 @@ fn fixtures() -> PathBuf {
 fn export(inputs: &[&Reader], format: &Format) -> String {
     let out = Shared::default();
     let target = Box::new(out.clone());
-    convert(
-        inputs,
-        format,
-        &ConvertOptions::default(),
-        target,
-        &mut |_| {},
-    )
-    .expect("memory can be written");
+    convert(inputs, format, &ConvertOptions::default(), target, &mut |_| {}).expect("memory can be written");
     String::from_utf8(out.bytes()).expect("UTF-8")
 }
 
@@ -44,10 +37,7 @@ fn check(name: &str) {
         }
         expect(&format!("{name}.{}", format.extension), &exported);
     }
-    if readers
-        .iter()
-        .any(|reader| why_no_samples(reader).is_none())
-    {
+    if readers.iter().any(|reader| why_no_samples(reader).is_none()) {
         let folded = Format::by_name("folded").expect("a format");
         expect(&format!("{name}.folded"), &export(&inputs, folded));
     }
@@ -171,15 +161,8 @@ fn every_fixture_is_checked() {
     let source = include_str!("golden.rs");
     for entry in fs::read_dir(fixtures()).expect("a folder") {
         let path = entry.expect("an entry").path();
-        let name = path
-            .file_stem()
-            .and_then(|name| name.to_str())
-            .expect("a name")
-            .to_owned();
-        assert!(
-            source.contains(&format!("    {name}\n")),
-            "{name} is not in the table"
-        );
+        let name = path.file_stem().and_then(|name| name.to_str()).expect("a name").to_owned();
+        assert!(source.contains(&format!("    {name}\n")), "{name} is not in the table");
     }
 }
 
@@ -191,25 +174,14 @@ fn gzip_output_is_the_same_each_time() {
     let packed = || {
         let out = Shared::default();
         let inputs: Vec<&Reader> = readers.iter().collect();
-        let options = ConvertOptions {
-            gzip: true,
-            ..ConvertOptions::default()
-        };
-        convert(
-            &inputs,
-            &FORMATS[0],
-            &options,
-            Box::new(out.clone()),
-            &mut |_| {},
-        )
-        .expect("written");
+        let options = ConvertOptions { gzip: true, ..ConvertOptions::default() };
+        convert(&inputs, &FORMATS[0], &options, Box::new(out.clone()), &mut |_| {}).expect("written");
         out.bytes()
     };
     let bytes = packed();
     assert_eq!(bytes, packed());
     assert_eq!(bytes[..2], [0x1f, 0x8b]);
     let mut text = String::new();
-    io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut text)
-        .expect("gzip");
+    io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut text).expect("gzip");
     is_sound_chrome(&text);
 }

@@ -48,12 +48,7 @@ const CASES: &[Case] = &[
         tasks: 0,
         notes: &[MISSING_ENDS, "release_without_acquire"],
     },
-    Case {
-        name: "llvm_3_7_ordered",
-        constructs: ORDERED,
-        tasks: 0,
-        notes: &[MISSING_ENDS],
-    },
+    Case { name: "llvm_3_7_ordered", constructs: ORDERED, tasks: 0, notes: &[MISSING_ENDS] },
     Case {
         name: "llvm_3_8_task",
         constructs: &[SINGLES, ("!$omp task", 20)],
@@ -73,12 +68,7 @@ const CASES: &[Case] = &[
         tasks: 24,
         notes: &[MISSING_ENDS],
     },
-    Case {
-        name: "llvm_4_0_singlenw",
-        constructs: &[SINGLES],
-        tasks: 0,
-        notes: &[MISSING_ENDS],
-    },
+    Case { name: "llvm_4_0_singlenw", constructs: &[SINGLES], tasks: 0, notes: &[MISSING_ENDS] },
     Case {
         name: "llvm_4_0_depend",
         constructs: &[SINGLES, ("!$omp task", 8)],
@@ -111,12 +101,7 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "llvm_trunk_2018_12_taskwait",
-        constructs: &[
-            SINGLES,
-            ("!$omp task", 40),
-            ("!$omp taskwait", 2),
-            ("!$omp taskwait wait", 2),
-        ],
+        constructs: &[SINGLES, ("!$omp task", 40), ("!$omp taskwait", 2), ("!$omp taskwait wait", 2)],
         tasks: 40,
         notes: &[LATE_ENDS, MISSING_ENDS],
     },
@@ -128,11 +113,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-const ORDERED: &[(&str, u64)] = &[
-    ("!$omp for", 6),
-    ("!$omp ordered", 40),
-    ("!$omp ordered wait", 40),
-];
+const ORDERED: &[(&str, u64)] = &[("!$omp for", 6), ("!$omp ordered", 40), ("!$omp ordered wait", 40)];
 
 fn folder() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/historic")
@@ -170,38 +151,17 @@ fn constructs_are_those_of_the_program() {
     for case in CASES {
         let stats = stats(&open(case.name));
         let counts = counts(&stats);
-        assert_eq!(
-            counts.get("!$omp parallel"),
-            Some(&REPETITIONS),
-            "{}",
-            case.name
-        );
+        assert_eq!(counts.get("!$omp parallel"), Some(&REPETITIONS), "{}", case.name);
         let members = REPETITIONS * THREADS;
-        assert_eq!(
-            counts.get("!$omp implicit task"),
-            Some(&members),
-            "{}",
-            case.name
-        );
-        let everywhere = [
-            "parallel",
-            "barrier",
-            "implicit task",
-            "initial task",
-            "idle",
-        ];
+        assert_eq!(counts.get("!$omp implicit task"), Some(&members), "{}", case.name);
+        let everywhere = ["parallel", "barrier", "implicit task", "initial task", "idle"];
         let is_own = |name: &str| !everywhere.iter().any(|other| name.contains(other));
         let own: BTreeMap<&str, u64> = counts
             .iter()
             .filter(|(name, _)| is_own(name))
             .map(|(name, count)| (name.as_str(), *count))
             .collect();
-        assert_eq!(
-            own,
-            case.constructs.iter().copied().collect(),
-            "{}",
-            case.name
-        );
+        assert_eq!(own, case.constructs.iter().copied().collect(), "{}", case.name);
         let tasks: u64 = stats.threads.iter().filter_map(|thread| thread.tasks).sum();
         assert_eq!(tasks, case.tasks, "{}", case.name);
     }
@@ -229,11 +189,7 @@ fn tasks_at_the_end_of_a_region_are_work_in_it() {
         let tasks = stats.constructs.iter();
         let tasks = tasks.filter(|construct| construct.name.starts_with("!$omp task"));
         let in_tasks: u64 = tasks.map(|construct| construct.times.total_ns).sum();
-        let working: u64 = stats
-            .threads
-            .iter()
-            .filter_map(|thread| thread.working_ns)
-            .sum();
+        let working: u64 = stats.threads.iter().filter_map(|thread| thread.working_ns).sum();
         assert!(working >= in_tasks, "{name}: {working} {in_tasks}");
     }
 }
@@ -288,10 +244,7 @@ fn every_trace_is_checked() {
         if name.is_some_and(|name| name.starts_with("openuh")) {
             continue;
         }
-        if path
-            .extension()
-            .is_some_and(|extension| extension == "omptrace")
-        {
+        if path.extension().is_some_and(|extension| extension == "omptrace") {
             let name = path.file_stem().and_then(|name| name.to_str());
             let is_known = CASES.iter().any(|case| Some(case.name) == name);
             assert!(is_known, "{path:?} is not in the table");

@@ -21,13 +21,7 @@ struct Case {
 
 const CASES: &[Case] = &[
     // Kernels that spin for 1 to 4 ms, and bring two times back.
-    Case {
-        name: "nvidia_spin",
-        kernels: 4,
-        transfers: [1, 4],
-        host_observed: 0,
-        findings: &[],
-    },
+    Case { name: "nvidia_spin", kernels: 4, transfers: [1, 4], host_observed: 0, findings: &[] },
     // 8 threads with 4 target regions each.
     Case {
         name: "nvidia_threads",
@@ -53,13 +47,7 @@ const CASES: &[Case] = &[
         findings: &["late_end", "missing_end"],
     },
     // 6 copies within the device, between a copy there and a copy back.
-    Case {
-        name: "nvidia_within",
-        kernels: 0,
-        transfers: [1 + 1, 1],
-        host_observed: 0,
-        findings: &[],
-    },
+    Case { name: "nvidia_within", kernels: 0, transfers: [1 + 1, 1], host_observed: 0, findings: &[] },
     // 10 kernels, 10 while recording was paused, 10 more.
     Case {
         name: "nvidia_pause",
@@ -85,13 +73,7 @@ const CASES: &[Case] = &[
         findings: &[],
     },
     // On GCC's runtime, which reports target regions and no operations, there is a transfer of a kernel's arguments for each.
-    Case {
-        name: "nvidia_gcc_spin",
-        kernels: 4,
-        transfers: [1 + 4, 4],
-        host_observed: 0,
-        findings: &[],
-    },
+    Case { name: "nvidia_gcc_spin", kernels: 4, transfers: [1 + 4, 4], host_observed: 0, findings: &[] },
     Case {
         name: "nvidia_gcc_threads",
         kernels: 8 * 4,
@@ -128,10 +110,7 @@ fn what_the_program_asked_for_shows_once() {
         assert!(clock.uncertainty_ns < 100, "{}: {clock}", case.name);
         assert_eq!(clock.residual_ns, 0, "{}: {clock}", case.name);
         // All but the library's have the line of their construct.
-        let sources = stats
-            .devices
-            .iter()
-            .filter(|work| work.name.contains("kernel"));
+        let sources = stats.devices.iter().filter(|work| work.name.contains("kernel"));
         let sources: Vec<&str> = sources.map(|work| work.name.as_str()).collect();
         let is_named = |name: &&str| name.contains(" @") || name.contains("library_kernel");
         assert!(sources.iter().all(is_named), "{}: {sources:?}", case.name);

@@ -19,9 +19,7 @@ fn open(name: &str) -> Reader {
 fn counts(name: &str) -> BTreeMap<String, u64> {
     let stats = Stats::of(&[&open(name)], &symbols::Options::default()).0;
     let constructs = stats.constructs.into_iter();
-    constructs
-        .map(|construct| (construct.name, construct.times.count))
-        .collect()
+    constructs.map(|construct| (construct.name, construct.times.count)).collect()
 }
 
 /// The repairs. None of it is more than a note.
@@ -45,10 +43,7 @@ fn threads_that_were_idle_before_are_no_reason_for_a_warning() {
 fn ordered_regions_are_as_many_as_iterations() {
     let counts = counts("openuh_ordered");
     assert_eq!(counts["!$omp ordered"], 20 * REPETITIONS);
-    assert!(
-        counts["!$omp ordered wait"] <= 20 * REPETITIONS,
-        "{counts:?}"
-    );
+    assert!(counts["!$omp ordered wait"] <= 20 * REPETITIONS, "{counts:?}");
     let expected = ["end_alone", "missing_end", "reported_again"];
     assert_eq!(repairs("openuh_ordered"), expected);
 }

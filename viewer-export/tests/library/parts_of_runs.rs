@@ -43,12 +43,9 @@ fn windows_add_up_to_the_whole() {
                 assert_eq!(of_parts.sum::<u64>(), ns, "{name}: {}", cause.name());
             }
             for thread in &whole.threads {
-                let same = |part: &&ThreadStats| {
-                    part.name == thread.name && part.process_id == thread.process_id
-                };
-                let of_thread = parts
-                    .iter()
-                    .filter_map(|part| part.threads.iter().find(same));
+                let same =
+                    |part: &&ThreadStats| part.name == thread.name && part.process_id == thread.process_id;
+                let of_thread = parts.iter().filter_map(|part| part.threads.iter().find(same));
                 let sums = of_thread.fold([0; 3], |sums, part| {
                     let more = times_of(part);
                     [0, 1, 2].map(|index| sums[index] + more[index])
@@ -70,11 +67,8 @@ fn halves(name: &str, text: &str, cut: i64, threads: u32) -> Vec<Stats> {
     let halves = [(BEFORE, cut), (cut, i64::MAX)].into_iter();
     let halves: Vec<Stats> = halves
         .filter_map(|window| {
-            let options = Options {
-                window: Some(window),
-                threads: NonZero::new(threads),
-                ..Options::default()
-            };
+            let options =
+                Options { window: Some(window), threads: NonZero::new(threads), ..Options::default() };
             part_of(text, &options).ok()
         })
         .collect();
@@ -88,11 +82,7 @@ fn halves(name: &str, text: &str, cut: i64, threads: u32) -> Vec<Stats> {
 fn windows_of_nonsense_add_up() {
     for seed in 1..=100 {
         let text = nonsense(seed);
-        let end = part_of(&text, &Options::default())
-            .expect("numbers")
-            .answers
-            .duration_ns
-            .cast_signed();
+        let end = part_of(&text, &Options::default()).expect("numbers").answers.duration_ns.cast_signed();
         halves(&format!("seed {seed}"), &text, end / 2, 2);
     }
 }
@@ -138,73 +128,44 @@ fn accounting(rows: &[(Cause, u64)]) -> Accounting {
 #[test]
 fn phases_are_analysed_alone() {
     let stats = part_of(TWO_THREADS, &Options::default()).expect("numbers");
-    let solve = accounting(&[
-        (Cause::Useful, 189),
-        (Cause::Imbalance, 60),
-        (Cause::Join, 2),
-        (Cause::Serial, 89),
-    ]);
+    let solve =
+        accounting(&[(Cause::Useful, 189), (Cause::Imbalance, 60), (Cause::Join, 2), (Cause::Serial, 89)]);
     let names: Vec<&str> = stats.phases.iter().map(|phase| &*phase.name).collect();
     assert_eq!(names, [RECORDED, "solve"]);
-    let [recorded, phase] = &stats.phases[..] else {
-        panic!("{:?}", stats.phases)
-    };
+    let [recorded, phase] = &stats.phases[..] else { panic!("{:?}", stats.phases) };
     assert_eq!((phase.count, phase.duration_ns, phase.threads), (2, 170, 2));
     assert_eq!(phase.accounting, solve);
     assert_eq!((recorded.count, recorded.duration_ns), (2, 360));
     assert_eq!(recorded.accounting[Cause::Unobserved], 0);
     assert_eq!(stats.answers.accounting[Cause::Unobserved], 2 * 40);
 
-    let options = Options {
-        phase: Some("solve".to_owned()),
-        ..Options::default()
-    };
+    let options = Options { phase: Some("solve".to_owned()), ..Options::default() };
     let alone = part_of(TWO_THREADS, &options).expect("numbers");
     adds_up("phase", &alone.answers);
     assert_eq!(alone.answers.accounting, solve);
     assert_eq!(alone.answers.efficiency, phase.efficiency);
     assert_eq!(alone.answers.regions[0].visits, 1);
-    let [main, worker] = &alone.threads[..] else {
-        panic!("{:?}", alone.threads)
-    };
-    assert_eq!(
-        [main.duration_ns, main.serial_ns, worker.duration_ns],
-        [170, 89, 170]
-    );
+    let [main, worker] = &alone.threads[..] else { panic!("{:?}", alone.threads) };
+    assert_eq!([main.duration_ns, main.serial_ns, worker.duration_ns], [170, 89, 170]);
     assert_eq!(worker.barriers_ns, Some(61));
     // Moments are those of the whole timeline.
     let moments = alone.answers.findings.iter().flat_map(|of| &of.instances);
-    assert!(
-        moments.clone().all(|moment| moment.begin_ns >= 120),
-        "{moments:?}"
-    );
+    assert!(moments.clone().all(|moment| moment.begin_ns >= 120), "{moments:?}");
 
-    let options = Options {
-        phase: Some("solv".to_owned()),
-        ..Options::default()
-    };
+    let options = Options { phase: Some("solv".to_owned()), ..Options::default() };
     let known = vec![RECORDED.to_owned(), "solve".to_owned()];
-    assert_eq!(
-        part_of(TWO_THREADS, &options).err(),
-        Some(NoAnswer::Phase { known })
-    );
+    assert_eq!(part_of(TWO_THREADS, &options).err(), Some(NoAnswer::Phase { known }));
 }
 
 /// Time outside of a window, and regions that end where it begins, are not counted.
 #[test]
 fn only_what_lies_in_a_window_counts() {
     let in_window = |begin, end| {
-        let options = Options {
-            window: Some((begin, end)),
-            ..Options::default()
-        };
+        let options = Options { window: Some((begin, end)), ..Options::default() };
         part_of(TWO_THREADS, &options)
     };
     let count = |stats: &Stats, name: &str| {
-        let mut of_name = stats
-            .constructs
-            .iter()
-            .filter(|of| of.name.starts_with(name));
+        let mut of_name = stats.constructs.iter().filter(|of| of.name.starts_with(name));
         of_name.next().map_or(0, |of| of.times.count)
     };
     let before = in_window(0, 100).expect("numbers");
@@ -212,29 +173,17 @@ fn only_what_lies_in_a_window_counts() {
     let after = in_window(201, 260).expect("numbers");
     let regions = [&before, &inside, &after].map(|stats| count(stats, "!$omp parallel"));
     assert_eq!(regions, [0, 1, 0]);
-    assert_eq!(
-        [&before, &inside, &after].map(|of| of.answers.threads),
-        [1, 2, 1]
-    );
+    assert_eq!([&before, &inside, &after].map(|of| of.answers.threads), [1, 2, 1]);
     assert_eq!(inside.answers.regions[0].visits, 1);
-    assert_eq!(
-        inside.answers.accounting,
-        accounting(&[(Cause::Useful, 30), (Cause::Imbalance, 10)])
-    );
+    assert_eq!(inside.answers.accounting, accounting(&[(Cause::Useful, 30), (Cause::Imbalance, 10)]));
     assert!(before.answers.regions.is_empty() && after.answers.regions.is_empty());
-    assert_eq!(
-        in_window(500, i64::MAX).err(),
-        Some(NoAnswer::Window { end: 400 })
-    );
+    assert_eq!(in_window(500, i64::MAX).err(), Some(NoAnswer::Window { end: 400 }));
 }
 
 /// N is the number of selected threads, and their time alone is accounted for.
 #[test]
 fn threads_are_analysed_alone() {
-    let options = Options {
-        selected: vec!["1".to_owned()],
-        ..Options::default()
-    };
+    let options = Options { selected: vec!["1".to_owned()], ..Options::default() };
     let stats = part_of(TWO_THREADS, &options).expect("numbers");
     let answers = &stats.answers;
     assert_eq!(answers.threads, 1);
@@ -252,11 +201,6 @@ fn threads_are_analysed_alone() {
     let tids: Vec<u32> = stats.threads.iter().map(|thread| thread.tid).collect();
     assert_eq!(tids, [11]);
     let names = stats.constructs.iter().map(|construct| &construct.name);
-    assert!(
-        names
-            .clone()
-            .all(|name| !name.starts_with("!$omp parallel")),
-        "{names:?}"
-    );
+    assert!(names.clone().all(|name| !name.starts_with("!$omp parallel")), "{names:?}");
     assert!(answers.findings.is_empty() && answers.what_if.is_empty());
 }

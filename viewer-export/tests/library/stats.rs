@@ -19,24 +19,14 @@ fn stats(text: &str) -> Stats {
 
 /// The construct whose name begins like this.
 fn construct<'s>(stats: &'s Stats, name: &str) -> &'s ConstructStats {
-    let mut found = stats
-        .constructs
-        .iter()
-        .filter(|stats| stats.name.starts_with(name));
+    let mut found = stats.constructs.iter().filter(|stats| stats.name.starts_with(name));
     let construct = found.next().unwrap_or_else(|| panic!("no {name}"));
     assert!(found.next().is_none(), "several are called {name}");
     construct
 }
 
 fn times([count, total_ns, mean_ns, min_ns, max_ns]: [u64; 5]) -> Times {
-    Times {
-        count,
-        total_ns,
-        mean_ns,
-        min_ns,
-        max_ns,
-        is_of_parts: false,
-    }
+    Times { count, total_ns, mean_ns, min_ns, max_ns, is_of_parts: false }
 }
 
 #[test]
@@ -52,14 +42,8 @@ fn a_wait_that_tasks_interrupt_is_one() {
 
     let thread = &stats.threads[0];
     // The wake-up is of the region, too.
-    assert_eq!(
-        (thread.parallel_ns, thread.working_ns),
-        (Some(600), Some(360))
-    );
-    assert_eq!(
-        (thread.barriers_ns, thread.taskwaits_ns),
-        (Some(220), Some(10))
-    );
+    assert_eq!((thread.parallel_ns, thread.working_ns), (Some(600), Some(360)));
+    assert_eq!((thread.barriers_ns, thread.taskwaits_ns), (Some(220), Some(10)));
     assert_eq!((thread.wake_up_ns, thread.tasks), (Some(10), Some(2)));
 }
 
@@ -82,17 +66,9 @@ pub(crate) fn fixtures() -> Vec<(String, String)> {
 fn the_mean_lies_between_the_shortest_and_the_longest() {
     for (path, text) in fixtures() {
         for construct in stats(&text).constructs {
-            let Times {
-                min_ns,
-                mean_ns,
-                max_ns,
-                ..
-            } = construct.times;
+            let Times { min_ns, mean_ns, max_ns, .. } = construct.times;
             let name = construct.name;
-            assert!(
-                min_ns <= mean_ns && mean_ns <= max_ns,
-                "{path}: {name}: {min_ns} {mean_ns} {max_ns}"
-            );
+            assert!(min_ns <= mean_ns && mean_ns <= max_ns, "{path}: {name}: {min_ns} {mean_ns} {max_ns}");
         }
     }
 }
@@ -123,11 +99,7 @@ fn adds_up(name: &str, stats: &Stats) {
         let process = &stats.processes[thread.process_id as usize];
         assert_eq!(duration_ns, process.duration_ns, "{name}: {thread:?}");
         if thread.role == "main" {
-            let serial = [
-                process.serial_before_ns,
-                process.serial_between_ns,
-                process.serial_after_ns,
-            ];
+            let serial = [process.serial_before_ns, process.serial_between_ns, process.serial_after_ns];
             assert_eq!(sum(&serial), serial_ns, "{name}: {process:?}");
         }
     }
@@ -137,10 +109,7 @@ fn adds_up(name: &str, stats: &Stats) {
     for construct in &stats.constructs {
         let total = construct.times.total_ns;
         assert!(construct.self_ns <= total, "{name}: {construct:?}");
-        assert!(
-            construct.waiting_ns.unwrap_or(0) <= total,
-            "{name}: {construct:?}"
-        );
+        assert!(construct.waiting_ns.unwrap_or(0) <= total, "{name}: {construct:?}");
     }
 }
 
@@ -244,14 +213,10 @@ fn what_was_not_recorded_has_no_numbers() {
         let text = include_str!("../fixtures/locks_out_of_order.trace");
         let lines = text.lines().filter(|line| !line.contains(callback));
         let lines: Vec<&str> = lines.collect();
-        let wanted =
-            "parallel_begin,parallel_end,implicit_task,mutex_acquire,mutex_acquired,mutex_released";
+        let wanted = "parallel_begin,parallel_end,implicit_task,mutex_acquire,mutex_acquired,mutex_released";
         let wanted = wanted.replace(callback, "");
         let settings = format!(r#"{{"settings": {{"OMPTRACE_EVENTS": "{wanted}"}}}}"#);
-        stats(&format!(
-            "process app\nmetadata {settings}\n{}",
-            lines.join("\n")
-        ))
+        stats(&format!("process app\nmetadata {settings}\n{}", lines.join("\n")))
     };
     assert_eq!(without("mutex_released").locks.len(), 0);
     let teams = without("implicit_task").constructs.into_iter();
@@ -316,21 +281,15 @@ fn times_of_devices_that_record_nothing_are_not_known() {
     assert_eq!((device.to_device.count, device.to_device.bytes), (1, 64));
     assert_eq!(device.to_device.bytes_per_second, None);
     assert_eq!(device.places[0].total_ns, None);
-    let times = [
-        device.kernels_ns,
-        device.transfers_ns,
-        device.overlap_ns,
-        device.idle_ns,
-        device.launch_mean_ns,
-    ];
+    let times =
+        [device.kernels_ns, device.transfers_ns, device.overlap_ns, device.idle_ns, device.launch_mean_ns];
     assert_eq!(times, [None; 5]);
 }
 
 /// Callbacks that a runtime granted.
 fn granted(dialect: &str, callbacks: &[&str]) -> String {
-    let registration = |callback: &&str| {
-        format!(r#""{callback}": {{"number": 1, "result": 5, "meaning": "always"}}"#)
-    };
+    let registration =
+        |callback: &&str| format!(r#""{callback}": {{"number": 1, "result": 5, "meaning": "always"}}"#);
     let callbacks: Vec<String> = callbacks.iter().map(registration).collect();
     format!(
         "process app\nmetadata {{\"runtime\": {{\"dialect\": \"{dialect}\"}}, \"callbacks\": {{{}}}}}\n",
@@ -357,10 +316,7 @@ fn a_thread_without_a_region_is_idle_and_not_at_a_barrier() {
     );
     adds_up("idle", &stats);
     let worker = &stats.threads[1];
-    assert_eq!(
-        (worker.parallel_ns, worker.barriers_ns),
-        (Some(20), Some(0))
-    );
+    assert_eq!((worker.parallel_ns, worker.barriers_ns), (Some(20), Some(0)));
     assert_eq!((worker.serial_ns, worker.idle_ns), (0, Some(70)));
     let main = &stats.threads[0];
     assert_eq!((main.parallel_ns, main.serial_ns), (Some(20), 70));
@@ -391,14 +347,8 @@ fn a_taskwait_without_waits_is_the_wait_less_the_tasks_in_it() {
     let others = ["implicit_task", "task_schedule", "sync_region"];
     let without_waits = with(&others);
     let thread = &without_waits.threads[0];
-    assert_eq!(
-        (thread.taskwaits_ns, thread.working_ns),
-        (Some(30), Some(65))
-    );
-    assert_eq!(
-        construct(&without_waits, "!$omp taskwait").waiting_ns,
-        Some(30)
-    );
+    assert_eq!((thread.taskwaits_ns, thread.working_ns), (Some(30), Some(65)));
+    assert_eq!(construct(&without_waits, "!$omp taskwait").waiting_ns, Some(30));
     // Where waits are reported, there was none.
     let with_waits = with(&[&others[..], &["sync_region_wait"]].concat());
     assert_eq!(with_waits.threads[0].taskwaits_ns, Some(0));
@@ -406,10 +356,7 @@ fn a_taskwait_without_waits_is_the_wait_less_the_tasks_in_it() {
     let nothing = with(&others[..2]);
     assert_eq!(nothing.threads[0].locks_ns, None);
     let unknown = &nothing.processes[0].unknown;
-    assert!(
-        unknown.iter().any(|words| words.contains("locks")),
-        "{unknown:?}"
-    );
+    assert!(unknown.iter().any(|words| words.contains("locks")), "{unknown:?}");
 }
 
 /// The Collector API reports no members, but when threads are idle.
@@ -437,10 +384,7 @@ fn who_is_not_idle_works_where_members_are_not_reported() {
     };
     assert_eq!((main.parallel_ns, main.working_ns), (Some(80), Some(50)));
     assert_eq!((main.barriers_ns, main.serial_ns), (Some(30), 19));
-    assert_eq!(
-        (worker.parallel_ns, worker.working_ns),
-        (Some(65), Some(60))
-    );
+    assert_eq!((worker.parallel_ns, worker.working_ns), (Some(65), Some(60)));
     assert_eq!((worker.barriers_ns, worker.idle_ns), (Some(5), Some(34)));
     // There are no taskwaits in it.
     assert_eq!((main.taskwaits_ns, main.wake_up_ns), (None, None));
@@ -451,11 +395,9 @@ fn who_is_not_idle_works_where_members_are_not_reported() {
 /// 1,000,000 at the tracer's begin.
 #[test]
 fn a_process_counts_from_its_own_start_to_its_own_end() {
-    let of_record =
-        r#""record": {"exit_status": 0, "started_raw_ns": 999200, "ended_raw_ns": 1000700}"#;
+    let of_record = r#""record": {"exit_status": 0, "started_raw_ns": 999200, "ended_raw_ns": 1000700}"#;
     let with = |further: &str| {
-        let process =
-            r#""process": {"pid": 10, "executable": "/bin/app", "started_raw_ns": 999000}"#;
+        let process = r#""process": {"pid": 10, "executable": "/bin/app", "started_raw_ns": 999000}"#;
         let end = r#""end": {"how": "finalize", "raw_ns": 1000600}"#;
         stats(&format!(
             "process app\nmetadata {{{process}, {end}{further}}}\n\
@@ -475,35 +417,24 @@ fn a_process_counts_from_its_own_start_to_its_own_end() {
     assert_eq!(process.duration_ns, 1600);
     assert_eq!(process.before_tracing_ns, Some(1000));
     let serial = |process: &ProcessStats| {
-        [
-            process.serial_before_ns,
-            process.serial_between_ns,
-            process.serial_after_ns,
-        ]
+        [process.serial_before_ns, process.serial_between_ns, process.serial_after_ns]
     };
     assert_eq!(serial(process), [Some(1100), Some(0), Some(200)]);
     // The one that started it knows it better.
     let recorded = with(&format!(", {of_record}"));
     adds_up("recorded", &recorded);
     assert_eq!(recorded.answers.duration_ns, 1500);
-    assert_eq!(
-        serial(&recorded.processes[0]),
-        [Some(900), Some(0), Some(300)]
-    );
+    assert_eq!(serial(&recorded.processes[0]), [Some(900), Some(0), Some(300)]);
     let text = recorded.to_string();
-    assert!(
-        text.contains("\n1.50 us from start to end of the process\n"),
-        "{text}"
-    );
+    assert!(text.contains("\n1.50 us from start to end of the process\n"), "{text}");
 }
 
 /// A task is suspended and goes on, without an id that shows it.
 #[test]
 fn parts_of_tasks_without_ids_are_no_tasks() {
     let with = |events: &str| {
-        let settings = format!(
-            r#"{{"settings": {{"OMPTRACE_EVENTS": "{events}"}}, "runtime": {{"dialect": "5.x"}}}}"#
-        );
+        let settings =
+            format!(r#"{{"settings": {{"OMPTRACE_EVENTS": "{events}"}}, "runtime": {{"dialect": "5.x"}}}}"#);
         stats(&format!(
             "process app\nmetadata {settings}\n\
              0   1 thread_begin type=initial\n\
@@ -530,10 +461,7 @@ fn parts_of_tasks_without_ids_are_no_tasks() {
     let cells: Vec<&str> = row.expect("a row").split_whitespace().collect();
     assert_eq!(cells[1], "-", "{text}");
     let reason = &parts.processes[0].unknown;
-    assert!(
-        reason.iter().any(|words| words.contains("no ids")),
-        "{reason:?}"
-    );
+    assert!(reason.iter().any(|words| words.contains("no ids")), "{reason:?}");
 }
 
 /// A runtime with the Collector API reports no tasks.
@@ -561,13 +489,7 @@ fn critical_regions_are_locks_with_a_place() {
          60  1 mutex_acquired kind=lock wait_id=0xd code=0x1250\n\
          65  1 mutex_released kind=lock wait_id=0xd code=0x1260\n",
     );
-    let of = |kind: &str| {
-        stats
-            .locks
-            .iter()
-            .find(|lock| lock.kind == kind)
-            .expect("one")
-    };
+    let of = |kind: &str| stats.locks.iter().find(|lock| lock.kind == kind).expect("one");
     let critical = of("critical");
     assert_eq!((critical.acquisitions, critical.waiting_ns), (2, Some(2)));
     assert_eq!(critical.times, Some(times([2, 28, 14, 8, 20])));
@@ -588,10 +510,7 @@ fn releases_alone_count_for_their_lock() {
                30 1 mutex_released kind=lock wait_id=0xa\n"),
     );
     let numbers = stats.locks.iter().map(|lock| {
-        assert_eq!(
-            (lock.waits, lock.waiting_ns, lock.times),
-            (None, None, None)
-        );
+        assert_eq!((lock.waits, lock.waiting_ns, lock.times), (None, None, None));
         (lock.name.as_str(), lock.acquisitions)
     });
     let numbers: Vec<_> = numbers.collect();
@@ -616,10 +535,7 @@ fn nobody_works_while_recording_is_off_or_events_are_lost() {
         let team = construct(&stats, "!$omp parallel @").team.expect("a team");
         assert_eq!((team.working_ns, team.waiting_ns), (50, 0), "{gap}");
         let reason = &stats.processes[0].unknown;
-        assert!(
-            reason.iter().any(|words| words.contains("off")),
-            "{reason:?}"
-        );
+        assert!(reason.iter().any(|words| words.contains("off")), "{reason:?}");
     };
     of("40 1 monitoring change=2\n70 1 monitoring change=3\n");
     of("70 1 lost begin=40 events=7\n");

@@ -9,11 +9,8 @@ use omptrace_trace_format::Reader;
 use omptrace_trace_format::summary as stored;
 
 /// Traces with tasks, locks, devices and several threads.
-const TRACES: &[&str] = &[
-    "devices/amd_async.omptrace",
-    "devices/nvidia_threads.omptrace",
-    "devices/nvidia_gcc_threads.omptrace",
-];
+const TRACES: &[&str] =
+    &["devices/amd_async.omptrace", "devices/nvidia_threads.omptrace", "devices/nvidia_gcc_threads.omptrace"];
 /// Numbers at which sums and shifts go wrong.
 const EXTREMES: &[&str] = &[
     "0",
@@ -51,35 +48,25 @@ fn numbers(text: &[u8]) -> Vec<(usize, usize)> {
 fn no_number_in_a_summary_is_a_panic() {
     let mut state = 1_u64;
     let mut random = |below: usize| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (state >> 33) as usize % below
     };
     let (mut read, mut refused) = (0, 0);
     for name in TRACES {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("trace.omptrace");
-        let source = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-            .join("tests")
-            .join(name);
+        let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests").join(name);
         fs::copy(source, &path).expect("a copy");
         let reader = Reader::open(&path).expect("a trace");
         let mut summary = NewSummary::of(&reader, true).expect("a summary");
         summary.write(&reader).expect("it can be written");
-        let text = stored::read(&path)
-            .expect("a file")
-            .expect("a summary")
-            .text()
-            .expect("text");
+        let text = stored::read(&path).expect("a file").expect("a summary").text().expect("text");
         let places = numbers(&text);
         assert!(places.len() > 200, "{name}: {}", places.len());
         for _ in 0..CHANGES {
             let mut changed = text.clone();
             // From the end, so that places stay valid.
-            let mut chosen: Vec<_> = (0..1 + random(3))
-                .map(|_| places[random(places.len())])
-                .collect();
+            let mut chosen: Vec<_> = (0..1 + random(3)).map(|_| places[random(places.len())]).collect();
             chosen.sort_unstable();
             chosen.dedup();
             for (begin, end) in chosen.into_iter().rev() {
@@ -92,10 +79,7 @@ fn no_number_in_a_summary_is_a_panic() {
                 refused += 1;
                 continue;
             };
-            let input = || Input {
-                trace: None,
-                summary: Some(&summary),
-            };
+            let input = || Input { trace: None, summary: Some(&summary) };
             let inputs = [input(), input()];
             for inputs in [&inputs[..1], &inputs] {
                 match Stats::of_sources(inputs, &Options::default()) {

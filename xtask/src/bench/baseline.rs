@@ -28,11 +28,7 @@ pub(super) struct Baseline {
 
 impl Baseline {
     /// Takes in the counts of a case, to a tenth: further digits differ from run to run.
-    pub(super) fn add(
-        &mut self,
-        case: &Case<'_>,
-        instructions: &BTreeMap<&'static str, Instructions>,
-    ) {
+    pub(super) fn add(&mut self, case: &Case<'_>, instructions: &BTreeMap<&'static str, Instructions>) {
         let of_case: BTreeMap<String, f64> = instructions
             .iter()
             .filter(|(tool, _)| **tool != EMPTY)
@@ -128,13 +124,11 @@ mod tests {
 
     #[test]
     fn what_is_stored_must_be_counted() {
-        let stored =
-            baseline(r#"{"a/1": {"floor": 20.0, "omptrace": 50.0}, "b/1": {"floor": 20.0}}"#);
+        let stored = baseline(r#"{"a/1": {"floor": 20.0, "omptrace": 50.0}, "b/1": {"floor": 20.0}}"#);
         let counted = baseline(r#"{"a/1": {"floor": 20.0}, "c/1": {"floor": 9.0}}"#);
         let found = |cases| -> Vec<(&str, &str, Option<&str>)> {
             let rows = rows(&counted, &stored, cases).into_iter();
-            rows.map(|(case, tool, now, before)| (case, tool, verdict(tool, now, before)))
-                .collect()
+            rows.map(|(case, tool, now, before)| (case, tool, verdict(tool, now, before))).collect()
         };
         assert_eq!(
             found(Cases::All),
@@ -145,10 +139,7 @@ mod tests {
                 ("c/1", "floor", Some("new")),
             ]
         );
-        assert_eq!(
-            found(Cases::Some),
-            [("a/1", "floor", None), ("c/1", "floor", Some("new"))]
-        );
+        assert_eq!(found(Cases::Some), [("a/1", "floor", None), ("c/1", "floor", Some("new"))]);
     }
 
     #[test]

@@ -42,35 +42,15 @@ const WORK: &[Work] = &[
     conversion("otf2", &["convert", "--to", "otf2"], None),
     answers("stats", &["stats", "--json"], Some(10.0)),
     // Where threads are selected, nothing is replayed for the what-if.
-    answers(
-        "one pass",
-        &["stats", "--json", "--thread", "0"],
-        Some(10.0),
-    ),
+    answers("one pass", &["stats", "--json", "--thread", "0"], Some(10.0)),
 ];
 
-const fn conversion(
-    name: &'static str,
-    command: &'static [&'static str],
-    at_least: Option<f64>,
-) -> Work {
-    Work {
-        name,
-        command,
-        to_stdout: false,
-        at_least,
-    }
+const fn conversion(name: &'static str, command: &'static [&'static str], at_least: Option<f64>) -> Work {
+    Work { name, command, to_stdout: false, at_least }
 }
 
-const fn answers(
-    name: &'static str,
-    command: &'static [&'static str],
-    at_least: Option<f64>,
-) -> Work {
-    Work {
-        to_stdout: true,
-        ..conversion(name, command, at_least)
-    }
+const fn answers(name: &'static str, command: &'static [&'static str], at_least: Option<f64>) -> Work {
+    Work { to_stdout: true, ..conversion(name, command, at_least) }
 }
 
 /// The most memory of a conversion.
@@ -132,11 +112,7 @@ pub(super) fn measure(
     processors.dedup();
     let mut rows = Vec::new();
     for work in WORK {
-        rows.extend(processors.iter().map(|&processors| Row {
-            work,
-            processors,
-            samples: Vec::new(),
-        }));
+        rows.extend(processors.iter().map(|&processors| Row { work, processors, samples: Vec::new() }));
     }
     for round in 0..=rounds {
         for row in &mut rows {
@@ -163,8 +139,7 @@ struct Row {
 impl Row {
     fn report(&self, events: u64) -> FormatReport {
         let events = events as f64;
-        let typical =
-            |of: fn(&Sample) -> f64| median(self.samples.iter().map(of)).unwrap_or(f64::NAN);
+        let typical = |of: fn(&Sample) -> f64| median(self.samples.iter().map(of)).unwrap_or(f64::NAN);
         let cpu_ns = typical(|sample| sample.used.cpu_ns as f64);
         let least_cpu_ns = self.samples.iter().map(|sample| sample.used.cpu_ns).min();
         FormatReport {
@@ -184,11 +159,7 @@ impl Row {
 
 /// Stores the names of code in the trace, as `omptrace record` does: to look them up is no part of a conversion's time.
 fn symbolize(trace: &Path) -> Result<()> {
-    let status = omptrace(&["symbolize"])
-        .arg(trace)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()?;
+    let status = omptrace(&["symbolize"]).arg(trace).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
     // 1: some code has no source lines, since the programs are built without.
     match status.code() {
         Some(0 | 1) => Ok(()),
@@ -232,20 +203,12 @@ fn convert(trace: &Path, work: &Work, processors: usize) -> Result<Sample> {
     } else {
         fs::remove_file(&export)?;
     }
-    Ok(Sample {
-        used: used?,
-        wall_ns,
-        bytes,
-        writing_cpu_ns: write(bytes)?,
-    })
+    Ok(Sample { used: used?, wall_ns, bytes, writing_cpu_ns: write(bytes)? })
 }
 
 /// A file in memory, for exports.
 fn in_memory(name: &str) -> PathBuf {
-    PathBuf::from(format!(
-        "/dev/shm/omptrace-bench-{}{name}",
-        std::process::id()
-    ))
+    PathBuf::from(format!("/dev/shm/omptrace-bench-{}{name}", std::process::id()))
 }
 
 /// Bytes of a file, or of all files in a folder.

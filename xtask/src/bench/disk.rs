@@ -23,9 +23,7 @@ pub(super) fn bytes_per_event(case: &Case<'_>, tool: &Tool) -> Result<Option<f64
         }
         Leaves::Files | Leaves::Session => {}
     }
-    Ok(Some(
-        size(&output_folder(tool))? as f64 / case.events as f64,
-    ))
+    Ok(Some(size(&output_folder(tool))? as f64 / case.events as f64))
 }
 
 /// Bytes of all files below the folder.
@@ -34,11 +32,7 @@ fn size(folder: &Path) -> Result<u64> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let metadata = entry.metadata()?;
-        sum += if metadata.is_dir() {
-            size(&entry.path())?
-        } else {
-            metadata.len()
-        };
+        sum += if metadata.is_dir() { size(&entry.path())? } else { metadata.len() };
     }
     Ok(sum)
 }

@@ -28,9 +28,7 @@ type Times = Vec<(String, BTreeMap<&'static str, Vec<f64>>)>;
 pub(super) fn measure(folder: &Path, tools: &Tools, rounds: u32, threads: &[usize]) -> Result<()> {
     let program = folder.join("gcc");
     let source = root().join("benches/programs/gcc.c");
-    run(command("gcc", ["-O2", "-fopenmp", "-o"])
-        .arg(&program)
-        .arg(source))?;
+    run(command("gcc", ["-O2", "-fopenmp", "-o"]).arg(&program).arg(source))?;
     let library = |name: &str| {
         let tool = tools.iter().find(|tool| tool.name == name);
         tool.and_then(|tool| tool.library.clone())
@@ -38,11 +36,7 @@ pub(super) fn measure(folder: &Path, tools: &Tools, rounds: u32, threads: &[usiz
     let adapter = || Some(release().join("libomptgomp.so"));
     let llvm = || Some(crate::requirements::tools().join("runtimes/llvm-21/libomp.so.5"));
     let omptrace = library(super::tools::OMPTRACE);
-    let way = |name, preloaded, tool| Way {
-        name,
-        preloaded,
-        tool,
-    };
+    let way = |name, preloaded, tool| Way { name, preloaded, tool };
     let ways = [
         way("libgomp", None, None),
         way("adapter", adapter(), None),
@@ -51,10 +45,8 @@ pub(super) fn measure(folder: &Path, tools: &Tools, rounds: u32, threads: &[usiz
         way("LLVM", llvm(), None),
         way("LLVM, omptrace", llvm(), omptrace),
     ];
-    let ways: Vec<Way> = ways
-        .into_iter()
-        .filter(|way| way.preloaded.as_ref().is_none_or(|path| path.is_file()))
-        .collect();
+    let ways: Vec<Way> =
+        ways.into_iter().filter(|way| way.preloaded.as_ref().is_none_or(|path| path.is_file())).collect();
     for &threads in threads {
         let mut times = Times::new();
         for _ in 0..rounds {

@@ -78,19 +78,12 @@ fn count(case: &Case<'_>, tool: &Tool) -> Result<Instructions> {
             .arg(case.count.to_string()),
     )
     .map_err(|error| format!("{error}; to count instructions, install valgrind"))?;
-    let mut sum = Instructions {
-        program: 0.0,
-        tool: 0.0,
-    };
+    let mut sum = Instructions { program: 0.0, tool: 0.0 };
     for entry in fs::read_dir(&folder)? {
         let path = entry?.path();
         // One file per thread, `thread-01` that of `main`. The file without a number is empty.
         let is_program = path.extension().is_none() && path.ends_with("thread-01");
-        let place = if is_program {
-            &mut sum.program
-        } else {
-            &mut sum.tool
-        };
+        let place = if is_program { &mut sum.program } else { &mut sum.tool };
         let text = fs::read_to_string(&path)?;
         *place += total(&text).ok_or_else(|| format!("{} has no total", path.display()))?;
     }

@@ -37,21 +37,9 @@ impl Session {
         let place = format!("--output={}", output_folder.display());
         output(&mut lttng(&["create", "bench", &place]))?;
         // Sub-buffers as large as the floor's ring, enough of them that nothing is discarded.
-        let channel = [
-            "enable-channel",
-            "-u",
-            "channel",
-            "--subbuf-size=1M",
-            "--num-subbuf=16",
-        ];
+        let channel = ["enable-channel", "-u", "channel", "--subbuf-size=1M", "--num-subbuf=16"];
         output(&mut lttng(&channel))?;
-        output(&mut lttng(&[
-            "enable-event",
-            "-u",
-            "-c",
-            "channel",
-            "omptrace_bench:*",
-        ]))?;
+        output(&mut lttng(&["enable-event", "-u", "-c", "channel", "omptrace_bench:*"]))?;
         output(&mut lttng(&["start"]))?;
         Ok(session)
     }

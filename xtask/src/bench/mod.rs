@@ -117,11 +117,7 @@ pub(crate) fn run(bench: &Bench, install: bool) -> Result<()> {
 
 /// Counting instructions needs no more than the library.
 fn build_tracer() -> Result<()> {
-    process::run(&mut cargo([
-        "build",
-        "--release",
-        "--package=omptrace-tracer",
-    ]))
+    process::run(&mut cargo(["build", "--release", "--package=omptrace-tracer"]))
 }
 
 /// All figures of one case.
@@ -163,8 +159,7 @@ fn short(bench: &Bench, programs: &Programs, tools: &Tools) -> Result<()> {
         if case.program.depends_on_time() {
             continue;
         }
-        let of_case =
-            instructions::per_event(&case, tools, |tool| tools::SHORT.contains(&tool.name))?;
+        let of_case = instructions::per_event(&case, tools, |tool| tools::SHORT.contains(&tool.name))?;
         counted.add(&case, &of_case);
     }
     if let Some(path) = &bench.json {
@@ -179,10 +174,7 @@ fn short(bench: &Bench, programs: &Programs, tools: &Tools) -> Result<()> {
 
 /// Instructions of the parts that events go through after the hot path; their limits are beside them.
 fn parts() -> Result<()> {
-    let packages = [
-        "--package=omptrace-trace-format",
-        "--package=omptrace-viewer-export",
-    ];
+    let packages = ["--package=omptrace-trace-format", "--package=omptrace-viewer-export"];
     process::run(cargo(["bench", "--quiet", "--bench=instructions"]).args(packages))
 }
 

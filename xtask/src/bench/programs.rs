@@ -19,21 +19,11 @@ const PROGRAMS: &[Program] = &[
     fine("critical", 600_000, 300_000),
     fine("lock", 600_000, 300_000),
     fine("tasks", 120, 60),
-    Program {
-        name: "stencil",
-        count: 2_000,
-        team_count: 2_000,
-        fine: false,
-    },
+    Program { name: "stencil", count: 2_000, team_count: 2_000, fine: false },
 ];
 
 const fn fine(name: &'static str, count: u64, team_count: u64) -> Program {
-    Program {
-        name,
-        count,
-        team_count,
-        fine: true,
-    }
+    Program { name, count, team_count, fine: true }
 }
 
 /// All programs, compiled.
@@ -56,9 +46,7 @@ impl Programs {
                 .arg(sources.join(program.name).with_extension("c"))
                 .arg(sources.join("measure.c")))?;
         }
-        Ok(Programs {
-            folder: folder.to_owned(),
-        })
+        Ok(Programs { folder: folder.to_owned() })
     }
 
     /// Every program on one thread and on all processors, if its case's name contains `filter`.
@@ -75,11 +63,7 @@ impl Programs {
                     program,
                     executable: self.folder.join(program.name),
                     threads,
-                    count: if threads == 1 {
-                        program.count
-                    } else {
-                        program.team_count
-                    },
+                    count: if threads == 1 { program.count } else { program.team_count },
                     events: 0,
                 };
                 if case.name().contains(filter) {
@@ -97,11 +81,7 @@ impl Programs {
 /// # Errors
 /// The counting tool cannot be run.
 pub(super) fn with_count<'a>(case: &Case<'a>, count: u64, tools: &Tools) -> Result<Case<'a>> {
-    let mut other = Case {
-        executable: case.executable.clone(),
-        count,
-        ..*case
-    };
+    let mut other = Case { executable: case.executable.clone(), count, ..*case };
     other.events = runs::events(&other, tools)?;
     Ok(other)
 }

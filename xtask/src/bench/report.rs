@@ -83,12 +83,7 @@ impl CaseReport {
     }
 
     /// The tool's median of a figure, divided by the other tool's.
-    fn ratio(
-        &self,
-        tool: &str,
-        other: &str,
-        of: impl Fn(&ToolReport) -> Option<f64>,
-    ) -> Option<f64> {
+    fn ratio(&self, tool: &str, other: &str, of: impl Fn(&ToolReport) -> Option<f64>) -> Option<f64> {
         Some(of(self.tool(tool)?)? / of(self.tool(other)?)?)
     }
 
@@ -127,9 +122,7 @@ impl Report {
         let realistic = |case: &CaseReport| !case.fine;
         let thread_ratio = |case: &CaseReport| case.thread_ratio(OMPTRACE);
         let process_ratio = |case: &CaseReport| {
-            case.ratio(OMPTRACE_OFF, FLOOR_WRITE, |of| {
-                of.process_ns_per_event.map(|ns| ns.median)
-            })
+            case.ratio(OMPTRACE_OFF, FLOOR_WRITE, |of| of.process_ns_per_event.map(|ns| ns.median))
         };
         let packing = |case: &CaseReport| {
             let ratio = case.ratio(OMPTRACE, OMPTRACE_OFF, |of| of.wall_ms)?;
@@ -147,11 +140,36 @@ impl Report {
             Some(kib / 1024.0)
         };
         self.goals = [
-            self.middle("own threads, ns per event as a multiple of the floor's: median", 1.5, fine, thread_ratio),
-            self.worst("own threads, ns per event as a multiple of the floor's: worst", 1.75, fine, thread_ratio),
-            self.worst("process without packing, ns per event as a multiple of the floor's with write: worst", 1.35, fine, process_ratio),
-            self.worst("wall time with packing on busy processors, % above without: worst", 2.0, team, packing),
-            self.worst("realistic program's own threads, % above the empty tool: lower quartile", 0.0, realistic, percent),
+            self.middle(
+                "own threads, ns per event as a multiple of the floor's: median",
+                1.5,
+                fine,
+                thread_ratio,
+            ),
+            self.worst(
+                "own threads, ns per event as a multiple of the floor's: worst",
+                1.75,
+                fine,
+                thread_ratio,
+            ),
+            self.worst(
+                "process without packing, ns per event as a multiple of the floor's with write: worst",
+                1.35,
+                fine,
+                process_ratio,
+            ),
+            self.worst(
+                "wall time with packing on busy processors, % above without: worst",
+                2.0,
+                team,
+                packing,
+            ),
+            self.worst(
+                "realistic program's own threads, % above the empty tool: lower quartile",
+                0.0,
+                realistic,
+                percent,
+            ),
             self.worst("bytes per event on the disk: worst", 2.0, any, bytes),
             self.worst("start, ms above the empty tool: worst", 2.0, any, start),
             self.worst("exit, ms above the empty tool: worst", 50.0, any, exit),
@@ -168,9 +186,7 @@ impl Report {
         figure: impl Fn(&CaseReport) -> Option<f64>,
     ) -> Vec<(f64, &str)> {
         let cases = self.cases.iter().filter(|case| which(case));
-        cases
-            .filter_map(|case| Some((figure(case)?, case.case.as_str())))
-            .collect()
+        cases.filter_map(|case| Some((figure(case)?, case.case.as_str()))).collect()
     }
 
     fn middle(
@@ -197,15 +213,8 @@ impl Report {
         figure: impl Fn(&CaseReport) -> Option<f64>,
     ) -> Option<Goal> {
         let figures = self.figures(which, figure);
-        let (figure, case) = figures
-            .into_iter()
-            .max_by(|(a, _), (b, _)| a.total_cmp(b))?;
-        Some(Goal {
-            what,
-            figure,
-            at_most,
-            case: case.to_owned(),
-        })
+        let (figure, case) = figures.into_iter().max_by(|(a, _), (b, _)| a.total_cmp(b))?;
+        Some(Goal { what, figure, at_most, case: case.to_owned() })
     }
 }
 
@@ -226,21 +235,7 @@ const HEADINGS: [[&str; 13]; 2] = [
         "exit",
         "peak",
     ],
-    [
-        "tool",
-        "ns per event",
-        "quartiles",
-        "/ floor",
-        "ns",
-        "%",
-        "%",
-        "own",
-        "tool",
-        "",
-        "ms",
-        "ms",
-        "MiB",
-    ],
+    ["tool", "ns per event", "quartiles", "/ floor", "ns", "%", "%", "own", "tool", "", "ms", "ms", "MiB"],
 ];
 
 fn line(f: &mut fmt::Formatter<'_>, cells: [&str; 13]) -> fmt::Result {
@@ -270,17 +265,8 @@ impl fmt::Display for Report {
         }
         writeln!(f)?;
         for goal in &self.goals {
-            let verdict = if goal.figure <= goal.at_most {
-                "met"
-            } else {
-                "MISSED"
-            };
-            let Goal {
-                what,
-                figure,
-                at_most,
-                case,
-            } = goal;
+            let verdict = if goal.figure <= goal.at_most { "met" } else { "MISSED" };
+            let Goal { what, figure, at_most, case } = goal;
             writeln!(f, "{what}: {figure:.2} ({case}); goal {at_most}: {verdict}")?;
         }
         Ok(())
@@ -293,11 +279,10 @@ fn row(f: &mut fmt::Formatter<'_>, case: &CaseReport, tool: &ToolReport) -> fmt:
         Some(value) => format!("{value:.digits$}"),
         None => "-".into(),
     };
-    let middle =
-        |spread: Option<Spread>, digits| figure(spread.map(|spread| spread.median), digits);
-    let quartiles = tool.thread_ns_per_event.map_or("-".into(), |spread| {
-        format!("{:.1} {:.1}", spread.lower_quartile, spread.upper_quartile)
-    });
+    let middle = |spread: Option<Spread>, digits| figure(spread.map(|spread| spread.median), digits);
+    let quartiles = tool
+        .thread_ns_per_event
+        .map_or("-".into(), |spread| format!("{:.1} {:.1}", spread.lower_quartile, spread.upper_quartile));
     line(
         f,
         [

@@ -33,10 +33,7 @@ pub(super) fn run(case: &Case<'_>, tools: &Tools, rounds: u32) -> Result<Vec<Too
         order.rotate_left(1);
     }
     let samples = |tool: &str| all.get(tool).map_or(&[][..], Vec::as_slice);
-    Ok(tools
-        .iter()
-        .map(|tool| compare(tool.name, samples(tool.name), samples(EMPTY), case.events))
-        .collect())
+    Ok(tools.iter().map(|tool| compare(tool.name, samples(tool.name), samples(EMPTY), case.events)).collect())
 }
 
 /// The tool's times and memory, each compared with the empty tool's of the same round.

@@ -62,21 +62,12 @@ pub(super) fn measure(case: &Case<'_>, tool: &Tool) -> Result<Sample> {
     };
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let mut text = String::new();
-    child
-        .stdout
-        .take()
-        .expect("stdout is a pipe")
-        .read_to_string(&mut text)?;
+    child.stdout.take().expect("stdout is a pipe").read_to_string(&mut text)?;
     let used = wait(child)?;
     let gone_ns = monotonic_ns();
     drop(session);
-    let printed: Printed = serde_json::from_str(&text).map_err(|error| {
-        format!(
-            "{} under {} printed {text:?}: {error}",
-            case.name(),
-            tool.name
-        )
-    })?;
+    let printed: Printed = serde_json::from_str(&text)
+        .map_err(|error| format!("{} under {} printed {text:?}: {error}", case.name(), tool.name))?;
     Ok(Sample {
         wall_ns: printed.wall_ns as f64,
         threads_ns: printed.threads_ns as f64,
@@ -95,8 +86,7 @@ pub(super) fn events(case: &Case<'_>, tools: &Tools) -> Result<u64> {
     let mut command = prepare(case, &tools.count, &case.executable)?;
     let counts = output_folder(&tools.count).join("counts.json");
     output(command.env("COUNT_OUT", &counts))?;
-    let counts: std::collections::BTreeMap<String, u64> =
-        serde_json::from_slice(&fs::read(counts)?)?;
+    let counts: std::collections::BTreeMap<String, u64> = serde_json::from_slice(&fs::read(counts)?)?;
     Ok(counts.values().sum())
 }
 
@@ -110,10 +100,7 @@ pub(super) fn prepare(case: &Case<'_>, tool: &Tool, program: impl AsRef<OsStr>) 
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
-        if ["OMP_", "KMP_", "OMPTRACE_"]
-            .iter()
-            .any(|prefix| name.starts_with(prefix))
-        {
+        if ["OMP_", "KMP_", "OMPTRACE_"].iter().any(|prefix| name.starts_with(prefix)) {
             command.env_remove(name);
         }
     }
@@ -164,10 +151,7 @@ pub(super) fn wait(child: Child) -> Result<Used> {
         return Err(format!("a program ended with wait status {status:#x}").into());
     }
     let us = |time: libc::timeval| time.tv_sec as u64 * 1_000_000 + time.tv_usec as u64;
-    Ok(Used {
-        cpu_ns: (us(usage.ru_utime) + us(usage.ru_stime)) * 1_000,
-        peak_kib: usage.ru_maxrss as u64,
-    })
+    Ok(Used { cpu_ns: (us(usage.ru_utime) + us(usage.ru_stime)) * 1_000, peak_kib: usage.ru_maxrss as u64 })
 }
 
 fn monotonic_ns() -> u64 {
@@ -180,10 +164,7 @@ pub(super) fn thread_cpu_ns() -> u64 {
 }
 
 fn clock_ns(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is valid for writing.
     unsafe { libc::clock_gettime(clock, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64

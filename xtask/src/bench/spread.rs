@@ -19,17 +19,10 @@ impl Spread {
         let last = values.len().checked_sub(1)?;
         let at = |part: f64| {
             let place = part * last as f64;
-            let (below, above) = (
-                values[place.floor() as usize],
-                values[place.ceil() as usize],
-            );
+            let (below, above) = (values[place.floor() as usize], values[place.ceil() as usize]);
             below + (above - below) * place.fract()
         };
-        Some(Spread {
-            lower_quartile: at(0.25),
-            median: at(0.5),
-            upper_quartile: at(0.75),
-        })
+        Some(Spread { lower_quartile: at(0.25), median: at(0.5), upper_quartile: at(0.75) })
     }
 }
 
@@ -45,10 +38,7 @@ mod tests {
     #[test]
     fn lies_between_neighbours() {
         let spread = Spread::of([4.0, 1.0, 3.0, 2.0]).unwrap();
-        assert_eq!(
-            (spread.lower_quartile, spread.median, spread.upper_quartile),
-            (1.75, 2.5, 3.25)
-        );
+        assert_eq!((spread.lower_quartile, spread.median, spread.upper_quartile), (1.75, 2.5, 3.25));
         assert_eq!(median([7.0]), Some(7.0));
         assert_eq!(median([]), None);
     }

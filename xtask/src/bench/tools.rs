@@ -81,12 +81,7 @@ const SOURCES: &[Source] = &[
         needs: Some(("lttng/tracepoint.h", "liblttng-ust-dev and lttng-tools")),
         // Its constructor waits for the daemon.
         countable: false,
-        ..reference(
-            "lttng",
-            "lttng.c",
-            &["-llttng-ust", "-ldl"],
-            Leaves::Session,
-        )
+        ..reference("lttng", "lttng.c", &["-llttng-ust", "-ldl"], Leaves::Session)
     },
 ];
 
@@ -96,14 +91,7 @@ const fn reference(
     flags: &'static [&'static str],
     leaves: Leaves,
 ) -> Source {
-    Source {
-        name,
-        file,
-        flags,
-        leaves,
-        countable: true,
-        needs: None,
-    }
+    Source { name, file, flags, leaves, countable: true, needs: None }
 }
 
 /// All tools that there are.
@@ -130,10 +118,9 @@ impl Tools {
         }];
         for source in SOURCES {
             match source.needs {
-                Some((header, package)) if !has_header(header) => left.push(Left {
-                    name: source.name,
-                    why: format!("install {package}"),
-                }),
+                Some((header, package)) if !has_header(header) => {
+                    left.push(Left { name: source.name, why: format!("install {package}") })
+                }
                 _ => tools.push(source.build(folder)?),
             }
         }
@@ -141,11 +128,7 @@ impl Tools {
         let library = folder.join("libomptrace.so");
         fs::copy(release().join("libomptrace.so"), &library)?;
         tools.push(ours(OMPTRACE, &library, &[]));
-        tools.push(ours(
-            OMPTRACE_OFF,
-            &library,
-            &[("OMPTRACE_COMPRESS", "off")],
-        ));
+        tools.push(ours(OMPTRACE_OFF, &library, &[("OMPTRACE_COMPRESS", "off")]));
         let count = Tool {
             name: "count",
             library: Some(compile("count", "tests/tools/count.c", &[], folder)?),
@@ -161,18 +144,8 @@ impl Tools {
     }
 }
 
-fn ours(
-    name: &'static str,
-    library: &Path,
-    variables: &'static [(&'static str, &'static str)],
-) -> Tool {
-    Tool {
-        name,
-        library: Some(library.to_owned()),
-        variables,
-        leaves: Leaves::Trace,
-        countable: true,
-    }
+fn ours(name: &'static str, library: &Path, variables: &'static [(&'static str, &'static str)]) -> Tool {
+    Tool { name, library: Some(library.to_owned()), variables, leaves: Leaves::Trace, countable: true }
 }
 
 impl Source {
@@ -189,21 +162,16 @@ impl Source {
 }
 
 fn has_header(header: &str) -> bool {
-    succeeds(&mut command(
-        "clang-22",
-        ["-fsyntax-only", "-include", header, "-x", "c", "/dev/null"],
-    ))
+    succeeds(&mut command("clang-22", ["-fsyntax-only", "-include", header, "-x", "c", "/dev/null"]))
 }
 
 fn compile(name: &str, source: &str, flags: &[&str], folder: &Path) -> Result<PathBuf> {
     let library = folder.join(format!("lib{name}.so"));
-    run(
-        command("clang-22", ["-O2", "-shared", "-fPIC", "-Ibenches/tools"])
-            .args(openmp_flags())
-            .args(["-fno-openmp", "-o"])
-            .arg(&library)
-            .arg(root().join(source))
-            .args(flags),
-    )?;
+    run(command("clang-22", ["-O2", "-shared", "-fPIC", "-Ibenches/tools"])
+        .args(openmp_flags())
+        .args(["-fno-openmp", "-o"])
+        .arg(&library)
+        .arg(root().join(source))
+        .args(flags))?;
     Ok(library)
 }

@@ -83,10 +83,7 @@ pub(crate) fn make(arguments: &Dist, may_install: bool) -> Result<()> {
         let file = folder().join(format!("{}.cdx.json", release.name()));
         fs::write(file, bill_of_materials::of_release(&release.version)?)?;
     }
-    fs::copy(
-        root().join("packaging/install.sh"),
-        folder().join("install.sh"),
-    )?;
+    fs::copy(root().join("packaging/install.sh"), folder().join("install.sh"))?;
     write_checksums()?;
     for entry in artefacts()? {
         println!("{:>10}  {}", fs::metadata(&entry)?.len(), entry.display());
@@ -105,23 +102,17 @@ fn compare_with_a_second(all: bool) -> Result<()> {
         succeeds(command("git", words).arg(&other))
     };
     remove();
-    run(command("git", ["worktree", "add", "--detach", "--force"])
-        .arg(&other)
-        .arg("HEAD"))?;
+    run(command("git", ["worktree", "add", "--detach", "--force"]).arg(&other).arg("HEAD"))?;
     fs::create_dir_all(other.join("target"))?;
     symlink(fs::canonicalize(tools())?, other.join("target/tools"))?;
     let mut words = vec!["xtask", "--no-install", "dist"];
     words.extend(all.then_some("--all"));
-    run(cargo(words)
-        .current_dir(&other)
-        .env_remove("CARGO_TARGET_DIR"))?;
+    run(cargo(words).current_dir(&other).env_remove("CARGO_TARGET_DIR"))?;
     let sums = |folder: &Path| fs::read_to_string(folder.join(CHECKSUMS));
     let (first, second) = (sums(&folder())?, sums(&other.join("dist"))?);
     remove();
-    let differs: Vec<&str> = first
-        .lines()
-        .filter(|line| !second.contains(line) && !line.ends_with(DEBUG_ARCHIVE))
-        .collect();
+    let differs: Vec<&str> =
+        first.lines().filter(|line| !second.contains(line) && !line.ends_with(DEBUG_ARCHIVE)).collect();
     match differs.is_empty() && first.len() == second.len() {
         true => {
             println!("A second build gives the same bytes, but for debug information.");
@@ -197,20 +188,17 @@ impl Release {
             hexadecimal(&NO_BUILD_ID)
         );
         let (major, minor) = GLIBC;
-        run(command(
-            tools.join("bin/cargo-zigbuild"),
-            ["zigbuild", "--release", "--locked"],
-        )
-        .arg(format!("--target={}.{major}.{minor}", self.target))
-        .args([
-            "--package=omptrace-tracer",
-            "--package=omptrace-cli",
-            "--package=omptrace-libgomp-adapter",
-        ])
-        .env("CARGO_ZIGBUILD_ZIG_PATH", tools.join("ziglang/zig"))
-        .env("RUSTFLAGS", flags)
-        .env("SOURCE_DATE_EPOCH", &self.time)
-        .env("OMPTRACE_COMMIT", &self.commit))
+        run(command(tools.join("bin/cargo-zigbuild"), ["zigbuild", "--release", "--locked"])
+            .arg(format!("--target={}.{major}.{minor}", self.target))
+            .args([
+                "--package=omptrace-tracer",
+                "--package=omptrace-cli",
+                "--package=omptrace-libgomp-adapter",
+            ])
+            .env("CARGO_ZIGBUILD_ZIG_PATH", tools.join("ziglang/zig"))
+            .env("RUSTFLAGS", flags)
+            .env("SOURCE_DATE_EPOCH", &self.time)
+            .env("OMPTRACE_COMMIT", &self.commit))
     }
 
     /// Puts what was built into the tree: stripped, with its debug information in a tree of its own.
@@ -240,13 +228,7 @@ impl Release {
         install::place_texts(&tree(), &tree().join("bin/omptrace"))?;
         let documents = tree().join("share/doc/omptrace");
         fs::create_dir_all(&documents)?;
-        for path in [
-            "README.md",
-            "CHANGELOG.md",
-            "LICENSE-APACHE",
-            "LICENSE-MIT",
-            "docs/manual.md",
-        ] {
+        for path in ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "docs/manual.md"] {
             let path = root().join(path);
             fs::copy(&path, documents.join(file_name(&path)))?;
         }
@@ -344,10 +326,8 @@ fn set_build_id(file: &Path, id: [u8; 20]) -> Result<()> {
     let mut content = fs::read(file)?;
     let empty = [NOTE, &NO_BUILD_ID].concat();
     let windows = content.windows(empty.len()).enumerate();
-    let places: Vec<usize> = windows
-        .filter(|(_, window)| *window == empty)
-        .map(|(place, _)| place + NOTE.len())
-        .collect();
+    let places: Vec<usize> =
+        windows.filter(|(_, window)| *window == empty).map(|(place, _)| place + NOTE.len()).collect();
     let [place] = places[..] else {
         let times = places.len();
         return Err(format!("{}: {times} empty build ids, not 1", file.display()).into());
@@ -431,37 +411,27 @@ fn check() -> Result<()> {
     }
     fs::create_dir_all(&scratch)?;
     let program = scratch.join("stencil");
-    run(command("gcc", ["-g", "-O2", "-fopenmp", "-o"])
-        .arg(&program)
-        .arg("examples/stencil.c"))?;
+    run(command("gcc", ["-g", "-O2", "-fopenmp", "-o"]).arg(&program).arg("examples/stencil.c"))?;
 
     let archive = artefact("-linux.tar.gz")?.ok_or("dist/ has no archive")?;
     let unpacked = scratch.join("archive");
     fs::create_dir_all(&unpacked)?;
-    run(
-        command("tar", ["--extract", "--strip-components=1", "--file"])
-            .arg(&archive)
-            .arg("--directory")
-            .arg(&unpacked),
-    )?;
+    run(command("tar", ["--extract", "--strip-components=1", "--file"])
+        .arg(&archive)
+        .arg("--directory")
+        .arg(&unpacked))?;
     check_binaries(&unpacked)?;
     trace(&unpacked.join("bin/omptrace"), &program)?;
 
     // What a user does, from the script on.
     let prefix = scratch.join("installed");
-    run(command("sh", ["packaging/install.sh", "--prefix"])
-        .arg(&prefix)
-        .env("OMPTRACE_RELEASE", folder()))?;
+    run(command("sh", ["packaging/install.sh", "--prefix"]).arg(&prefix).env("OMPTRACE_RELEASE", folder()))?;
     trace(&prefix.join("bin/omptrace"), &program)?;
 
     let wheel = artefact(".whl")?.ok_or("dist/ has no wheel")?;
     let environment = scratch.join("environment");
     run(command("python3", ["-m", "venv"]).arg(&environment))?;
-    run(command(
-        environment.join("bin/pip"),
-        ["install", "--quiet", "--no-index"],
-    )
-    .arg(&wheel))?;
+    run(command(environment.join("bin/pip"), ["install", "--quiet", "--no-index"]).arg(&wheel))?;
     trace(&environment.join("bin/omptrace"), &program)?;
 
     if let Some(package) = artefact(".deb")? {
@@ -474,10 +444,7 @@ fn check() -> Result<()> {
         fs::create_dir_all(&unpacked)?;
         run(command("rpm2archive", [&package]).current_dir(&unpacked))?;
         let archive = package.with_added_extension("tgz");
-        run(command("tar", ["--extract", "--file"])
-            .arg(&archive)
-            .arg("--directory")
-            .arg(&unpacked))?;
+        run(command("tar", ["--extract", "--file"]).arg(&archive).arg("--directory").arg(&unpacked))?;
         fs::remove_file(&archive)?;
         trace(&unpacked.join("usr/bin/omptrace"), &program)?;
     }

@@ -52,9 +52,7 @@ pub(super) fn try_all() -> Result<()> {
                 fs::remove_dir_all(&copy)?;
             }
             run(command("cp", ["--archive", "--reflink=auto"]).args([&fresh, &copy]))?;
-            run(command("cp", ["--recursive"])
-                .arg(folder())
-                .arg(copy.join("dist")))?;
+            run(command("cp", ["--recursive"]).arg(folder()).arg(copy.join("dist")))?;
             fs::copy(&program, copy.join("stencil"))?;
             if way == "rpm" {
                 install_rpm(&copy)?;
@@ -108,25 +106,18 @@ fn example() -> Result<PathBuf> {
     let folder = target().join("dist/example");
     fs::create_dir_all(&folder)?;
     let (object, program) = (folder.join("stencil.o"), folder.join("stencil"));
-    run(command(
-        "gcc",
-        ["-g", "-O2", "-fopenmp", "-c", "examples/stencil.c", "-o"],
-    )
-    .arg(&object))?;
+    run(command("gcc", ["-g", "-O2", "-fopenmp", "-c", "examples/stencil.c", "-o"]).arg(&object))?;
     let libgomp = output(&mut command("gcc", ["-print-file-name=libgomp.so.1"]))?;
     let (major, minor) = GLIBC;
     let target = host()?.replace("-unknown", "");
-    run(command(
-        tools().join(RELEASE_FOLDER).join("ziglang/zig"),
-        ["cc", "-target"],
-    )
-    .arg(format!("{target}.{major}.{minor}"))
-    // It was made for a newer glibc; the root has its own.
-    .arg("-Wl,--allow-shlib-undefined")
-    .arg(&object)
-    .arg(String::from_utf8(libgomp)?.trim())
-    .arg("-o")
-    .arg(&program))?;
+    run(command(tools().join(RELEASE_FOLDER).join("ziglang/zig"), ["cc", "-target"])
+        .arg(format!("{target}.{major}.{minor}"))
+        // It was made for a newer glibc; the root has its own.
+        .arg("-Wl,--allow-shlib-undefined")
+        .arg(&object)
+        .arg(String::from_utf8(libgomp)?.trim())
+        .arg("-o")
+        .arg(&program))?;
     Ok(program)
 }
 
@@ -134,9 +125,7 @@ fn example() -> Result<PathBuf> {
 fn install_rpm(root: &Path) -> Result<()> {
     let package = artefact(".rpm")?.ok_or("dist/ has no rpm; cargo xtask dist --all makes it")?;
     let package = Path::new("dist").join(file_name(&package));
-    run(command("rpm", ["--install", "--nodeps", "--root"])
-        .arg(root)
-        .arg(root.join(package)))
+    run(command("rpm", ["--install", "--nodeps", "--root"]).arg(root).arg(root.join(package)))
 }
 
 /// Runs a shell's commands in the root, which has what a process finds in a system. Nothing stays mounted.

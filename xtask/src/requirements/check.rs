@@ -19,18 +19,13 @@ impl Test {
     fn passes(&self, source: &Source) -> bool {
         match self {
             Test::Runs(words) => succeeds(&mut words_command(words)),
-            Test::Prints(words, text) => {
-                printed(words).is_some_and(|printed| printed.contains(text))
-            }
+            Test::Prints(words, text) => printed(words).is_some_and(|printed| printed.contains(text)),
             Test::Compiles(compiler, source) => compiles(compiler, source),
             Test::CompilesForOpenMp(flags, source) => {
                 let ours = openmp_flags();
                 let ours = ours.iter().map(String::as_str);
-                let words: Vec<&str> = ["clang-22"]
-                    .into_iter()
-                    .chain(ours)
-                    .chain(flags.iter().copied())
-                    .collect();
+                let words: Vec<&str> =
+                    ["clang-22"].into_iter().chain(ours).chain(flags.iter().copied()).collect();
                 compiles(&words, source)
             }
             Test::File(path) => Path::new(path).exists(),
@@ -53,16 +48,12 @@ impl Source {
             }
             Source::Npm(package) => {
                 let (name, version) = name_and_version(package);
-                npm_version(&tools.join("node_modules").join(name)).is_some_and(|installed| {
-                    version.is_none_or(|wanted| is_version(&installed, wanted))
-                })
+                npm_version(&tools.join("node_modules").join(name))
+                    .is_some_and(|installed| version.is_none_or(|wanted| is_version(&installed, wanted)))
             }
-            Source::Pip {
-                folder, modules, ..
-            } => {
+            Source::Pip { folder, modules, .. } => {
                 let folder = tools.join(folder);
-                fs::read_to_string(folder.join(MODULES))
-                    .is_ok_and(|installed| installed == modules.join(" "))
+                fs::read_to_string(folder.join(MODULES)).is_ok_and(|installed| installed == modules.join(" "))
                     && all_information(&folder).len() >= modules.len()
                     && all_information(&folder)
                         .iter()
@@ -106,9 +97,7 @@ fn npm_version(folder: &Path) -> Option<String> {
 
 /// Whether `installed` is `wanted`, or the release of a series that `wanted` names, as 24.1.0 is of 24.
 fn is_version(installed: &str, wanted: &str) -> bool {
-    installed
-        .strip_prefix(wanted)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    installed.strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// The names of the folders in which pip notes what it has installed into `folder`.
@@ -126,10 +115,8 @@ fn has_all_modules(folder: &Path, information: &str) -> bool {
         return false;
     };
     // Programs lie in `bin` of the folder that pip was given, and the list has them as `../../bin/NAME`.
-    let mut files = list
-        .lines()
-        .filter_map(|line| line.split(',').next())
-        .filter(|name| !name.starts_with('"'));
+    let mut files =
+        list.lines().filter_map(|line| line.split(',').next()).filter(|name| !name.starts_with('"'));
     files.all(|name| folder.join(name.trim_start_matches("../")).exists())
 }
 
@@ -192,10 +179,7 @@ mod tests {
         let folder = folder("header");
         let wrapper = folder.join("wrapper");
         let include = folder.join("include");
-        write(
-            wrapper.clone(),
-            &format!("#!/bin/sh\nexec cc -I{} \"$@\"\n", include.display()),
-        );
+        write(wrapper.clone(), &format!("#!/bin/sh\nexec cc -I{} \"$@\"\n", include.display()));
         fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o755)).unwrap();
         let wrapper = wrapper.to_str().unwrap();
         assert!(!compiles(&[wrapper], SOURCE));
@@ -246,11 +230,7 @@ mod tests {
     #[test]
     fn modules_of_python_are_there_when_each_of_their_files_is() {
         let tools = folder("pip");
-        let source = Source::Pip {
-            folder: "python",
-            modules: &["name==1.2"],
-            size: mb(1, 1),
-        };
+        let source = Source::Pip { folder: "python", modules: &["name==1.2"], size: mb(1, 1) };
         let is_there = || source.is_unpacked(&tools);
         let python = tools.join("python");
         write(
@@ -272,15 +252,9 @@ mod tests {
         let tools = folder("cargo");
         let is_there = || Source::Cargo("name@0.20.0").is_unpacked(&tools);
         write(tools.join("bin/name"), "");
-        write(
-            tools.join(".crates.toml"),
-            "\"name 0.20.1 (registry+x)\" = [\"name\"]\n",
-        );
+        write(tools.join(".crates.toml"), "\"name 0.20.1 (registry+x)\" = [\"name\"]\n");
         assert!(!is_there());
-        write(
-            tools.join(".crates.toml"),
-            "\"name 0.20.0 (registry+x)\" = [\"name\"]\n",
-        );
+        write(tools.join(".crates.toml"), "\"name 0.20.0 (registry+x)\" = [\"name\"]\n");
         assert!(is_there());
         fs::remove_dir_all(tools).unwrap();
     }

@@ -105,12 +105,7 @@ impl Case<'_> {
         Some(Advice { id, text, evidence })
     }
 
-    fn narrow(
-        &self,
-        row: &Row<'_>,
-        at: &str,
-        evidence: &mut Map<String, Value>,
-    ) -> (&'static str, String) {
+    fn narrow(&self, row: &Row<'_>, at: &str, evidence: &mut Map<String, Value>) -> (&'static str, String) {
         let requested = self.part.requested.get(row.place).copied().unwrap_or(0);
         if requested == 0 || requested == u32::MAX {
             let text = format!(
@@ -137,19 +132,13 @@ impl Case<'_> {
         ("narrow_team", text)
     }
 
-    fn mutex(
-        &self,
-        row: &Row<'_>,
-        at: &str,
-        evidence: &mut Map<String, Value>,
-    ) -> (&'static str, String) {
+    fn mutex(&self, row: &Row<'_>, at: &str, evidence: &mut Map<String, Value>) -> (&'static str, String) {
         let mean = row.sums.held_ns / row.sums.holds.max(1);
         evidence.insert("acquisitions".to_owned(), row.sums.holds.into());
         evidence.insert("contended".to_owned(), row.sums.contended.into());
         evidence.insert("held_mean_ns".to_owned(), mean.into());
         if row.cause == Cause::Critical && row.sums.holds > 0 && mean <= MAX_ATOMIC_NS {
-            let text =
-                format!("threads wait for the short critical region {at}: try atomic or reduction");
+            let text = format!("threads wait for the short critical region {at}: try atomic or reduction");
             return ("critical_for_atomic", text);
         }
         match row.cause {
@@ -183,9 +172,8 @@ impl Case<'_> {
             return ("dependence_chain", text);
         }
         if row.sums.tasks > 1 && self.part.taskwaits * 2 > row.sums.tasks {
-            let text = format!(
-                "each task {at} is waited for before the next is created: create several, then wait"
-            );
+            let text =
+                format!("each task {at} is waited for before the next is created: create several, then wait");
             return ("taskwait_chain", text);
         }
         (

@@ -24,14 +24,7 @@ pub(crate) fn memory_bound(counts: &[WorkCounts], threads: u64, duration: u64) -
 }
 
 fn of_place(counts: &WorkCounts, threads: u64, duration: u64) -> Option<Finding> {
-    let WorkCounts {
-        ns,
-        instructions,
-        cycles,
-        cache_misses,
-        stalled_cycles,
-        ..
-    } = *counts;
+    let WorkCounts { ns, instructions, cycles, cache_misses, stalled_cycles, .. } = *counts;
     let ipc = instructions as f64 / cycles as f64;
     if cycles == 0 || ipc >= MAX_IPC {
         return None;
@@ -46,12 +39,8 @@ fn of_place(counts: &WorkCounts, threads: u64, duration: u64) -> Option<Finding>
     if (gain_ns as f64) < MIN_GAIN * duration as f64 {
         return None;
     }
-    let mut figures = vec![
-        ("counted_ns", ns),
-        ("instructions", instructions),
-        ("cycles", cycles),
-        ("threads", threads),
-    ];
+    let mut figures =
+        vec![("counted_ns", ns), ("instructions", instructions), ("cycles", cycles), ("threads", threads)];
     figures.extend(cache_misses.map(|misses| ("cache_misses", misses)));
     figures.extend(stalled_cycles.map(|stalled| ("stalled_cycles_backend", stalled)));
     let text = format!(
@@ -95,11 +84,7 @@ mod tests {
         assert_eq!(findings[0].id, "memory_bound");
         // A quarter, half of what it should be.
         assert_eq!(findings[0].gain_ns, SECOND / 2);
-        assert!(
-            findings[0]
-                .text
-                .contains("0.25 instructions per cycle at stream.c:20")
-        );
+        assert!(findings[0].text.contains("0.25 instructions per cycle at stream.c:20"));
         assert_eq!(findings[0].evidence["instructions"], 3 * SECOND);
         assert!(!findings[0].evidence.contains_key("cache_misses"));
     }
@@ -108,26 +93,16 @@ mod tests {
     fn what_computes_or_takes_next_to_no_time_is_not() {
         assert!(found(&counted(6 * SECOND)).is_empty());
         assert!(found(&counted(12 * SECOND)).is_empty());
-        let short = WorkCounts {
-            ns: SECOND / 10,
-            ..counted(3 * SECOND)
-        };
+        let short = WorkCounts { ns: SECOND / 10, ..counted(3 * SECOND) };
         assert!(found(&short).is_empty());
-        let nothing = WorkCounts {
-            cycles: 0,
-            ..counted(0)
-        };
+        let nothing = WorkCounts { cycles: 0, ..counted(0) };
         assert!(found(&nothing).is_empty());
     }
 
     #[test]
     fn the_cause_decides_where_it_was_counted() {
         let with = |cache_misses, stalled_cycles| {
-            let counts = WorkCounts {
-                cache_misses,
-                stalled_cycles,
-                ..counted(3 * SECOND)
-            };
+            let counts = WorkCounts { cache_misses, stalled_cycles, ..counted(3 * SECOND) };
             !found(&counts).is_empty()
         };
         // Divisions: few instructions, and no misses.

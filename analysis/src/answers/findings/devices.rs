@@ -28,10 +28,7 @@ impl Case<'_> {
         (count >= MIN_TARGETS && mean < MIN_OP_BYTES).then_some((count, mean))
     }
 
-    fn data_ops_at<'a>(
-        &'a self,
-        spot: &'a str,
-    ) -> impl Iterator<Item = (&'a Place, &'a PlaceSums)> {
+    fn data_ops_at<'a>(&'a self, spot: &'a str) -> impl Iterator<Item = (&'a Place, &'a PlaceSums)> {
         let places = self.part.places.iter();
         places.filter(move |(_, sums)| sums.is_data_op && sums.spot == spot)
     }
@@ -95,12 +92,7 @@ impl Case<'_> {
         }
         let waits = self.part.blame.iter();
         let waits = waits.filter(|((cause, _), _)| *cause == Cause::Target);
-        let is_data_op = |place| {
-            self.part
-                .places
-                .get(place)
-                .is_some_and(|sums| sums.is_data_op)
-        };
+        let is_data_op = |place| self.part.places.get(place).is_some_and(|sums| sums.is_data_op);
         let longest = waits.max_by_key(|((_, place), ns)| (is_data_op(place), **ns));
         let ((_, place), _) = longest?;
         let mut evidence = Map::new();

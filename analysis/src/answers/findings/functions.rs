@@ -43,11 +43,7 @@ pub(super) fn candidates(case: &Case<'_>) -> Vec<Candidate> {
 /// A function that no other thread ever helps.
 fn serial_function(case: &Case<'_>, name: &FunctionName, times: SerialTimes) -> Candidate {
     let serial_ns = times.serial_ns;
-    let evidence = [
-        ("serial_ns", serial_ns),
-        ("parallel_ns", times.other_ns),
-        ("threads", case.threads),
-    ];
+    let evidence = [("serial_ns", serial_ns), ("parallel_ns", times.other_ns), ("threads", case.threads)];
     let text = format!(
         "the function {} runs in serial code only: divide its work among threads, or call it beside other work",
         name.function
@@ -67,23 +63,11 @@ fn spinning(case: &Case<'_>, name: &FunctionName, is_flush: bool, ns: u64) -> Ca
         name.function
     );
     let evidence = [("spinning_ns", ns), ("threads", case.threads)];
-    let finding = finding(
-        "user_spinning",
-        "loop of the program",
-        name,
-        text,
-        &evidence,
-    );
+    let finding = finding("user_spinning", "loop of the program", name, text, &evidence);
     candidate(finding, case.gain(ns))
 }
 
-fn finding(
-    id: &str,
-    construct: &str,
-    name: &FunctionName,
-    text: String,
-    figures: &[(&str, u64)],
-) -> Finding {
+fn finding(id: &str, construct: &str, name: &FunctionName, text: String, figures: &[(&str, u64)]) -> Finding {
     Finding {
         id: id.to_owned(),
         place: Place::at(construct, name.file.as_deref(), None, Some(&name.function)),
@@ -95,9 +79,5 @@ fn finding(
 }
 
 fn candidate(finding: Finding, gain_ns: u64) -> Candidate {
-    Candidate {
-        finding: Finding { gain_ns, ..finding },
-        plan: None,
-        min_gain: 0.0,
-    }
+    Candidate { finding: Finding { gain_ns, ..finding }, plan: None, min_gain: 0.0 }
 }

@@ -18,9 +18,7 @@ pub(super) fn drop_unless_together(candidates: &mut Vec<Candidate>, duration: u6
         .filter(|candidate| candidate.plan.as_ref().is_some_and(frees) && !is_together(candidate));
     let alone = sum(alone.map(|candidate| candidate.finding.gain_ns));
     let min_gain = alone as f64 + MIN_GAIN * duration as f64;
-    candidates.retain(|candidate| {
-        !is_together(candidate) || candidate.finding.gain_ns as f64 >= min_gain
-    });
+    candidates.retain(|candidate| !is_together(candidate) || candidate.finding.gain_ns as f64 >= min_gain);
 }
 
 impl Case<'_> {
@@ -35,16 +33,13 @@ impl Case<'_> {
     pub(super) fn of_mutexes(&self) -> Option<Candidate> {
         let rows = self.part.blame.iter();
         let rows = rows.filter(|((cause, _), _)| cause.is_mutex());
-        let mut rows: Vec<(u64, Cause, &Place)> = rows
-            .map(|((cause, place), ns)| (*ns, *cause, place))
-            .collect();
+        let mut rows: Vec<(u64, Cause, &Place)> =
+            rows.map(|((cause, place), ns)| (*ns, *cause, place)).collect();
         rows.sort_unstable_by(|a, b| b.cmp(a));
         let [(_, cause, first), (_, _, second), ..] = rows[..] else {
             return None;
         };
-        let lost = rows
-            .iter()
-            .flat_map(|(ns, _, place)| [*ns, self.late(place)]);
+        let lost = rows.iter().flat_map(|(ns, _, place)| [*ns, self.late(place)]);
         let lost = sum(lost);
         let gain = self.gain(lost);
         if !self.is_worth_it(gain) {

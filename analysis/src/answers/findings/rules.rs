@@ -6,22 +6,13 @@ pub const RULES: &[(&str, &str)] = &[
         "load_imbalance",
         "threads wait at a barrier for those that work longer at this place, and chance does not explain it",
     ),
-    (
-        "single_serialises",
-        "threads wait for the one in a single region",
-    ),
+    ("single_serialises", "threads wait for the one in a single region"),
     (
         "region_in_single",
         "as single_serialises, for a parallel region that is opened in a single or masked region",
     ),
-    (
-        "single_creator",
-        "as single_serialises, in a program with explicit tasks",
-    ),
-    (
-        "serial_part",
-        "serial code before this region; 250 ms or more at the program's begin and end",
-    ),
+    ("single_creator", "as single_serialises, in a program with explicit tasks"),
+    ("serial_part", "serial code before this region; 250 ms or more at the program's begin and end"),
     (
         "serial_function",
         "a function of the program takes 250 ms of processor time and a tenth of all, by samples, and all of it in serial code",
@@ -34,74 +25,41 @@ pub const RULES: &[(&str, &str)] = &[
         "memory_bound",
         "by counters, less than half an instruction per cycle in a construct; where it is counted, ten cache misses or more in 1000 instructions, or else half of the cycles stalled in the back end",
     ),
-    (
-        "narrow_team",
-        "the region has fewer threads than N, and so have regions inside it",
-    ),
-    (
-        "false_num_threads",
-        "as narrow_team, and the region gets fewer threads than it asks for",
-    ),
+    ("narrow_team", "the region has fewer threads than N, and so have regions inside it"),
+    ("false_num_threads", "as narrow_team, and the region gets fewer threads than it asks for"),
     (
         "nested_oversubscription",
         "begin, end and barriers of a region inside another, while more threads are busy than there are processors",
     ),
     ("critical_contention", "threads wait for a critical region"),
-    (
-        "critical_for_atomic",
-        "as critical_contention, held for 500 ns or less on average",
-    ),
+    ("critical_for_atomic", "as critical_contention, held for 500 ns or less on average"),
     ("lock_contention", "threads wait for a lock"),
     ("atomic_contention", "threads wait for an atomic update"),
     (
         SEVERAL_MUTEXES,
         "threads wait for several mutexes, and to free all of them gains more than to free each",
     ),
-    (
-        "ordered_serialises",
-        "threads wait for their turn in an ordered region",
-    ),
+    ("ordered_serialises", "threads wait for their turn in an ordered region"),
     (
         "too_few_tasks",
         "threads at a barrier have no task while others run theirs, and chance does not explain it",
     ),
-    (
-        "taskwait_chain",
-        "as too_few_tasks, with less than two tasks for each wait",
-    ),
-    (
-        "dependence_chain",
-        "as too_few_tasks, where most tasks wait for others that they depend on",
-    ),
+    ("taskwait_chain", "as too_few_tasks, with less than two tasks for each wait"),
+    ("dependence_chain", "as too_few_tasks, where most tasks wait for others that they depend on"),
     (
         "tasks_too_fine",
         "more than 1000 tasks of less than 5 us, in a region whose begin, end and barriers cost",
     ),
-    (
-        "region_too_small",
-        "two visits or more, in which a member works less than 20 us on average",
-    ),
+    ("region_too_small", "two visits or more, in which a member works less than 20 us on average"),
     (
         "needless_barrier",
         "the cost of a barrier at which most threads arrive with less than 1 us of work since the one before",
     ),
-    (
-        "chunk_too_small",
-        "more than 1000 chunks of less than 2 us, on average",
-    ),
-    (
-        "late_wake_up",
-        "threads begin late in a region that is entered ten times or more",
-    ),
-    (
-        "oversubscription",
-        "as late_wake_up, in a process that has more threads than processors",
-    ),
+    ("chunk_too_small", "more than 1000 chunks of less than 2 us, on average"),
+    ("late_wake_up", "threads begin late in a region that is entered ten times or more"),
+    ("oversubscription", "as late_wake_up, in a process that has more threads than processors"),
     ("target_wait", "the host waits in a target construct"),
-    (
-        "small_kernels",
-        "as target_wait, with 100 kernels or more that run less than 10 us on average",
-    ),
+    ("small_kernels", "as target_wait, with 100 kernels or more that run less than 10 us on average"),
     (
         "small_transfers",
         "the host waits in 100 operations or more on device data of less than 64 KiB on average, at one line",
@@ -110,18 +68,9 @@ pub const RULES: &[(&str, &str)] = &[
         "transfers_not_overlapped",
         "a device moves bytes and runs kernels, at the same time for less than a fifth of the shorter of both",
     ),
-    (
-        "reduction_cost",
-        "threads combine the results of a reduction",
-    ),
-    (
-        "preempted",
-        "others had the processors of threads that worked at this place",
-    ),
-    (
-        TRACER_DISTURBS,
-        "the tracer's writing takes more than 1 % of the threads' time, whatever the gain",
-    ),
+    ("reduction_cost", "threads combine the results of a reduction"),
+    ("preempted", "others had the processors of threads that worked at this place"),
+    (TRACER_DISTURBS, "the tracer's writing takes more than 1 % of the threads' time, whatever the gain"),
 ];
 
 /// Regions that are entered less often do not show how threads are woken.
@@ -180,17 +129,11 @@ pub(super) const MIN_STALLED: f64 = 0.5;
 pub(super) const MAX_TRACER: f64 = 0.01;
 
 /// The rules about losses that also arise where a thread loses its processor.
-pub(super) const CHANCE_EXPLAINS: [&str; 3] =
-    ["load_imbalance", "too_few_tasks", "dependence_chain"];
+pub(super) const CHANCE_EXPLAINS: [&str; 3] = ["load_imbalance", "too_few_tasks", "dependence_chain"];
 
 /// The rules about one thread's work that others wait for. In a program that uses MPI, that may be a wait for other processes.
-pub(super) const MAY_BE_MPI: [&str; 5] = [
-    "serial_part",
-    "serial_function",
-    "single_serialises",
-    "region_in_single",
-    "single_creator",
-];
+pub(super) const MAY_BE_MPI: [&str; 5] =
+    ["serial_part", "serial_function", "single_serialises", "region_in_single", "single_creator"];
 
 /// Serial code at the program's begin or end that is shorter is the loader's and the runtime's.
 /// On a busy machine these take 50 to 150 ms.
@@ -228,16 +171,10 @@ mod tests {
         }
         let advice = include_str!("advice.rs").lines().map(str::trim);
         let advice: Vec<&str> = advice.collect();
-        for two in advice
-            .windows(2)
-            .filter(|two| two[1].starts_with("format!("))
-        {
+        for two in advice.windows(2).filter(|two| two[1].starts_with("format!(")) {
             let id = two[0].trim_end_matches(',').trim_matches('"');
             let is_in_table = RULES.iter().any(|(known, _)| *known == id);
-            assert!(
-                is_in_table || !two[0].starts_with('"'),
-                "{id} is not in the table"
-            );
+            assert!(is_in_table || !two[0].starts_with('"'), "{id} is not in the table");
         }
     }
 

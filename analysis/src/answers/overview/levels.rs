@@ -70,30 +70,17 @@ impl LevelCollector {
     }
 
     fn add(&mut self, name: String, unit: &'static str) -> usize {
-        self.levels.push(Gathered {
-            name,
-            unit,
-            bins: Bins::default(),
-            last: None,
-        });
+        self.levels.push(Gathered { name, unit, bins: Bins::default(), last: None });
         self.levels.len() - 1
     }
 
     fn location(&mut self, location: &Location) {
-        let LocationKind::DeviceQueue {
-            device_num,
-            host_observed,
-        } = location.kind
-        else {
+        let LocationKind::DeviceQueue { device_num, host_observed } = location.kind else {
             return;
         };
         let known = self.kernels.get(&(device_num, host_observed)).copied();
         let level = known.unwrap_or_else(|| {
-            let observed = if host_observed {
-                " (host-observed)"
-            } else {
-                ""
-            };
+            let observed = if host_observed { " (host-observed)" } else { "" };
             self.add(format!("on device {device_num}{observed}"), "kernels")
         });
         self.kernels.insert((device_num, host_observed), level);

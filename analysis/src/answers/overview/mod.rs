@@ -89,11 +89,7 @@ struct Bins<T> {
 
 impl<T> Default for Bins<T> {
     fn default() -> Self {
-        Bins {
-            width: MIN_WIDTH,
-            first: 0,
-            cells: VecDeque::new(),
-        }
+        Bins { width: MIN_WIDTH, first: 0, cells: VecDeque::new() }
     }
 }
 
@@ -132,10 +128,7 @@ impl<T: Merge> Bins<T> {
             let (low, high) = (begin >> self.width, end >> self.width);
             let (low, high) = match self.cells.len() {
                 0 => (low, high),
-                length => (
-                    low.min(self.first),
-                    high.max(self.first + length as i64 - 1),
-                ),
+                length => (low.min(self.first), high.max(self.first + length as i64 - 1)),
             };
             if high.abs_diff(low) >= max as u64 {
                 self.widen();
@@ -264,10 +257,7 @@ impl Gathering {
 
     /// The next thread.
     pub(super) fn add_thread(&mut self, location: usize) {
-        self.threads.push(Thread {
-            location,
-            pending: None,
-        });
+        self.threads.push(Thread { location, pending: None });
         if self.threads.len().div_ceil(self.per_row) > self.max_rows {
             self.per_row *= 2;
             self.rows = paired(std::mem::take(&mut self.rows), |row, mut other| {
@@ -410,23 +400,11 @@ fn paired<T>(rows: Vec<T>, merge: impl Fn(&mut T, T)) -> Vec<T> {
 
 impl Overview {
     /// The picture of all processes, in the timeline's order. `useful`: useful time by place, the most first.
-    pub(crate) fn of(
-        processes: Vec<Gathered>,
-        levels: Levels,
-        useful: Vec<(Place, u64)>,
-    ) -> Overview {
-        let mut overview = Overview {
-            useful,
-            ..Overview::default()
-        };
+    pub(crate) fn of(processes: Vec<Gathered>, levels: Levels, useful: Vec<(Place, u64)>) -> Overview {
+        let mut overview = Overview { useful, ..Overview::default() };
         let mut weights: BTreeMap<String, u64> = BTreeMap::new();
         for process in &processes {
-            for (place, weight) in process
-                .rows
-                .iter()
-                .flat_map(|row| &row.bins.cells)
-                .map(|cell| cell.most)
-            {
+            for (place, weight) in process.rows.iter().flat_map(|row| &row.bins.cells).map(|cell| cell.most) {
                 if let Some(name) = process.names.get(place as usize) {
                     *weights.entry(name.clone()).or_default() += weight;
                 }
@@ -472,11 +450,7 @@ impl Overview {
     }
 
     fn draw(&mut self, rows: Vec<Row>, levels: Levels) {
-        let lives = || {
-            rows.iter()
-                .flat_map(|row| &row.lives)
-                .map(|(life, _)| *life)
-        };
+        let lives = || rows.iter().flat_map(|row| &row.lives).map(|(life, _)| *life);
         let begin = lives().map(|life| life.0).min().unwrap_or(0);
         let end = lives().map(|life| life.1).max().unwrap_or(0).max(begin);
         let last = end.saturating_sub(1).max(begin);

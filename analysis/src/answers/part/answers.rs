@@ -22,25 +22,14 @@ const MAX_FASTER: usize = 3;
 impl Part {
     /// The changes that are worth a replay.
     pub(crate) fn plans(&self) -> Vec<Plan> {
-        let plan = |change, target, text: &str| Plan {
-            change,
-            target,
-            text: text.to_owned(),
-        };
+        let plan = |change, target, text: &str| Plan { change, target, text: text.to_owned() };
         let mut plans = vec![
             plan(Change::Nothing, Target::Everything, "nothing changed"),
-            plan(
-                Change::OverheadFree,
-                Target::Everything,
-                "regions and barriers without cost",
-            ),
+            plan(Change::OverheadFree, Target::Everything, "regions and barriers without cost"),
         ];
         let candidates = findings::candidates(self, self.busiest(), self.duration());
         let mut wanted: Vec<Plan> = Vec::new();
-        for plan in candidates
-            .into_iter()
-            .filter_map(|candidate| candidate.plan)
-        {
+        for plan in candidates.into_iter().filter_map(|candidate| candidate.plan) {
             if !wanted.contains(&plan) {
                 wanted.push(plan);
             }
@@ -50,13 +39,12 @@ impl Part {
         let mut useful: Vec<_> = self.path.places.iter().collect();
         useful.sort_by_key(|(place, ns)| (Reverse(**ns), *place));
         useful.retain(|(place, _)| !self.serial.contains_key(place));
-        plans.extend(useful.into_iter().take(MAX_FASTER).map(|(place, _)| {
-            plan(
-                Change::Faster(0.5),
-                Target::Place(place.clone()),
-                "twice as fast",
-            )
-        }));
+        plans.extend(
+            useful
+                .into_iter()
+                .take(MAX_FASTER)
+                .map(|(place, _)| plan(Change::Faster(0.5), Target::Place(place.clone()), "twice as fast")),
+        );
         plans
     }
 
@@ -78,16 +66,9 @@ impl Part {
             plans.iter().zip(predicted.iter().map(gain)).collect()
         });
 
-        let scalability = replay.map_or_else(Scalability::default, |(_, predicted)| {
-            Scalability::of(&self, &predicted.scaling)
-        });
-        let efficiency = efficiency(
-            &self.accounting,
-            threads,
-            self.max_useful,
-            self.path.ns,
-            duration,
-        );
+        let scalability = replay
+            .map_or_else(Scalability::default, |(_, predicted)| Scalability::of(&self, &predicted.scaling));
+        let efficiency = efficiency(&self.accounting, threads, self.max_useful, self.path.ns, duration);
         let regions = self.regions.iter().map(|(place, region)| RegionAnswer {
             place: place.clone(),
             visits: region.visits,
@@ -103,28 +84,15 @@ impl Part {
             .filter(|(_, ns)| **ns > 0)
             .map(|((cause, place), ns)| {
                 let (functions, no_sample_ns) = self.functions.of_row(*cause, place, *ns);
-                Blame {
-                    cause: *cause,
-                    place: place.clone(),
-                    ns: *ns,
-                    functions,
-                    no_sample_ns,
-                }
+                Blame { cause: *cause, place: place.clone(), ns: *ns, functions, no_sample_ns }
             })
             .collect();
         blame.sort_by_key(|row| Reverse(row.ns));
         let rows = self.path.functions.iter();
         let rows = rows.map(|(name, ns)| (name, *ns));
         let (path_functions, path_no_sample_ns) = self.functions.shares(self.path.ns, rows);
-        let mut rows: Vec<PathRow> = self
-            .path
-            .places
-            .iter()
-            .map(|(place, ns)| PathRow {
-                place: place.clone(),
-                ns: *ns,
-            })
-            .collect();
+        let mut rows: Vec<PathRow> =
+            self.path.places.iter().map(|(place, ns)| PathRow { place: place.clone(), ns: *ns }).collect();
         rows.sort_by_key(|row| Reverse(row.ns));
         let mut blocked: Vec<Blocked> = self
             .blocked
@@ -163,11 +131,7 @@ impl Part {
             not_predicted: scalability.not_predicted,
             task_regions: scalability.task_regions,
             replay_error_ns,
-            not_seen: self
-                .not_seen
-                .into_iter()
-                .map(|(cause, reason)| NotSeen { cause, reason })
-                .collect(),
+            not_seen: self.not_seen.into_iter().map(|(cause, reason)| NotSeen { cause, reason }).collect(),
             mpi_note: self.has_mpi.then(|| MPI_NOT_SEEN.to_owned()),
         };
         let places = answers.what_if.iter_mut().map(|row| &mut row.place);
@@ -199,13 +163,7 @@ impl Blocked {
 }
 
 fn efficiency_of(region: &RegionPart) -> Efficiency {
-    efficiency(
-        &region.accounting,
-        region.threads,
-        region.max_useful,
-        region.path,
-        region.duration,
-    )
+    efficiency(&region.accounting, region.threads, region.max_useful, region.path, region.duration)
 }
 
 /// POP's formulas (additive and multiplicative hybrid models), without MPI.

@@ -260,9 +260,7 @@ impl Part {
         let places = places.chain(self.requested.keys());
         let places = places.chain(self.blame.keys().map(|(_, place)| place));
         let places = places.chain(self.instances.keys().map(|(_, place)| place));
-        let places = places
-            .chain(self.path.places.keys())
-            .chain(self.serial.keys());
+        let places = places.chain(self.path.places.keys()).chain(self.serial.keys());
         let around = self.serial.values();
         let places = places.chain(around.flat_map(|(after, before)| after.iter().chain(before)));
         let blocked = self.blocked.keys().flat_map(|key| {
@@ -336,23 +334,15 @@ impl Part {
     /// Useful time by place, the most first.
     pub(crate) fn useful(&self) -> Vec<(Place, u64)> {
         let places = self.places.iter().filter(|(_, sums)| sums.useful > 0);
-        let mut useful: Vec<_> = places
-            .map(|(place, sums)| (place.clone(), sums.useful))
-            .collect();
+        let mut useful: Vec<_> = places.map(|(place, sums)| (place.clone(), sums.useful)).collect();
         useful.sort_by_key(|(_, ns)| Reverse(*ns));
         useful
     }
 
     /// The threads that all processes that ran at once had, at the busiest time.
     pub(super) fn busiest(&self) -> u64 {
-        let ends = self
-            .lives
-            .iter()
-            .map(|life| (life.end, false, life.threads));
-        let begins = self
-            .lives
-            .iter()
-            .map(|life| (life.begin, true, life.threads));
+        let ends = self.lives.iter().map(|life| (life.end, false, life.threads));
+        let begins = self.lives.iter().map(|life| (life.begin, true, life.threads));
         let mut changes: Vec<_> = ends.chain(begins).collect();
         changes.sort_unstable();
         let (mut now, mut most) = (0_u64, 0);
@@ -371,9 +361,7 @@ impl Part {
         let known = |life: &Life| Some((life.threads, life.processors.filter(|known| *known > 0)?));
         let per_processor = |(threads, processors): &(u64, u32)| threads / u64::from(*processors);
         let lives = self.lives.iter().filter_map(known);
-        lives
-            .filter(|(threads, processors)| *threads > u64::from(*processors))
-            .max_by_key(per_processor)
+        lives.filter(|(threads, processors)| *threads > u64::from(*processors)).max_by_key(per_processor)
     }
 
     /// The cost of a region's begin, end, barriers and waits for tasks to its threads, beside the work that they wait for.

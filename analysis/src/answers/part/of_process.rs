@@ -48,15 +48,7 @@ impl Part {
         threads: Option<NonZero<u32>>,
         names: &Names,
     ) -> Part {
-        let Finished {
-            sums,
-            activity,
-            useful,
-            path,
-            path_by_place,
-            path_by_function,
-            ..
-        } = outcome.finished;
+        let Finished { sums, activity, useful, path, path_by_place, path_by_function, .. } = outcome.finished;
         let chunk_cost = outcome.chunk_cost;
         let threads = activity.most.max(threads.map_or(1, |n| n.get().into()));
         let serial_place = |between: Between| serial_between(regions, between);
@@ -81,19 +73,16 @@ impl Part {
         // Regions outside of the window have no time.
         let in_window = |region: &RegionSums| region.visits > 0 || region.accounting.total() > 0;
         for (id, region) in sums.regions.iter().filter(|(_, sums)| in_window(sums)) {
-            part.regions
-                .entry(place(id))
-                .or_default()
-                .merge(RegionPart {
-                    visits: region.visits,
-                    duration: region.duration,
-                    accounting: region.accounting,
-                    path: region.path,
-                    max_useful: region.useful.iter().map(|(_, ns)| *ns).max().unwrap_or(0),
-                    threads,
-                    max_team: region.max_team,
-                    busiest_inside: region.busiest_inside,
-                });
+            part.regions.entry(place(id)).or_default().merge(RegionPart {
+                visits: region.visits,
+                duration: region.duration,
+                accounting: region.accounting,
+                path: region.path,
+                max_useful: region.useful.iter().map(|(_, ns)| *ns).max().unwrap_or(0),
+                threads,
+                max_team: region.max_team,
+                busiest_inside: region.busiest_inside,
+            });
         }
 
         for (after, before) in activity.serial.keys() {
@@ -101,13 +90,7 @@ impl Part {
             let around = (place(after), place(before));
             part.serial.insert(serial_place((*after, *before)), around);
         }
-        part.idle(
-            &activity.serial,
-            &activity.regions,
-            threads,
-            serial_place,
-            place,
-        );
+        part.idle(&activity.serial, &activity.regions, threads, serial_place, place);
         part.unobserved(activity.paused_ns.saturating_mul(threads));
         part.close(threads, outcome.begin, outcome.end);
 
@@ -117,24 +100,17 @@ impl Part {
             let weights: Vec<_> = weights.map(|(id, weight)| (id, weight.ns())).collect();
             let lost: Vec<_> = sums.lost_at.of(*cause).map(|(id, ns)| (id, *ns)).collect();
             for (id, ns) in divide(&weights, &lost, place) {
-                part.blame
-                    .entry((*cause, place(id)))
-                    .or_default()
-                    .grow_by(ns);
+                part.blame.entry((*cause, place(id))).or_default().grow_by(ns);
             }
             let scale = scale(&weights, &lost);
-            for ((_, id), by_function) in sums.functions.iter().filter(|((key, _), _)| key == cause)
-            {
+            for ((_, id), by_function) in sums.functions.iter().filter(|((key, _), _)| key == cause) {
                 let scale = match cause {
-                    Cause::NarrowTeam => activity
-                        .regions
-                        .get(id)
-                        .map_or(0.0, |span| span.idle_share(threads)),
+                    Cause::NarrowTeam => {
+                        activity.regions.get(id).map_or(0.0, |span| span.idle_share(threads))
+                    }
                     _ => scale,
                 };
-                let shares = by_function
-                    .iter()
-                    .map(|(function, weight)| (*function, weight * scale));
+                let shares = by_function.iter().map(|(function, weight)| (*function, weight * scale));
                 functions.add((*cause, place(*id)), shares);
             }
         }
@@ -173,11 +149,7 @@ impl Part {
             merge_moments(known, moments);
         }
         for (id, ns) in sums.useful_at.iter() {
-            part.places
-                .entry(place(id))
-                .or_default()
-                .useful
-                .grow_by(*ns);
+            part.places.entry(place(id)).or_default().useful.grow_by(*ns);
         }
         for (id, count) in sums.visits.iter() {
             part.places.entry(place(id)).or_default().visits += count;
@@ -266,24 +238,17 @@ impl Part {
             };
             of_place.is_data_op |= matches!(construct, Construct::TargetDataOp(_));
             if let Construct::Work(kind) = construct {
-                of_place.is_single |= matches!(
-                    *kind,
-                    ompt::ompt_work_single_executor | ompt::ompt_work_single_other
-                );
-                of_place
-                    .schedules
-                    .extend(omptrace_timeline::schedule(*kind));
+                of_place.is_single |=
+                    matches!(*kind, ompt::ompt_work_single_executor | ompt::ompt_work_single_other);
+                of_place.schedules.extend(omptrace_timeline::schedule(*kind));
             }
         }
         let mut rows = BTreeMap::<_, u64>::new();
         for (id, ns) in path_by_place {
             rows.entry(place(id)).or_default().grow_by(ns);
         }
-        part.path = Path {
-            ns: path,
-            places: rows,
-            functions: within(path, path_by_function, &regions.functions),
-        };
+        part.path =
+            Path { ns: path, places: rows, functions: within(path, path_by_function, &regions.functions) };
         part
     }
 
@@ -366,11 +331,7 @@ impl Part {
         for (number, (key, ns)) in rows.into_iter().enumerate() {
             let key = match number < MAX_PAIRS {
                 true => key,
-                false => BlockedBy {
-                    lock: None,
-                    holder: None,
-                    ..key
-                },
+                false => BlockedBy { lock: None, holder: None, ..key },
             };
             self.blocked.entry(key).or_default().grow_by(ns);
         }
@@ -413,10 +374,8 @@ fn divide(
     if scale == 0.0 {
         return lost.to_vec();
     }
-    let mut rows: Vec<(PlaceId, u64)> = weights
-        .iter()
-        .map(|(id, weight)| (*id, (weight * scale) as u64))
-        .collect();
+    let mut rows: Vec<(PlaceId, u64)> =
+        weights.iter().map(|(id, weight)| (*id, (weight * scale) as u64)).collect();
     let mut rest = total.saturating_sub(sum(rows.iter().map(|(_, ns)| *ns)));
     // Parts of nanoseconds.
     let is_rounding = rest as f64 <= total as f64 * 1e-3 + rows.len() as f64;
@@ -430,9 +389,7 @@ fn divide(
         }
     }
     let by_name = |a: PlaceId, b: PlaceId| place(b).cmp(&place(a));
-    let longest = rows
-        .iter_mut()
-        .max_by(|(a, ns), (b, more)| ns.cmp(more).then_with(|| by_name(*a, *b)));
+    let longest = rows.iter_mut().max_by(|(a, ns), (b, more)| ns.cmp(more).then_with(|| by_name(*a, *b)));
     if let Some((_, ns)) = longest {
         *ns += rest;
     }

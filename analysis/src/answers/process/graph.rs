@@ -37,9 +37,7 @@ impl Problem {
             Problem::Divided => {
                 "code outside of loops and tasks takes its threads different times: the program may divide work by their numbers"
             }
-            Problem::Static => {
-                "a static loop of which the runtime does not report the iterations and chunks"
-            }
+            Problem::Static => "a static loop of which the runtime does not report the iterations and chunks",
             Problem::TooLarge => "more than 40,000 tasks or 130,000 chunks between two barriers",
         }
     }
@@ -237,22 +235,14 @@ impl Phase {
     fn static_loop(&mut self, place: PlaceId) -> &mut StaticLoop {
         let known = self.loops.iter().position(|known| known.place == place);
         let index = known.unwrap_or_else(|| {
-            self.loops.push(StaticLoop {
-                place,
-                ..StaticLoop::default()
-            });
+            self.loops.push(StaticLoop { place, ..StaticLoop::default() });
             self.loops.len() - 1
         });
         &mut self.loops[index]
     }
 
     /// The thread gets its first chunk of the static loop that it is in.
-    pub(super) fn static_chunk(
-        &mut self,
-        lane: usize,
-        place: PlaceId,
-        [count, first, chunk]: [u64; 3],
-    ) {
+    pub(super) fn static_chunk(&mut self, lane: usize, place: PlaceId, [count, first, chunk]: [u64; 3]) {
         let of_loop = self.static_loop(place);
         if of_loop.count > 0 && of_loop.count != count {
             self.problem(Problem::Static);
@@ -323,11 +313,7 @@ impl Phase {
             false => self.replicated().min().unwrap_or(0),
         };
         let more = longest - least;
-        if more as f64 > MAX_UNEVEN * longest as f64 {
-            more
-        } else {
-            0
-        }
+        if more as f64 > MAX_UNEVEN * longest as f64 { more } else { 0 }
     }
 
     /// How long each lock was held: by members, by others.
@@ -440,22 +426,13 @@ impl Scaling {
     }
 
     /// A barrier ends what `size` threads did.
-    pub(super) fn add(
-        &mut self,
-        phase: &Phase,
-        size: u32,
-        numbers: &[u32],
-        scheduler: &mut Scheduler,
-    ) {
+    pub(super) fn add(&mut self, phase: &Phase, size: u32, numbers: &[u32], scheduler: &mut Scheduler) {
         let as_recorded = size as usize;
         let mut schedules = scheduler.schedules(phase, as_recorded);
         let modelled = schedules.time_on(as_recorded);
         let known = phase.problems.iter().map(|problem| (*problem, modelled));
         let mut problems: BTreeMap<_, _> = known.collect();
-        problems
-            .entry(Problem::Divided)
-            .or_default()
-            .grow_by(phase.uneven(as_recorded));
+        problems.entry(Problem::Divided).or_default().grow_by(phase.uneven(as_recorded));
         let numbers = numbers.iter().map(|threads| *threads as usize);
         self.on.resize(self.on.len().max(numbers.len()), 0);
         for (sum, threads) in self.on.iter_mut().zip(numbers) {
@@ -573,10 +550,7 @@ mod tests {
             phase.work(0, single, 7);
         }
         let scaling = scaling(phase, 4, &[2]);
-        assert_eq!(
-            (scaling.span, scaling.creation_ns, scaling.burdened_span),
-            (121, Some(7), 128)
-        );
+        assert_eq!((scaling.span, scaling.creation_ns, scaling.burdened_span), (121, Some(7), 128));
     }
 
     #[test]
@@ -619,10 +593,7 @@ mod tests {
         phase.work(0, At::Static(3), 10);
         let scaling = scaling(phase, 2, &[4]);
         let problems: Vec<_> = scaling.problems.iter().collect();
-        assert_eq!(
-            problems,
-            [(&Problem::Divided, &100), (&Problem::Static, &110)]
-        );
+        assert_eq!(problems, [(&Problem::Divided, &100), (&Problem::Static, &110)]);
         assert_eq!(scaling.problem(), Some(Problem::Divided));
     }
 

@@ -177,10 +177,7 @@ struct Left<const S: usize> {
 impl<const S: usize> Left<S> {
     /// Nothing was left.
     fn never() -> Self {
-        Left {
-            chain: Chain::default(),
-            stamp: Stamp::never(),
-        }
+        Left { chain: Chain::default(), stamp: Stamp::never() }
     }
 
     /// Both this and `other` are awaited.
@@ -254,12 +251,7 @@ impl<const S: usize> Arrivals<S> {
     }
 
     /// A member has arrived or is done with a task: it is at `now` and has `waited`. `added`: what it has added so far.
-    fn add(
-        &mut self,
-        now: &Left<S>,
-        (waited, added): (&[Ns; S], &mut [Ns; S]),
-        scenarios: &Scenarios<S>,
-    ) {
+    fn add(&mut self, now: &Left<S>, (waited, added): (&[Ns; S], &mut [Ns; S]), scenarios: &Scenarios<S>) {
         self.left.raise(now);
         self.unwaited.add(&now.stamp, waited, added, scenarios);
     }
@@ -404,12 +396,7 @@ impl<const S: usize> Threads<S> {
     /// Whether times are predicted. One scenario alone is for who only schedules regions on other numbers of threads.
     const PREDICTS: bool = S > 1;
 
-    pub(super) fn new(
-        begin: Ns,
-        reports: Reports,
-        is_overwritten: bool,
-        scenarios: Scenarios<S>,
-    ) -> Self {
+    pub(super) fn new(begin: Ns, reports: Reports, is_overwritten: bool, scenarios: Scenarios<S>) -> Self {
         Threads {
             scenarios,
             begin,
@@ -507,10 +494,7 @@ impl<const S: usize> Threads<S> {
             longest: (0, 0),
             useful: 0,
             epoch: 0,
-            now: Left {
-                stamp: Stamp::new(self.begin),
-                ..Left::never()
-            },
+            now: Left { stamp: Stamp::new(self.begin), ..Left::never() },
             waited: [0; S],
         });
         self.change_state(lane, self.begin);
@@ -681,12 +665,7 @@ impl<const S: usize> Threads<S> {
                 self.all[lane].next.joined = Some((team, size));
             }
             ThreadEvent::Join { team } => self.join(lane, time, team),
-            ThreadEvent::TaskCreate {
-                task,
-                region,
-                is_undeferred,
-                ..
-            } => {
+            ThreadEvent::TaskCreate { task, region, is_undeferred, .. } => {
                 self.settle(lane, time);
                 self.pause_serial(lane);
                 self.create_task(lane, task, region.0, is_undeferred);
@@ -760,12 +739,7 @@ impl<const S: usize> Threads<S> {
         Finished {
             predicted: main.map_or([end; S], |main| main.now.stamp.times()),
             scenarios: self.scenarios,
-            useful: self
-                .all
-                .iter()
-                .filter(|lane| lane.is_selected)
-                .map(|lane| lane.useful)
-                .collect(),
+            useful: self.all.iter().filter(|lane| lane.is_selected).map(|lane| lane.useful).collect(),
             path: path.length,
             path_by_place: self.chains.by_place(path),
             path_by_function: self.samples.named(self.chains.samples(path)),

@@ -100,10 +100,7 @@ impl<const S: usize> Threads<S> {
     }
 
     fn taken(&mut self, lane: usize, weight_ns: u64) -> Taken {
-        let mut taken = Taken {
-            weight_ns,
-            ..Taken::default()
-        };
+        let mut taken = Taken { weight_ns, ..Taken::default() };
         let state = self.all[lane].state;
         if state == State::Rests {
             return taken;
@@ -133,12 +130,7 @@ impl<const S: usize> Threads<S> {
 
     /// What threads wait for now because of this one, in the state that it is in.
     fn charges(&mut self, lane: usize, weight: f64) -> Vec<(Cause, PlaceId, f64)> {
-        let Lane {
-            state,
-            runs_task,
-            last_region,
-            ..
-        } = self.all[lane];
+        let Lane { state, runs_task, last_region, .. } = self.all[lane];
         let mut charges = Vec::new();
         let of_thread = &self.all[lane];
         let is_held = |lock: &&Lock<S>| lock.location == of_thread.location;

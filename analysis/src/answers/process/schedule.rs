@@ -36,10 +36,7 @@ impl Scheduler {
         let strands = phase.strands();
         let work = |strand: u32| strands[strand as usize].work();
         self.members.clear();
-        self.members.extend(phase.members().map(|strand| Member {
-            strand,
-            work: work(strand),
-        }));
+        self.members.extend(phase.members().map(|strand| Member { strand, work: work(strand) }));
         self.longest.clear();
         let mut longest = 0;
         self.longest.extend(self.members.iter().map(|member| {
@@ -47,8 +44,7 @@ impl Scheduler {
             longest
         }));
         self.shared.clear();
-        self.shared
-            .extend(phase.shared.iter().map(|strand| work(*strand)));
+        self.shared.extend(phase.shared.iter().map(|strand| work(*strand)));
         if phase.created > 0 {
             self.schedule.prepare(phase);
         }
@@ -85,15 +81,7 @@ impl Schedules<'_> {
     }
 
     fn time_without_locks(&mut self, threads: usize) -> u64 {
-        let Scheduler {
-            schedule,
-            members,
-            longest,
-            shared,
-            ends,
-            free,
-            ..
-        } = &mut *self.scheduler;
+        let Scheduler { schedule, members, longest, shared, ends, free, .. } = &mut *self.scheduler;
         let has_tasks = self.phase.created > 0;
         if !has_tasks && shared.is_empty() && self.loops.is_empty() {
             return match longest.get(threads - 1) {
@@ -152,20 +140,11 @@ impl<'p> Division<'p> {
     fn of(of_loop: &'p StaticLoop, size: usize) -> Division<'p> {
         let work: Vec<f64> = of_loop.members.iter().map(|(_, ns)| *ns as f64).collect();
         let chunks = of_loop.count.div_ceil(of_loop.chunk.max(1)).max(1);
-        let mut division = Division {
-            of_loop,
-            size,
-            work,
-            of_chunk: Vec::new(),
-            chunks,
-        };
+        let mut division = Division { of_loop, size, work, of_chunk: Vec::new(), chunks };
         if !division.has_blocks() {
             let of_owner = |owner: usize| {
                 let turns = (chunks as usize + size - 1).saturating_sub(owner) / size.max(1);
-                division
-                    .work
-                    .get(owner)
-                    .map_or(0.0, |ns| ns / turns.max(1) as f64)
+                division.work.get(owner).map_or(0.0, |ns| ns / turns.max(1) as f64)
             };
             division.of_chunk = (0..size).map(of_owner).collect();
         }
@@ -225,9 +204,7 @@ impl<'p> Division<'p> {
         for (index, time) in threads.iter_mut().enumerate() {
             let owners = (0..round).map(|turn| (index + turn * number) % size);
             let chunks = owners.map(|owner| self.of_chunk[owner]);
-            let all = (self.chunks as usize)
-                .saturating_sub(index)
-                .div_ceil(number);
+            let all = (self.chunks as usize).saturating_sub(index).div_ceil(number);
             let rest: f64 = chunks.clone().take(all % round).sum();
             let of_round: f64 = chunks.sum();
             time.grow_by((of_round * (all / round) as f64 + rest) as u64);
@@ -306,12 +283,7 @@ impl Schedule {
 
     /// When the last of the threads is done, which begin at these times. `pinned`: what the first threads begin with, a strand and
     /// whether it is a copy.
-    fn run(
-        &mut self,
-        phase: &Phase,
-        begins: &mut [u64],
-        pinned: impl Iterator<Item = (u32, bool)>,
-    ) -> u64 {
+    fn run(&mut self, phase: &Phase, begins: &mut [u64], pinned: impl Iterator<Item = (u32, bool)>) -> u64 {
         self.instances.clear();
         self.ready.clear();
         self.held.clear();
@@ -404,12 +376,7 @@ impl Schedule {
     }
 
     fn complete(&mut self, phase: &Phase, number: u32, time: u64) {
-        let Instance {
-            strand,
-            parent,
-            is_copy,
-            ..
-        } = self.instances[number as usize];
+        let Instance { strand, parent, is_copy, .. } = self.instances[number as usize];
         if !is_copy && self.has_dependences {
             for next in &phase.strands()[strand as usize].successors {
                 let after = &mut self.after[*next as usize];
@@ -449,10 +416,7 @@ mod tests {
             let mut times = vec![0; threads];
             division.add_to(&mut times);
             let work: u64 = times.iter().sum();
-            assert!(
-                work.abs_diff(2_000_000_000) < 2_000_000,
-                "{threads}: {work}"
-            );
+            assert!(work.abs_diff(2_000_000_000) < 2_000_000, "{threads}: {work}");
         }
     }
 }

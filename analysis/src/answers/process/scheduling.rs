@@ -30,20 +30,12 @@ struct Times {
 
 impl Times {
     fn new(numbers: Vec<u32>) -> Times {
-        Times {
-            numbers,
-            scheduler: Scheduler::default(),
-            places: BTreeMap::new(),
-        }
+        Times { numbers, scheduler: Scheduler::default(), places: BTreeMap::new() }
     }
 
     /// Adds a phase; gives its memory back.
     fn add(&mut self, complete: Complete) -> Phase {
-        let Complete {
-            place,
-            size,
-            mut phase,
-        } = complete;
+        let Complete { place, size, mut phase } = complete;
         let of_place = self.places.entry(place).or_default();
         of_place.add(&phase, size, &self.numbers, &mut self.scheduler);
         phase.clear();

@@ -22,10 +22,7 @@ impl<const S: usize> Threads<S> {
         let main = self.all.iter().find(|lane| lane.role != ThreadRole::Worker);
         let last_region = main.and_then(|main| main.last_region);
         self.activity = Activity::new(begin).behind(last_region);
-        let now = Left {
-            stamp: Stamp::new(begin),
-            ..Left::never()
-        };
+        let now = Left { stamp: Stamp::new(begin), ..Left::never() };
         for lane in &mut self.all {
             lane.until = begin;
             lane.fork_ns = 0;
@@ -57,16 +54,9 @@ impl<const S: usize> Threads<S> {
     pub(in crate::answers) fn is_between_regions(&self) -> bool {
         let is_at_rest = |lane: &Lane<S>| match lane.role {
             ThreadRole::Worker | ThreadRole::Helper => lane.state == State::Rests,
-            _ => {
-                lane.state == State::Useful(None)
-                    && lane.serial_ns == 0
-                    && lane.until == self.latest
-            }
+            _ => lane.state == State::Useful(None) && lane.serial_ns == 0 && lane.until == self.latest,
         };
-        let main = self
-            .all
-            .iter()
-            .filter(|lane| lane.role != ThreadRole::Worker);
+        let main = self.all.iter().filter(|lane| lane.role != ThreadRole::Worker);
         let longest = main.map(|main| main.now.chain.length).max().unwrap_or(0);
         let mut chains = self.all.iter().map(|lane| lane.now.chain.length);
         self.by_id.is_empty()

@@ -4,13 +4,8 @@ use super::*;
 use crate::sum::Sum;
 
 /// Losses of which the longest are kept. Of others, those who caused them are.
-const HAS_INSTANCES: [Cause; 5] = [
-    Cause::Fork,
-    Cause::Target,
-    Cause::Reduction,
-    Cause::Preempted,
-    Cause::Tracer,
-];
+const HAS_INSTANCES: [Cause; 5] =
+    [Cause::Fork, Cause::Target, Cause::Reduction, Cause::Preempted, Cause::Tracer];
 
 impl<const S: usize> Threads<S> {
     /// The time of the thread's state until now goes to its cause. Gives the time, never before what is settled.
@@ -58,12 +53,7 @@ impl<const S: usize> Threads<S> {
                 let of_thread = &mut self.all[lane];
                 of_thread.useful.grow_by(ns);
                 if let Some(place) = place {
-                    let step = Step {
-                        place,
-                        location: of_thread.location,
-                        begin: until,
-                        end: time,
-                    };
+                    let step = Step { place, location: of_thread.location, begin: until, end: time };
                     self.chains.extend(&mut of_thread.now.chain, step, ns);
                     let innermost = of_thread.memberships.last();
                     if innermost.is_some_and(|m| self.teams[m.team].is_in_single) {
@@ -173,12 +163,7 @@ impl<const S: usize> Threads<S> {
         let innermost = self.all[lane].memberships.last();
         let team = innermost.map(|membership| &self.teams[membership.team]);
         if let Some(team) = team.filter(|team| !team.is_outermost) {
-            self.sums
-                .nested
-                .entry(team.region)
-                .or_default()
-                .barriers_ns
-                .grow_by(ns);
+            self.sums.nested.entry(team.region).or_default().barriers_ns.grow_by(ns);
         }
     }
 
@@ -261,19 +246,8 @@ impl<const S: usize> Threads<S> {
             return;
         }
         let location = self.all[lane].location;
-        let instance = |weight| Instance {
-            begin: since,
-            end: time,
-            location,
-            weight,
-        };
-        let Lane {
-            state,
-            runs_task,
-            by_tasks,
-            last_region,
-            ..
-        } = self.all[lane];
+        let instance = |weight| Instance { begin: since, end: time, location, weight };
+        let Lane { state, runs_task, by_tasks, last_region, .. } = self.all[lane];
         let place = match state {
             State::Useful(Some(place)) | State::Loses(_, place) => place,
             State::Useful(None) => self.sums.serial((last_region, None)),
@@ -304,10 +278,7 @@ impl<const S: usize> Threads<S> {
             }
         }
         let innermost = self.all[lane].memberships.last();
-        if let Some(team) = innermost
-            .map(|membership| membership.team)
-            .filter(|_| runs_task)
-        {
+        if let Some(team) = innermost.map(|membership| membership.team).filter(|_| runs_task) {
             let team = &mut self.teams[team];
             team.until(time);
             let weight = team.by_tasks - by_tasks;
@@ -338,9 +309,7 @@ impl<const S: usize> Threads<S> {
                 }
                 Kind::MutexWait(cause) => State::Loses(cause, place),
                 // The tracer's work on a thread that takes part in nothing costs the program nothing.
-                Kind::Charged(_) if !open.kind.shows_activity() && !self.takes_part(lane) => {
-                    State::Rests
-                }
+                Kind::Charged(_) if !open.kind.shows_activity() && !self.takes_part(lane) => State::Rests,
                 Kind::Charged(Cause::Preempted) => {
                     let place = self.worked_at(&lane.open[..index]).unwrap_or(place);
                     State::Loses(Cause::Preempted, place)
@@ -367,8 +336,7 @@ impl<const S: usize> Threads<S> {
     /// The place of the work that goes on in these regions; `None` in serial code.
     fn worked_at(&self, open: &[Open]) -> Option<PlaceId> {
         let mut regions = open.iter().rev();
-        let innermost =
-            regions.find(|open| !matches!(open.kind, Kind::Transparent | Kind::Chunk))?;
+        let innermost = regions.find(|open| !matches!(open.kind, Kind::Transparent | Kind::Chunk))?;
         match innermost.kind {
             Kind::Member => Some(match innermost.team {
                 Some(team) => self.teams[team].region,
@@ -515,8 +483,7 @@ impl<const S: usize> Threads<S> {
             let incomplete = self.by_id.values().map(|team| &self.teams[*team]);
             let incomplete = incomplete.filter(|team| team.begun < team.size.unwrap_or(u32::MAX));
             let until = incomplete.map(|team| team.begin).min();
-            self.activity
-                .advance(until.unwrap_or(self.latest).min(self.latest));
+            self.activity.advance(until.unwrap_or(self.latest).min(self.latest));
         }
     }
 

@@ -27,10 +27,7 @@ impl Graphs {
 impl<const S: usize> Threads<S> {
     /// Schedules regions on other numbers of threads. At most `threads` others do that.
     pub(in crate::answers) fn schedule_on(&mut self, numbers: Vec<u32>, threads: usize) {
-        self.graphs = Some(Graphs {
-            phases: Vec::new(),
-            scheduling: Scheduling::new(numbers, threads),
-        });
+        self.graphs = Some(Graphs { phases: Vec::new(), scheduling: Scheduling::new(numbers, threads) });
     }
 
     /// The phase of the thread's outermost team, and where it is in there.

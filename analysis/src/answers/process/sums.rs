@@ -154,8 +154,7 @@ impl RegionSums {
         self.duration.grow_by(more.duration);
         self.accounting.merge(&more.accounting);
         self.path.grow_by(more.path);
-        self.useful
-            .append(more.useful, |own, more| own.grow_by(more));
+        self.useful.append(more.useful, |own, more| own.grow_by(more));
         self.max_team = self.max_team.max(more.max_team);
         self.busiest_inside = self.busiest_inside.max(more.busiest_inside);
     }
@@ -171,11 +170,7 @@ impl Sums {
         if let Some(sum) = self.blocked.get_mut(&block) {
             sum.grow_by(ns);
         } else if is_full && block.lock.is_some() {
-            let rest = Block {
-                lock: None,
-                holder: None,
-                ..block
-            };
+            let rest = Block { lock: None, holder: None, ..block };
             self.blocked.entry(rest).or_default().grow_by(ns);
         } else {
             self.blocked.insert(block, ns);
@@ -195,8 +190,7 @@ impl Sums {
         known: &'k dyn Fn(PlaceId) -> PlaceId,
     ) -> impl Fn(PlaceId) -> PlaceId + use<'k> {
         let serial = more.serial_places.iter();
-        let serial =
-            serial.map(|(after, before)| self.serial((after.map(known), before.map(known))));
+        let serial = serial.map(|(after, before)| self.serial((after.map(known), before.map(known))));
         let serial: Vec<PlaceId> = serial.collect();
         let place = move |place: PlaceId| match place.checked_sub(SERIAL) {
             Some(number) => serial[number as usize],
@@ -205,10 +199,8 @@ impl Sums {
         let known = &place;
         self.accounting.merge(&more.accounting);
         self.regions.append(more.regions, known, RegionSums::append);
-        self.blame
-            .append(more.blame, known, |own, more| own.0 += more.0);
-        self.instances
-            .append(more.instances, known, |own, more| own.append(&more));
+        self.blame.append(more.blame, known, |own, more| own.0 += more.0);
+        self.instances.append(more.instances, known, |own, more| own.append(&more));
         let grow = |own: &mut u64, more: u64| own.grow_by(more);
         self.lost_at.append(more.lost_at, known, grow);
         self.useful_at.append(more.useful_at, known, grow);
@@ -221,11 +213,7 @@ impl Sums {
         let mut blocked: Vec<(Block, u64)> = more.blocked.into_iter().collect();
         blocked.sort_unstable();
         for (block, ns) in blocked {
-            let block = Block {
-                holder: block.holder.map(on),
-                waiter: on(block.waiter),
-                ..block
-            };
+            let block = Block { holder: block.holder.map(on), waiter: on(block.waiter), ..block };
             self.block(block, ns);
         }
         self.tasks.append(more.tasks, known, |own, more| {
@@ -244,8 +232,7 @@ impl Sums {
             own.threads = own.threads.max(more.threads);
             own.barriers_ns.grow_by(more.barriers_ns);
         }
-        self.chunks
-            .append(more.chunks, known, |own, more| *own += more);
+        self.chunks.append(more.chunks, known, |own, more| *own += more);
         for (place, threads) in more.in_single {
             let own = self.in_single.entry(known(place)).or_default();
             *own = threads.max(*own);
@@ -259,8 +246,7 @@ impl Sums {
             *own = requested.min(*own);
         }
         self.taskwaits += more.taskwaits;
-        self.visits
-            .append(more.visits, known, |own, more| *own += more);
+        self.visits.append(more.visits, known, |own, more| *own += more);
         place
     }
 

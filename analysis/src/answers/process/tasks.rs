@@ -9,9 +9,7 @@ impl<const S: usize> Threads<S> {
             match open.kind {
                 Kind::Task => return open.task.map_or(Parent::Unknown, Parent::Task),
                 Kind::Member => {
-                    return open
-                        .team
-                        .map_or(Parent::Unknown, |team| Parent::Member(lane, team));
+                    return open.team.map_or(Parent::Unknown, |team| Parent::Member(lane, team));
                 }
                 _ => {}
             }
@@ -35,13 +33,7 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    pub(super) fn create_task(
-        &mut self,
-        lane: usize,
-        task: TaskId,
-        region: PlaceId,
-        is_undeferred: bool,
-    ) {
+    pub(super) fn create_task(&mut self, lane: usize, task: TaskId, region: PlaceId, is_undeferred: bool) {
         self.graph_create(lane, task, is_undeferred);
         let parent = self.current_task(lane);
         let created = Task {

@@ -61,13 +61,7 @@ impl<const S: usize> Threads<S> {
         slot
     }
 
-    pub(super) fn join_team(
-        &mut self,
-        lane: usize,
-        time: Ns,
-        id: TeamId,
-        size: u32,
-    ) -> Option<usize> {
+    pub(super) fn join_team(&mut self, lane: usize, time: Ns, id: TeamId, size: u32) -> Option<usize> {
         let slot = *self.by_id.get(&id)?;
         let team = &mut self.teams[slot];
         team.begun += 1;
@@ -78,9 +72,7 @@ impl<const S: usize> Threads<S> {
         let costless = self.scenarios.without_fork(team.region);
         // What it had waited in the team around counts on when it is back.
         let around = (of_thread.waited, of_thread.longest);
-        let Lane {
-            now, waited, epoch, ..
-        } = &mut *of_thread;
+        let Lane { now, waited, epoch, .. } = &mut *of_thread;
         // What it did in the epochs before is over.
         if std::mem::replace(epoch, self.epoch) != self.epoch {
             now.stamp = team.fork.stamp;
@@ -126,12 +118,8 @@ impl<const S: usize> Threads<S> {
         if let Some((barrier, _)) = team.barrier(0) {
             barrier.until(time, size);
             let weight = barrier.by_late;
-            let instance = Instance {
-                begin: team.begin,
-                end: time,
-                location: self.all[lane].location,
-                weight,
-            };
+            let instance =
+                Instance { begin: team.begin, end: time, location: self.all[lane].location, weight };
             self.sums.blame(Cause::Imbalance, region, instance);
         }
         let sums = self.sums.regions.at(outermost);
@@ -256,8 +244,7 @@ impl<const S: usize> Threads<S> {
             };
             let costless = scenarios.without_cost(region);
             let all = &arrivals.left.stamp;
-            now.stamp
-                .leave_barrier(time, all, costless, (members | tasks, spread), waited);
+            now.stamp.leave_barrier(time, all, costless, (members | tasks, spread), waited);
             *waited = [0; S];
             let longest = std::mem::take(&mut of_thread.longest);
             membership.longest = membership.longest.max(longest);
@@ -329,20 +316,15 @@ impl<const S: usize> Threads<S> {
             }
             let sums = self.sums.regions.at(region);
             sums.visits += u64::from(team.is_counted);
-            sums.path
-                .grow_by(of_thread.now.chain.length.saturating_sub(before));
+            sums.path.grow_by(of_thread.now.chain.length.saturating_sub(before));
             let ns = time.abs_diff(team.begin);
-            sums.duration
-                .grow_by(ns - self.gaps.between(team.begin, time).min(ns));
-            self.sums
-                .instances
-                .at(Cause::NarrowTeam, region)
-                .add_alone(Instance {
-                    begin: team.begin,
-                    end: time,
-                    location: of_thread.location,
-                    weight: ns as f64,
-                });
+            sums.duration.grow_by(ns - self.gaps.between(team.begin, time).min(ns));
+            self.sums.instances.at(Cause::NarrowTeam, region).add_alone(Instance {
+                begin: team.begin,
+                end: time,
+                location: of_thread.location,
+                weight: ns as f64,
+            });
             if let Some(observer) = &mut self.observer {
                 observer.add_visit(region, (team.begin, time));
             }

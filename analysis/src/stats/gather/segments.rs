@@ -20,22 +20,10 @@ const MIN_EVENTS: u64 = 1 << 16;
 impl<'a> Run<'a> {
     /// Returns it with segments, where there are some and several threads to analyse them.
     pub(super) fn in_segments(self) -> Run<'a> {
-        let Options {
-            window,
-            phase,
-            selected,
-            min_segment_events,
-            ..
-        } = self.options;
+        let Options { window, phase, selected, min_segment_events, .. } = self.options;
         let is_all = window.is_none() && phase.is_none() && selected.is_empty();
         let segments = match &self.members[..] {
-            [
-                Member {
-                    reader: Some(reader),
-                    summary: None,
-                    ..
-                },
-            ] if is_all => {
+            [Member { reader: Some(reader), summary: None, .. }] if is_all => {
                 // Each thread reads all streams.
                 let fitting = MAX_STREAMS / reader.streams().len().max(1);
                 let parts = thread_pool::threads().min(fitting);
@@ -56,16 +44,12 @@ impl<'a> Run<'a> {
         let segments = self.segments.as_ref()?;
         // To look names up in debug information takes long: once is enough.
         let names = Table::of(self.members.first()?.reader?, &self.options.symbols);
-        let manner = Manner {
-            ahead: false,
-            ..manner
-        };
+        let manner = Manner { ahead: false, ..manner };
         let mut parts = in_parallel((0..segments.count()).collect(), |number| {
             let mut collector = new();
             let report = handed_over(vec![&mut collector], 0, KeptArguments::Counts, |sink| {
                 let (names, wanted) = (|_: &Reader| names.clone(), number..number + 1);
-                self.timeline
-                    .replay_segments(segments, wanted, &names, manner, sink, &mut |_| {})
+                self.timeline.replay_segments(segments, wanted, &names, manner, sink, &mut |_| {})
             });
             let fits = number + 1 == segments.count() || collector.end_segment();
             fits.then_some((collector, report))

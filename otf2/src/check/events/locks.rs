@@ -33,10 +33,7 @@ impl Checker<'_> {
         if self.sources[index].locks.remove(&acquired) {
             return;
         }
-        let released = self
-            .sources
-            .iter_mut()
-            .any(|source| source.locks.remove(&acquired));
+        let released = self.sources.iter_mut().any(|source| source.locks.remove(&acquired));
         if !released {
             self.fault(Fault::Lock, index, time);
         }
@@ -47,11 +44,9 @@ impl Checker<'_> {
         for (lock, orders) in in_order(&self.locks) {
             let mut words = orders.iter().rev();
             let newest = words.next().copied().unwrap_or(0);
-            let has_gap =
-                newest & newest.wrapping_add(1) != 0 || words.any(|word| *word != u64::MAX);
+            let has_gap = newest & newest.wrapping_add(1) != 0 || words.any(|word| *word != u64::MAX);
             if has_gap {
-                self.faults
-                    .add(Fault::LockOrder, || format!("lock {lock} has a gap"));
+                self.faults.add(Fault::LockOrder, || format!("lock {lock} has a gap"));
             }
         }
     }

@@ -60,8 +60,7 @@ impl Checker<'_> {
                 (begin, end) => begin == Some(first) && end == Some(program.last),
             };
             if !is_enclosing {
-                self.faults
-                    .add(Fault::Program, || format!("location group {group}"));
+                self.faults.add(Fault::Program, || format!("location group {group}"));
             }
         }
     }

@@ -67,10 +67,7 @@ fn item(id: u8, fields: &mut Bytes<'_>) -> Option<Item> {
         ATTRIBUTE_LIST => {
             let len = u32::take(fields)?;
             let mut attribute = || Some((Field::take(fields)?, Field::take(fields)?));
-            (0..len)
-                .map(|_| attribute())
-                .collect::<Option<_>>()
-                .map(Item::Attributes)
+            (0..len).map(|_| attribute()).collect::<Option<_>>().map(Item::Attributes)
         }
         _ => Event::take(id, fields).map(Item::Event),
     }

@@ -16,15 +16,8 @@ pub(super) struct TaskName {
 
 impl fmt::Display for TaskName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TaskName {
-            team: CommRef(team),
-            creating_thread,
-            generation,
-        } = self;
-        write!(
-            f,
-            "task {generation} that thread {creating_thread} of team {team} created"
-        )
+        let TaskName { team: CommRef(team), creating_thread, generation } = self;
+        write!(f, "task {generation} that thread {creating_thread} of team {team} created")
     }
 }
 
@@ -73,16 +66,10 @@ impl Checker<'_> {
 
     pub(super) fn task_switch(&mut self, index: usize, time: u64, task: TaskName) {
         let rank = task.creating_thread as usize;
-        let creator = self
-            .members(task.team)
-            .as_ref()
-            .and_then(|members| members.get(rank).copied());
+        let creator = self.members(task.team).as_ref().and_then(|members| members.get(rank).copied());
         let source = &mut self.sources[index];
         if task.generation == 0 {
-            let place = source
-                .teams
-                .iter()
-                .rposition(|(team, _)| *team == task.team);
+            let place = source.teams.iter().rposition(|(team, _)| *team == task.team);
             source.task = Task::Implicit(place.unwrap_or(0));
             if creator != Some(source.location) {
                 self.fault(Fault::NotAMember, index, time);
@@ -113,11 +100,7 @@ impl Checker<'_> {
             self.faults.add(Fault::TaskUnknown, || task.to_string());
         }
         for (task, open) in in_order(&self.tasks) {
-            let fault = if open.is_empty() {
-                Fault::TaskNotComplete
-            } else {
-                Fault::NotLeft
-            };
+            let fault = if open.is_empty() { Fault::TaskNotComplete } else { Fault::NotLeft };
             self.faults.add(fault, || task.to_string());
         }
     }

@@ -15,9 +15,7 @@ impl Checker<'_> {
 
     pub(super) fn members(&mut self, team: CommRef) -> &Option<Vec<u64>> {
         let definitions = self.definitions;
-        self.members
-            .entry(team)
-            .or_insert_with(|| definitions.members(team))
+        self.members.entry(team).or_insert_with(|| definitions.members(team))
     }
 
     pub(super) fn team_begin(&mut self, index: usize, time: u64, team: CommRef) {

@@ -37,9 +37,7 @@ impl Checker<'_> {
         if undefined {
             let name = event.name();
             let location = self.sources[index].location;
-            self.faults.add(Fault::Undefined, || {
-                format!("{name} of location {location} at {time}")
-            });
+            self.faults.add(Fault::Undefined, || format!("{name} of location {location} at {time}"));
         }
         if is_wrong {
             self.fault(Fault::Attributes, index, time);

@@ -30,33 +30,15 @@ impl<'p> Simulator<'p> {
         let state = self.mutexes.entry((kind, number)).or_default();
         if kind == MutexKind::NestLock && state.holder == Some(task) {
             state.depth += 1;
-            self.emit(
-                time,
-                thread,
-                Callback::NestLock {
-                    scope: Scope::Begin,
-                    mutex,
-                    code,
-                },
-            );
-            self.tasks[task].frames.push(Frame::Release {
-                kind,
-                number,
-                code,
-                is_nested: true,
-            });
+            self.emit(time, thread, Callback::NestLock { scope: Scope::Begin, mutex, code });
+            self.tasks[task].frames.push(Frame::Release { kind, number, code, is_nested: true });
             self.tasks[task].frames.push(Frame::Block { body, next: 0 });
             return;
         }
         state.queue.push_back(thread);
         self.bodies.push(body);
         let body = self.bodies.len() - 1;
-        self.tasks[task].wait = Some(Wait::Mutex {
-            kind,
-            number,
-            body,
-            code,
-        });
+        self.tasks[task].wait = Some(Wait::Mutex { kind, number, body, code });
     }
 
     /// `None`: another thread has it, or comes first.
@@ -77,28 +59,12 @@ impl<'p> Simulator<'p> {
         let releases = mutex.releases.clone();
         let edge = self.mutex_edge(thread);
         self.tasks[task].wait = None;
-        self.emit(
-            time,
-            thread,
-            Callback::MutexAcquired {
-                kind,
-                mutex: mutex_id(kind, number),
-                code,
-            },
-        );
+        self.emit(time, thread, Callback::MutexAcquired { kind, mutex: mutex_id(kind, number), code });
         if !releases.is_empty() {
             self.meet(time, thread, &releases, edge);
         }
-        self.tasks[task].frames.push(Frame::Release {
-            kind,
-            number,
-            code,
-            is_nested: false,
-        });
-        self.tasks[task].frames.push(Frame::Block {
-            body: self.bodies[body],
-            next: 0,
-        });
+        self.tasks[task].frames.push(Frame::Release { kind, number, code, is_nested: false });
+        self.tasks[task].frames.push(Frame::Block { body: self.bodies[body], next: 0 });
         self.does(thread, time, Activity::Useful);
         Some(true)
     }
@@ -121,26 +87,10 @@ impl<'p> Simulator<'p> {
         let id = mutex_id(kind, number);
         self.tasks[task].frames.pop();
         if is_nested {
-            self.emit(
-                time,
-                thread,
-                Callback::NestLock {
-                    scope: Scope::End,
-                    mutex: id,
-                    code: code + 6,
-                },
-            );
+            self.emit(time, thread, Callback::NestLock { scope: Scope::End, mutex: id, code: code + 6 });
             return;
         }
-        self.emit(
-            time,
-            thread,
-            Callback::MutexReleased {
-                kind,
-                mutex: id,
-                code: code + 6,
-            },
-        );
+        self.emit(time, thread, Callback::MutexReleased { kind, mutex: id, code: code + 6 });
         let piece = self.meet(time, thread, &[], Edge::Thread);
         self.run.pieces[piece].releases = Some(code);
         let Some(mutex) = self.mutexes.get_mut(&(kind, number)) else {
@@ -148,14 +98,7 @@ impl<'p> Simulator<'p> {
         };
         mutex.holder = None;
         mutex.releases.push(piece);
-        self.run.holds.push(Hold {
-            begin: mutex.since,
-            end: time,
-            thread,
-            kind,
-            number,
-            place: code,
-        });
+        self.run.holds.push(Hold { begin: mutex.since, end: time, thread, kind, number, place: code });
         if let Some(&next) = mutex.queue.front() {
             self.wake(time, next);
         }
@@ -176,30 +119,14 @@ impl<'p> Simulator<'p> {
         }
         let edge = self.mutex_edge(thread);
         self.tasks[task].wait = None;
-        let (kind, mutex) = (
-            MutexKind::Ordered,
-            mutex_id(MutexKind::Ordered, team as u64),
-        );
-        self.emit(
-            time,
-            thread,
-            Callback::MutexAcquired {
-                kind,
-                mutex,
-                code: code + 5,
-            },
-        );
+        let (kind, mutex) = (MutexKind::Ordered, mutex_id(MutexKind::Ordered, team as u64));
+        self.emit(time, thread, Callback::MutexAcquired { kind, mutex, code: code + 5 });
         let state = self.mutexes.entry((kind, team as u64)).or_default();
         state.since = time;
         if let Some(last) = state.releases.last().copied() {
             self.meet(time, thread, &[last], edge);
         }
-        self.tasks[task].frames.push(Frame::EndTurn {
-            the_loop,
-            iteration,
-            code,
-            strand: Some(strand),
-        });
+        self.tasks[task].frames.push(Frame::EndTurn { the_loop, iteration, code, strand: Some(strand) });
         self.spend(time, thread, inside, Activity::Useful);
         Some(false)
     }
@@ -216,45 +143,19 @@ impl<'p> Simulator<'p> {
         self.tasks[task].frames.pop();
         let Some(strand) = strand else {
             let id = self.tasks[task].id;
-            self.emit(
-                time,
-                thread,
-                Callback::Doacross {
-                    task: id,
-                    is_source: true,
-                    iteration,
-                },
-            );
+            self.emit(time, thread, Callback::Doacross { task: id, is_source: true, iteration });
             *self.teams[team].turns.entry(the_loop).or_default() += 1;
             self.wake_team(time, team);
             return;
         };
-        let (kind, mutex) = (
-            MutexKind::Ordered,
-            mutex_id(MutexKind::Ordered, team as u64),
-        );
-        self.emit(
-            time,
-            thread,
-            Callback::MutexReleased {
-                kind,
-                mutex,
-                code: code + 6,
-            },
-        );
+        let (kind, mutex) = (MutexKind::Ordered, mutex_id(MutexKind::Ordered, team as u64));
+        self.emit(time, thread, Callback::MutexReleased { kind, mutex, code: code + 6 });
         let piece = self.meet(time, thread, &[], Edge::Thread);
         self.run.pieces[piece].releases = Some(code + 5);
         let state = self.mutexes.entry((kind, team as u64)).or_default();
         state.releases.push(piece);
         let (begin, place) = (state.since, code + 5);
-        self.run.holds.push(Hold {
-            begin,
-            end: time,
-            thread,
-            kind,
-            number: team as u64,
-            place,
-        });
+        self.run.holds.push(Hold { begin, end: time, thread, kind, number: team as u64, place });
         self.end_strand(task, strand);
         *self.teams[team].turns.entry(the_loop).or_default() += 1;
         self.wake_team(time, team);
@@ -278,27 +179,17 @@ impl<'p> Simulator<'p> {
             let piece = self.meet(since, thread, &[], Edge::Thread);
             let (region, place) = (self.run.outermost(team), self.place(task));
             let piece = &mut self.run.pieces[piece];
-            (piece.end, piece.region, piece.place, piece.useful) =
-                (time, region, place, time - since);
+            (piece.end, piece.region, piece.place, piece.useful) = (time, region, place, time - since);
         }
         if iteration > 0 {
             let id = self.tasks[task].id;
             self.emit(
                 time,
                 thread,
-                Callback::Doacross {
-                    task: id,
-                    is_source: false,
-                    iteration: iteration - 1,
-                },
+                Callback::Doacross { task: id, is_source: false, iteration: iteration - 1 },
             );
         }
-        self.tasks[task].frames.push(Frame::EndTurn {
-            the_loop,
-            iteration,
-            code,
-            strand: None,
-        });
+        self.tasks[task].frames.push(Frame::EndTurn { the_loop, iteration, code, strand: None });
         self.spend(time, thread, inside, Activity::Useful);
         Some(false)
     }

@@ -286,10 +286,7 @@ impl<'p> Simulator<'p> {
         let initial = Task {
             id: 1,
             is_implicit: true,
-            frames: vec![Frame::Block {
-                body: &program.body,
-                next: 0,
-            }],
+            frames: vec![Frame::Block { body: &program.body, next: 0 }],
             ..Task::default()
         };
         let mut simulator = Simulator {
@@ -307,11 +304,7 @@ impl<'p> Simulator<'p> {
             next_id: 1,
             machine,
         };
-        simulator.run.teams.push(TeamRecord {
-            members: vec![0],
-            asked: 1,
-            ..TeamRecord::default()
-        });
+        simulator.run.teams.push(TeamRecord { members: vec![0], asked: 1, ..TeamRecord::default() });
         simulator.piece(0, 0, vec![]);
         simulator
     }
@@ -320,13 +313,7 @@ impl<'p> Simulator<'p> {
     fn play(&mut self) -> bool {
         for thread in 0..self.threads.len() {
             self.does(thread, 0, Activity::Idle);
-            self.emit(
-                0,
-                thread,
-                Callback::ThreadBegin {
-                    is_initial: thread == 0,
-                },
-            );
+            self.emit(0, thread, Callback::ThreadBegin { is_initial: thread == 0 });
         }
         self.emit(0, 0, Callback::InitialTask(crate::callback::Scope::Begin));
         self.threads[0].tasks.push(0);
@@ -350,11 +337,7 @@ impl<'p> Simulator<'p> {
     }
 
     fn finish(mut self) -> Run {
-        self.run.spans = self
-            .threads
-            .into_iter()
-            .map(|thread| thread.spans)
-            .collect();
+        self.run.spans = self.threads.into_iter().map(|thread| thread.spans).collect();
         self.run
     }
 
@@ -397,9 +380,7 @@ impl<'p> Simulator<'p> {
         };
         let activity = match wait {
             Wait::Barrier { number, .. } => Activity::Barrier(*number),
-            Wait::Taskwait { .. } | Wait::Predecessors { .. } | Wait::Group { .. } => {
-                Activity::TaskWait
-            }
+            Wait::Taskwait { .. } | Wait::Predecessors { .. } | Wait::Group { .. } => Activity::TaskWait,
             Wait::Mutex { kind, number, .. } => Activity::Mutex(*kind, *number),
             Wait::Turn { .. } => Activity::Mutex(MutexKind::Ordered, self.tasks[task].team as u64),
             Wait::Sink { .. } => Activity::Useful,
@@ -434,37 +415,14 @@ impl<'p> Simulator<'p> {
         (kind, code): (Work, Code),
         (of, count): (Context, usize),
     ) {
-        let event = Callback::Work {
-            kind,
-            scope,
-            of,
-            count,
-            code,
-        };
+        let event = Callback::Work { kind, scope, of, count, code };
         self.emit(time, thread, event);
     }
 
     /// The two events of a synchronization that begins or ends: the wait lies in the region.
-    fn emit_sync(
-        &mut self,
-        time: Ns,
-        thread: usize,
-        scope: Scope,
-        (kind, code): (Sync, Code),
-        of: Context,
-    ) {
-        let region = Callback::SyncRegion {
-            kind,
-            scope,
-            of,
-            code,
-        };
-        let wait = Callback::SyncWait {
-            kind,
-            scope,
-            of,
-            code,
-        };
+    fn emit_sync(&mut self, time: Ns, thread: usize, scope: Scope, (kind, code): (Sync, Code), of: Context) {
+        let region = Callback::SyncRegion { kind, scope, of, code };
+        let wait = Callback::SyncWait { kind, scope, of, code };
         let events = match scope {
             Scope::Begin => [region, wait],
             Scope::End => [wait, region],
@@ -481,10 +439,7 @@ impl<'p> Simulator<'p> {
 
     fn context(&self, task: usize) -> Context {
         let task = &self.tasks[task];
-        Context {
-            parallel: Some(self.teams[task.team].id),
-            task: task.id,
-        }
+        Context { parallel: Some(self.teams[task.team].id), task: task.id }
     }
 
     fn wake_up_time(&mut self) -> Ns {
@@ -517,37 +472,21 @@ impl<'p> Simulator<'p> {
             | Frame::Masked { code, .. }
             | Frame::OrderedLoop { code, .. }
             | Frame::EndTarget { code, .. }
-            | Frame::Release {
-                kind: MutexKind::Critical,
-                code,
-                ..
-            } => Some(*code),
+            | Frame::Release { kind: MutexKind::Critical, code, .. } => Some(*code),
             Frame::Loop(frame) => Some(frame.code),
             Frame::EndReduction { code, .. } => Some(*code + 4),
             // In an ordered region; a doacross loop has no strand of its own.
-            Frame::EndTurn {
-                code,
-                strand: Some(_),
-                ..
-            } => Some(*code + 5),
+            Frame::EndTurn { code, strand: Some(_), .. } => Some(*code + 5),
             _ => None,
         };
-        task.frames
-            .iter()
-            .rev()
-            .find_map(of_frame)
-            .unwrap_or(task.code)
+        task.frames.iter().rev().find_map(of_frame).unwrap_or(task.code)
     }
 
     /// From now on the thread does this.
     fn does(&mut self, thread: usize, time: Ns, activity: Activity) {
         let tasks = &self.threads[thread].tasks;
         let innermost = tasks.last().copied();
-        let implicit = tasks
-            .iter()
-            .rev()
-            .copied()
-            .find(|task| self.tasks[*task].is_implicit);
+        let implicit = tasks.iter().rev().copied().find(|task| self.tasks[*task].is_implicit);
         let at_barrier = implicit.and_then(|task| match self.tasks[task].wait {
             Some(Wait::Barrier { number, .. }) => Some(number),
             _ => None,
@@ -576,11 +515,7 @@ impl<'p> Simulator<'p> {
                 return;
             }
             if begin < time {
-                thread.spans.push(Span {
-                    begin,
-                    end: time,
-                    doing: last,
-                });
+                thread.spans.push(Span { begin, end: time, doing: last });
             }
         }
         thread.doing = Some((time, doing));

@@ -11,18 +11,12 @@ use crate::run::{Activity, Edge, PieceId};
 /// The block of iterations of a member: first, count.
 fn block(len: usize, index: usize, members: usize) -> (usize, usize) {
     let (each, rest) = (len / members, len % members);
-    (
-        index * each + index.min(rest),
-        each + usize::from(index < rest),
-    )
+    (index * each + index.min(rest), each + usize::from(index < rest))
 }
 
 fn chunks(len: usize, chunk: usize) -> VecDeque<(usize, usize)> {
     let chunk = chunk.max(1);
-    (0..len)
-        .step_by(chunk)
-        .map(|start| (start, chunk.min(len - start)))
-        .collect()
+    (0..len).step_by(chunk).map(|start| (start, chunk.min(len - start))).collect()
 }
 
 fn guided(len: usize, members: usize) -> VecDeque<(usize, usize)> {
@@ -68,12 +62,8 @@ impl<'p> Simulator<'p> {
         task: usize,
         statement: &'p Statement,
     ) -> bool {
-        let (team, index, code, of) = (
-            self.tasks[task].team,
-            self.tasks[task].index,
-            statement.code,
-            self.context(task),
-        );
+        let (team, index, code, of) =
+            (self.tasks[task].team, self.tasks[task].index, statement.code, self.context(task));
         let members = self.run.teams[team].members.len();
         match &statement.kind {
             Kind::Work(times) => {
@@ -83,21 +73,14 @@ impl<'p> Simulator<'p> {
             Kind::Parallel { threads, body } => {
                 return self.fork(time, thread, task, *threads, body, code);
             }
-            Kind::For {
-                schedule,
-                iterations,
-                nowait,
-                reduction,
-            } => {
+            Kind::For { schedule, iterations, nowait, reduction } => {
                 let number = self.worksharing(task);
                 let len = iterations.len();
                 let mut own = VecDeque::new();
                 let mut shared = None;
                 let kind = match schedule {
                     Schedule::Static => {
-                        own.extend(
-                            Some(block(len, index, members)).filter(|(_, count)| *count > 0),
-                        );
+                        own.extend(Some(block(len, index, members)).filter(|(_, count)| *count > 0));
                         Work::LoopStatic
                     }
                     Schedule::StaticChunks(chunk) => {
@@ -114,27 +97,22 @@ impl<'p> Simulator<'p> {
                     }
                 };
                 let shared = shared.map(|chunks| {
-                    self.teams[team]
-                        .shared_chunks
-                        .entry(number)
-                        .or_insert(chunks);
+                    self.teams[team].shared_chunks.entry(number).or_insert(chunks);
                     number
                 });
                 self.emit_work(time, thread, Scope::Begin, (kind, code), (of, len));
-                self.tasks[task]
-                    .frames
-                    .push(Frame::Loop(Box::new(LoopFrame {
-                        kind,
-                        own,
-                        shared,
-                        iterations: iterations.clone(),
-                        is_nowait: *nowait,
-                        reduction: *reduction,
-                        code,
-                        has_chunks: true,
-                        reported: false,
-                        strand: None,
-                    })));
+                self.tasks[task].frames.push(Frame::Loop(Box::new(LoopFrame {
+                    kind,
+                    own,
+                    shared,
+                    iterations: iterations.clone(),
+                    is_nowait: *nowait,
+                    reduction: *reduction,
+                    code,
+                    has_chunks: true,
+                    reported: false,
+                    strand: None,
+                })));
             }
             Kind::Sections { sections, nowait } => {
                 self.worksharing(task);
@@ -145,41 +123,28 @@ impl<'p> Simulator<'p> {
                 if count > 0 {
                     self.emit(time, thread, Callback::Section { of, instance: code });
                 }
-                self.tasks[task]
-                    .frames
-                    .push(Frame::Loop(Box::new(LoopFrame {
-                        kind,
-                        own: (start..start + count).map(|section| (section, 1)).collect(),
-                        shared: None,
-                        iterations: sections.clone(),
-                        is_nowait: *nowait,
-                        reduction: None,
-                        code,
-                        has_chunks: false,
-                        reported: false,
-                        strand: None,
-                    })));
+                self.tasks[task].frames.push(Frame::Loop(Box::new(LoopFrame {
+                    kind,
+                    own: (start..start + count).map(|section| (section, 1)).collect(),
+                    shared: None,
+                    iterations: sections.clone(),
+                    is_nowait: *nowait,
+                    reduction: None,
+                    code,
+                    has_chunks: false,
+                    reported: false,
+                    strand: None,
+                })));
             }
             Kind::Ordered { iterations } | Kind::Doacross { iterations } => {
                 let the_loop = self.worksharing(task);
                 let (kind, count) = (Work::LoopStatic, iterations.len());
                 self.emit_work(time, thread, Scope::Begin, (kind, code), (of, count));
                 let own = iterations.iter().enumerate().skip(index).step_by(members);
-                let own = own
-                    .map(|(number, (before, inside))| (number, *before, *inside))
-                    .collect();
+                let own = own.map(|(number, (before, inside))| (number, *before, *inside)).collect();
                 let is_doacross = matches!(statement.kind, Kind::Doacross { .. });
-                let doacross = if is_doacross {
-                    Some(self.strand(task))
-                } else {
-                    None
-                };
-                self.tasks[task].frames.push(Frame::OrderedLoop {
-                    own,
-                    the_loop,
-                    code,
-                    doacross,
-                });
+                let doacross = if is_doacross { Some(self.strand(task)) } else { None };
+                self.tasks[task].frames.push(Frame::OrderedLoop { own, the_loop, code, doacross });
             }
             Kind::Single { body, nowait } => {
                 let number = self.worksharing(task);
@@ -195,24 +160,12 @@ impl<'p> Simulator<'p> {
                     let kind = Work::SingleExecutor;
                     self.emit_work(time, thread, Scope::Begin, (kind, code), (of, 1));
                     let strand = self.strand(task);
-                    self.tasks[task].frames.push(Frame::Single {
-                        code,
-                        is_nowait: *nowait,
-                        strand,
-                    });
+                    self.tasks[task].frames.push(Frame::Single { code, is_nowait: *nowait, strand });
                     self.tasks[task].frames.push(Frame::Block { body, next: 0 });
                 }
             }
             Kind::Masked { body } if index == 0 => {
-                self.emit(
-                    time,
-                    thread,
-                    Callback::Masked {
-                        scope: Scope::Begin,
-                        of,
-                        code,
-                    },
-                );
+                self.emit(time, thread, Callback::Masked { scope: Scope::Begin, of, code });
                 let strand = self.strand(task);
                 self.tasks[task].frames.push(Frame::Masked { code, strand });
                 self.tasks[task].frames.push(Frame::Block { body, next: 0 });
@@ -257,38 +210,11 @@ impl<'p> Simulator<'p> {
             Kind::Target { ns } => {
                 let target = self.id();
                 let id = self.tasks[task].id;
-                self.emit(
-                    time,
-                    thread,
-                    Callback::Target {
-                        scope: Scope::Begin,
-                        task: id,
-                        target,
-                        code,
-                    },
-                );
+                self.emit(time, thread, Callback::Target { scope: Scope::Begin, task: id, target, code });
                 let operation = self.id();
-                self.emit(
-                    time,
-                    thread,
-                    Callback::TargetSubmit {
-                        scope: Scope::Begin,
-                        target,
-                        operation,
-                    },
-                );
-                self.emit(
-                    time,
-                    thread,
-                    Callback::TargetSubmit {
-                        scope: Scope::End,
-                        target,
-                        operation,
-                    },
-                );
-                self.tasks[task]
-                    .frames
-                    .push(Frame::EndTarget { code, target });
+                self.emit(time, thread, Callback::TargetSubmit { scope: Scope::Begin, target, operation });
+                self.emit(time, thread, Callback::TargetSubmit { scope: Scope::End, target, operation });
+                self.tasks[task].frames.push(Frame::EndTarget { code, target });
                 self.spend(time, thread, *ns, Activity::Target);
                 return false;
             }
@@ -298,30 +224,14 @@ impl<'p> Simulator<'p> {
 
     fn open_group(&mut self, time: Ns, thread: usize, task: usize, code: Code) -> usize {
         let (kind, scope, of) = (Sync::Taskgroup, Scope::Begin, self.context(task));
-        self.emit(
-            time,
-            thread,
-            Callback::SyncRegion {
-                kind,
-                scope,
-                of,
-                code,
-            },
-        );
+        self.emit(time, thread, Callback::SyncRegion { kind, scope, of, code });
         let group = self.groups.len();
         self.groups.push(Group::default());
         self.tasks[task].open_groups.push(group);
         group
     }
 
-    fn taskloop(
-        &mut self,
-        time: Ns,
-        thread: usize,
-        task: usize,
-        tasks: &'p [Statement],
-        code: Code,
-    ) {
+    fn taskloop(&mut self, time: Ns, thread: usize, task: usize, tasks: &'p [Statement], code: Code) {
         let group = self.open_group(time, thread, task, code);
         let (kind, of, count) = (Work::Taskloop, self.context(task), tasks.len());
         self.emit_work(time, thread, Scope::Begin, (kind, code), (of, count));
@@ -334,13 +244,7 @@ impl<'p> Simulator<'p> {
     }
 
     /// True where the thread's turn goes on.
-    pub(super) fn continue_frame(
-        &mut self,
-        time: Ns,
-        thread: usize,
-        task: usize,
-        frame: Frame<'p>,
-    ) -> bool {
+    pub(super) fn continue_frame(&mut self, time: Ns, thread: usize, task: usize, frame: Frame<'p>) -> bool {
         let of = self.context(task);
         match frame {
             Frame::Block { body, next } => {
@@ -353,11 +257,7 @@ impl<'p> Simulator<'p> {
                 }
                 return self.statement(time, thread, task, statement);
             }
-            Frame::Single {
-                code,
-                is_nowait,
-                strand,
-            } => {
+            Frame::Single { code, is_nowait, strand } => {
                 self.tasks[task].frames.pop();
                 self.end_strand(task, strand);
                 let (kind, scope) = (Work::SingleExecutor, Scope::End);
@@ -371,39 +271,17 @@ impl<'p> Simulator<'p> {
             Frame::Masked { code, strand } => {
                 self.tasks[task].frames.pop();
                 self.end_strand(task, strand);
-                self.emit(
-                    time,
-                    thread,
-                    Callback::Masked {
-                        scope: Scope::End,
-                        of,
-                        code,
-                    },
-                );
+                self.emit(time, thread, Callback::Masked { scope: Scope::End, of, code });
                 self.does(thread, time, Activity::Useful);
             }
             Frame::Group { group, code } => {
                 self.tasks[task].frames.pop();
                 let (kind, scope) = (Sync::Taskgroup, Scope::Begin);
-                self.emit(
-                    time,
-                    thread,
-                    Callback::SyncWait {
-                        kind,
-                        scope,
-                        of,
-                        code,
-                    },
-                );
+                self.emit(time, thread, Callback::SyncWait { kind, scope, of, code });
                 self.tasks[task].wait = Some(Wait::Group { group, code });
             }
             Frame::Loop(frame) => return self.next_chunk(time, thread, task, *frame),
-            Frame::OrderedLoop {
-                mut own,
-                the_loop,
-                code,
-                doacross,
-            } => {
+            Frame::OrderedLoop { mut own, the_loop, code, doacross } => {
                 let is_doacross = doacross.is_some();
                 let Some((iteration, before, inside)) = own.pop_front() else {
                     self.tasks[task].frames.pop();
@@ -419,103 +297,38 @@ impl<'p> Simulator<'p> {
                 if !is_doacross || iteration < self.run.teams[self.tasks[task].team].members.len() {
                     let instance = 0x7000 + thread as Code;
                     let (start, iterations) = (iteration, 1);
-                    self.emit(
-                        time,
-                        thread,
-                        Callback::Chunk {
-                            of,
-                            instance,
-                            start,
-                            iterations,
-                        },
-                    );
+                    self.emit(time, thread, Callback::Chunk { of, instance, start, iterations });
                 }
-                if let Some(Frame::OrderedLoop { own: left, .. }) =
-                    self.tasks[task].frames.last_mut()
-                {
+                if let Some(Frame::OrderedLoop { own: left, .. }) = self.tasks[task].frames.last_mut() {
                     *left = own;
                 }
-                let strand = if is_doacross {
-                    None
-                } else {
-                    Some(self.strand(task))
-                };
-                let next = Frame::AskTurn {
-                    the_loop,
-                    iteration,
-                    inside,
-                    code,
-                    strand,
-                };
+                let strand = if is_doacross { None } else { Some(self.strand(task)) };
+                let next = Frame::AskTurn { the_loop, iteration, inside, code, strand };
                 self.tasks[task].frames.push(next);
                 self.spend(time, thread, before, Activity::Useful);
                 return false;
             }
-            Frame::AskTurn {
-                the_loop,
-                iteration,
-                inside,
-                code,
-                strand,
-            } => {
+            Frame::AskTurn { the_loop, iteration, inside, code, strand } => {
                 self.tasks[task].frames.pop();
                 self.tasks[task].wait = Some(match strand {
-                    None => Wait::Sink {
-                        the_loop,
-                        iteration,
-                        inside,
-                        code,
-                        since: time,
-                    },
+                    None => Wait::Sink { the_loop, iteration, inside, code, since: time },
                     Some(strand) => {
                         let kind = program::MutexKind::Ordered;
                         let mutex = mutex_id(kind, self.tasks[task].team as u64);
-                        self.emit(
-                            time,
-                            thread,
-                            Callback::MutexAcquire {
-                                kind,
-                                mutex,
-                                code: code + 5,
-                            },
-                        );
-                        Wait::Turn {
-                            the_loop,
-                            iteration,
-                            inside,
-                            code,
-                            strand,
-                        }
+                        self.emit(time, thread, Callback::MutexAcquire { kind, mutex, code: code + 5 });
+                        Wait::Turn { the_loop, iteration, inside, code, strand }
                     }
                 });
             }
-            Frame::EndTurn {
-                the_loop,
-                iteration,
-                code,
-                strand,
-            } => {
+            Frame::EndTurn { the_loop, iteration, code, strand } => {
                 self.end_turn(time, thread, task, (the_loop, iteration), (code, strand));
             }
-            Frame::Release {
-                kind,
-                number,
-                code,
-                is_nested,
-            } => {
+            Frame::Release { kind, number, code, is_nested } => {
                 self.release_mutex(time, thread, task, (kind, number), (code, is_nested));
             }
             Frame::EndReduction { code, is_nowait } => {
                 self.tasks[task].frames.pop();
-                self.emit(
-                    time,
-                    thread,
-                    Callback::Reduction {
-                        scope: Scope::End,
-                        of,
-                        code: code + 4,
-                    },
-                );
+                self.emit(time, thread, Callback::Reduction { scope: Scope::End, of, code: code + 4 });
                 self.does(thread, time, Activity::Useful);
                 if !is_nowait {
                     self.arrive(time, thread, task, Sync::WorksharingBarrier, code + 3);
@@ -524,16 +337,7 @@ impl<'p> Simulator<'p> {
             Frame::EndTarget { code, target } => {
                 self.tasks[task].frames.pop();
                 let id = self.tasks[task].id;
-                self.emit(
-                    time,
-                    thread,
-                    Callback::Target {
-                        scope: Scope::End,
-                        task: id,
-                        target,
-                        code,
-                    },
-                );
+                self.emit(time, thread, Callback::Target { scope: Scope::End, task: id, target, code });
                 self.does(thread, time, Activity::Useful);
             }
         }
@@ -544,10 +348,7 @@ impl<'p> Simulator<'p> {
         let (team, of, code) = (self.tasks[task].team, self.context(task), frame.code);
         let next = match frame.shared {
             None => frame.own.pop_front(),
-            Some(number) => self.teams[team]
-                .shared_chunks
-                .get_mut(&number)
-                .and_then(VecDeque::pop_front),
+            Some(number) => self.teams[team].shared_chunks.get_mut(&number).and_then(VecDeque::pop_front),
         };
         let Some((start, iterations)) = next else {
             self.tasks[task].frames.pop();
@@ -557,19 +358,8 @@ impl<'p> Simulator<'p> {
             let (kind, scope) = (frame.kind, Scope::End);
             self.emit_work(time, thread, scope, (kind, code + 1), (of, 0));
             if let Some(ns) = frame.reduction {
-                self.emit(
-                    time,
-                    thread,
-                    Callback::Reduction {
-                        scope: Scope::Begin,
-                        of,
-                        code: code + 4,
-                    },
-                );
-                self.tasks[task].frames.push(Frame::EndReduction {
-                    code,
-                    is_nowait: frame.is_nowait,
-                });
+                self.emit(time, thread, Callback::Reduction { scope: Scope::Begin, of, code: code + 4 });
+                self.tasks[task].frames.push(Frame::EndReduction { code, is_nowait: frame.is_nowait });
                 self.spend(time, thread, ns, Activity::Reduction);
                 return false;
             }
@@ -583,16 +373,7 @@ impl<'p> Simulator<'p> {
         let instance = 0x7000 + thread as Code;
         // Of a static loop, runtimes report the first chunk of each thread.
         if frame.has_chunks && !(frame.reported && frame.shared.is_none()) {
-            self.emit(
-                time,
-                thread,
-                Callback::Chunk {
-                    of,
-                    instance,
-                    start,
-                    iterations,
-                },
-            );
+            self.emit(time, thread, Callback::Chunk { of, instance, start, iterations });
         }
         frame.reported = true;
         let ns = frame.iterations[start..start + iterations].iter().sum();
@@ -641,38 +422,15 @@ impl<'p> Simulator<'p> {
                 Some(true)
             }
             Wait::Predecessors { task: empty, .. } => self.end_wait_for(time, thread, task, empty),
-            Wait::Mutex {
-                kind,
-                number,
-                body,
-                code,
-            } => self.take_mutex(time, thread, task, (kind, number), (body, code)),
-            Wait::Turn {
-                the_loop,
-                iteration,
-                inside,
-                code,
-                strand,
-            } => self.take_turn(
-                time,
-                thread,
-                task,
-                (the_loop, iteration),
-                (inside, code, strand),
-            ),
-            Wait::Sink {
-                the_loop,
-                iteration,
-                inside,
-                code,
-                since,
-            } => self.pass_sink(
-                time,
-                thread,
-                task,
-                (the_loop, iteration),
-                (inside, code, since),
-            ),
+            Wait::Mutex { kind, number, body, code } => {
+                self.take_mutex(time, thread, task, (kind, number), (body, code))
+            }
+            Wait::Turn { the_loop, iteration, inside, code, strand } => {
+                self.take_turn(time, thread, task, (the_loop, iteration), (inside, code, strand))
+            }
+            Wait::Sink { the_loop, iteration, inside, code, since } => {
+                self.pass_sink(time, thread, task, (the_loop, iteration), (inside, code, since))
+            }
         }
     }
 

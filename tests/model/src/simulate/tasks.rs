@@ -30,25 +30,13 @@ impl<'p> Simulator<'p> {
         self.emit(
             time,
             thread,
-            Callback::TaskCreate {
-                task: creator,
-                new: id,
-                flags,
-                has_dependences,
-                code,
-            },
+            Callback::TaskCreate { task: creator, new: id, flags, has_dependences, code },
         );
         let new = self.tasks.len();
-        let before = vec![
-            (self.tasks[task].current, Edge::Task),
-            (self.threads[thread].current, Edge::Thread),
-        ];
+        let before =
+            vec![(self.tasks[task].current, Edge::Task), (self.threads[thread].current, Edge::Thread)];
         let start = self.piece(time, thread, before);
-        let group = self.tasks[task]
-            .open_groups
-            .last()
-            .copied()
-            .or(self.tasks[task].group);
+        let group = self.tasks[task].open_groups.last().copied().or(self.tasks[task].group);
         let event = clauses.detach.filter(|_| !is_included);
         self.tasks.push(Task {
             id,
@@ -72,13 +60,7 @@ impl<'p> Simulator<'p> {
             self.groups[group].left += 1;
         }
         if let Some(event) = event {
-            self.events.insert(
-                event,
-                Event {
-                    task: Some(new),
-                    is_fulfilled: false,
-                },
-            );
+            self.events.insert(event, Event { task: Some(new), is_fulfilled: false });
         }
         if has_dependences {
             self.depend(time, thread, task, new, &depend.to_vec());
@@ -92,23 +74,9 @@ impl<'p> Simulator<'p> {
     }
 
     /// Task `new` of `task` waits for those that accessed its variables before.
-    pub(super) fn depend(
-        &mut self,
-        time: Ns,
-        thread: usize,
-        task: usize,
-        new: usize,
-        depend: &Dependences,
-    ) {
+    pub(super) fn depend(&mut self, time: Ns, thread: usize, task: usize, new: usize, depend: &Dependences) {
         let id = self.tasks[new].id;
-        self.emit(
-            time,
-            thread,
-            Callback::Dependences {
-                task: id,
-                list: depend.clone(),
-            },
-        );
+        self.emit(time, thread, Callback::Dependences { task: id, list: depend.clone() });
         let mut before = Vec::new();
         for (access, variable) in depend {
             let accesses = self.tasks[task].accesses.entry(*variable).or_default();
@@ -147,35 +115,18 @@ impl<'p> Simulator<'p> {
         depend: &Dependences,
         code: Code,
     ) {
-        let flags = TaskFlags {
-            undeferred: true,
-            is_taskwait: true,
-            mergeable: true,
-            ..TaskFlags::default()
-        };
+        let flags =
+            TaskFlags { undeferred: true, is_taskwait: true, mergeable: true, ..TaskFlags::default() };
         let creator = self.tasks[task].id;
         self.emit(
             time,
             thread,
-            Callback::TaskCreate {
-                task: creator,
-                new: 0,
-                flags,
-                has_dependences: true,
-                code,
-            },
+            Callback::TaskCreate { task: creator, new: 0, flags, has_dependences: true, code },
         );
         let new = self.tasks.len();
         let start = self.tasks[task].current;
         let (team, index) = (self.tasks[task].team, self.tasks[task].index);
-        self.tasks.push(Task {
-            code,
-            start,
-            team,
-            index,
-            is_undeferred: true,
-            ..Task::default()
-        });
+        self.tasks.push(Task { code, start, team, index, is_undeferred: true, ..Task::default() });
         self.depend(time, thread, task, new, depend);
         self.tasks[task].wait = Some(Wait::Predecessors { task: new, code });
     }
@@ -194,19 +145,13 @@ impl<'p> Simulator<'p> {
         self.emit(
             time,
             thread,
-            Callback::TaskSchedule {
-                prior: 0,
-                status: Status::TaskwaitComplete,
-                next: None,
-            },
+            Callback::TaskSchedule { prior: 0, status: Status::TaskwaitComplete, next: None },
         );
         self.tasks[empty].is_done = true;
         let ends = std::mem::take(&mut self.tasks[empty].predecessor_ends);
         let piece = self.meet(time, thread, &ends, Edge::Meeting);
         let earlier = std::mem::take(&mut self.tasks[empty].earlier_ends);
-        self.run.pieces[piece]
-            .before
-            .extend(earlier.into_iter().map(|end| (end, Edge::Task)));
+        self.run.pieces[piece].before.extend(earlier.into_iter().map(|end| (end, Edge::Task)));
         self.tasks[empty].end = piece;
         for next in std::mem::take(&mut self.tasks[empty].successors) {
             self.satisfy(time, next, piece);
@@ -230,33 +175,22 @@ impl<'p> Simulator<'p> {
     /// from every suspended tied task of the thread. The innermost of these descends from the others.
     pub(super) fn pick(&mut self, thread: usize, waiting: usize) -> Option<usize> {
         let team = self.tasks[waiting].team;
-        let suspended = self.threads[thread]
-            .tasks
-            .iter()
-            .rev()
-            .map(|task| &self.tasks[*task]);
+        let suspended = self.threads[thread].tasks.iter().rev().map(|task| &self.tasks[*task]);
         let tied = suspended.zip(self.threads[thread].tasks.iter().rev());
         let tied = tied
             .filter(|(task, _)| !task.is_implicit && !task.is_untied && task.team == team)
             .map(|(_, task)| *task)
             .next();
         let is_allowed = |new: usize| {
-            if self.tasks[new]
-                .exclusive
-                .iter()
-                .any(|variable| self.in_use.contains(variable))
-            {
+            if self.tasks[new].exclusive.iter().any(|variable| self.in_use.contains(variable)) {
                 return false;
             }
             let Some(tied) = tied else { return true };
-            let ancestors =
-                std::iter::successors(self.tasks[new].parent, |task| self.tasks[*task].parent);
+            let ancestors = std::iter::successors(self.tasks[new].parent, |task| self.tasks[*task].parent);
             self.tasks[new].is_untied || ancestors.into_iter().any(|task| task == tied)
         };
         let ready = &self.teams[team].ready;
-        let allowed: Vec<usize> = (0..ready.len())
-            .filter(|index| is_allowed(ready[*index]))
-            .collect();
+        let allowed: Vec<usize> = (0..ready.len()).filter(|index| is_allowed(ready[*index])).collect();
         let choice = match allowed.len() {
             0 => return None,
             _ if self.machine.is_first_come => 0,
@@ -273,15 +207,7 @@ impl<'p> Simulator<'p> {
         let is_discarded = can_be && group.is_some_and(|group| self.groups[group].is_cancelled);
         let (prior, next) = (self.tasks[below].id, Some(self.tasks[new].id));
         if !is_discarded {
-            self.emit(
-                time,
-                thread,
-                Callback::TaskSchedule {
-                    prior,
-                    status,
-                    next,
-                },
-            );
+            self.emit(time, thread, Callback::TaskSchedule { prior, status, next });
         }
         let mut after = vec![self.tasks[new].start];
         if !self.tasks[new].has_begun {
@@ -297,9 +223,7 @@ impl<'p> Simulator<'p> {
         self.threads[thread].tasks.push(new);
         let piece = self.meet(time, thread, &after, Edge::Meeting);
         let earlier = std::mem::take(&mut self.tasks[new].earlier_ends);
-        self.run.pieces[piece]
-            .before
-            .extend(earlier.into_iter().map(|end| (end, Edge::Task)));
+        self.run.pieces[piece].before.extend(earlier.into_iter().map(|end| (end, Edge::Task)));
         if is_discarded {
             self.tasks[new].frames.clear();
             self.end_discarded(time, thread, new);
@@ -313,19 +237,9 @@ impl<'p> Simulator<'p> {
         self.threads[thread].tasks.pop();
         let below = self.threads[thread].tasks.last().copied().unwrap_or(0);
         let (prior, next) = (self.tasks[task].id, Some(self.tasks[below].id));
-        self.emit(
-            time,
-            thread,
-            Callback::TaskSchedule {
-                prior,
-                status: Status::Cancel,
-                next,
-            },
-        );
-        let before = vec![
-            (self.tasks[task].current, Edge::Task),
-            (self.threads[thread].current, Edge::Thread),
-        ];
+        self.emit(time, thread, Callback::TaskSchedule { prior, status: Status::Cancel, next });
+        let before =
+            vec![(self.tasks[task].current, Edge::Task), (self.threads[thread].current, Edge::Thread)];
         let piece = self.piece(time, thread, before);
         self.complete(time, task, piece);
         self.release_barrier(time, thread, self.tasks[task].team);
@@ -336,39 +250,21 @@ impl<'p> Simulator<'p> {
         let below = self.threads[thread].tasks.last().copied().unwrap_or(0);
         let event = self.tasks[task].event;
         let is_fulfilled = event.is_none_or(|event| self.events[&event].is_fulfilled);
-        let is_cancelled = self.tasks[task]
-            .group
-            .is_some_and(|group| self.groups[group].is_cancelled);
+        let is_cancelled = self.tasks[task].group.is_some_and(|group| self.groups[group].is_cancelled);
         let status = match (is_fulfilled, is_cancelled) {
             (false, _) => Status::Detach,
             (true, true) => Status::Cancel,
             (true, false) => Status::Complete,
         };
-        let (prior, next, team) = (
-            self.tasks[task].id,
-            Some(self.tasks[below].id),
-            self.tasks[task].team,
-        );
-        self.emit(
-            time,
-            thread,
-            Callback::TaskSchedule {
-                prior,
-                status,
-                next,
-            },
-        );
+        let (prior, next, team) = (self.tasks[task].id, Some(self.tasks[below].id), self.tasks[task].team);
+        self.emit(time, thread, Callback::TaskSchedule { prior, status, next });
         if self.tasks[below].is_implicit {
             self.run.teams[team].running.push((time, -1));
         }
         let (current, of_thread) = (self.tasks[task].current, self.threads[thread].current);
         if self.tasks[task].is_undeferred {
             // Its creator goes on behind it.
-            let piece = self.piece(
-                time,
-                thread,
-                vec![(current, Edge::Meeting), (of_thread, Edge::Thread)],
-            );
+            let piece = self.piece(time, thread, vec![(current, Edge::Meeting), (of_thread, Edge::Thread)]);
             self.tasks[below].current = piece;
             self.threads[thread].current = piece;
         }
@@ -378,12 +274,7 @@ impl<'p> Simulator<'p> {
             return;
         }
         let mut before = vec![(current, Edge::Task), (of_thread, Edge::Thread)];
-        before.extend(
-            self.tasks[task]
-                .fulfilled_by
-                .iter()
-                .map(|piece| (*piece, Edge::Meeting)),
-        );
+        before.extend(self.tasks[task].fulfilled_by.iter().map(|piece| (*piece, Edge::Meeting)));
         let piece = self.piece(time, thread, before);
         self.complete(time, task, piece);
         self.release_barrier(time, thread, team);
@@ -426,21 +317,9 @@ impl<'p> Simulator<'p> {
         state.is_fulfilled = true;
         let Some(of) = state.task else { return };
         let is_late = self.tasks[of].is_detached;
-        let status = if is_late {
-            Status::LateFulfill
-        } else {
-            Status::EarlyFulfill
-        };
+        let status = if is_late { Status::LateFulfill } else { Status::EarlyFulfill };
         let prior = self.tasks[of].id;
-        self.emit(
-            time,
-            thread,
-            Callback::TaskSchedule {
-                prior,
-                status,
-                next: None,
-            },
-        );
+        self.emit(time, thread, Callback::TaskSchedule { prior, status, next: None });
         let current = self.tasks[task].current;
         if is_late {
             let before = vec![
@@ -459,30 +338,14 @@ impl<'p> Simulator<'p> {
     pub(super) fn suspend(&mut self, time: Ns, thread: usize, task: usize) {
         let tasks = &self.threads[thread].tasks;
         let is_free = self.tasks[task].is_untied && !self.tasks[task].is_undeferred;
-        let Some(&below) = tasks
-            .len()
-            .checked_sub(2)
-            .and_then(|index| tasks.get(index))
-        else {
+        let Some(&below) = tasks.len().checked_sub(2).and_then(|index| tasks.get(index)) else {
             return;
         };
         if !is_free || self.tasks[below].wait.is_none() {
             return;
         }
-        let (prior, next, team) = (
-            self.tasks[task].id,
-            Some(self.tasks[below].id),
-            self.tasks[task].team,
-        );
-        self.emit(
-            time,
-            thread,
-            Callback::TaskSchedule {
-                prior,
-                status: Status::Switch,
-                next,
-            },
-        );
+        let (prior, next, team) = (self.tasks[task].id, Some(self.tasks[below].id), self.tasks[task].team);
+        self.emit(time, thread, Callback::TaskSchedule { prior, status: Status::Switch, next });
         self.tasks[task].start = self.threads[thread].current;
         self.threads[thread].tasks.pop();
         if self.tasks[below].is_implicit {

@@ -17,27 +17,15 @@ impl<'p> Simulator<'p> {
         code: Code,
     ) -> bool {
         let is_free = |other: &Thread| {
-            let is_idle = other
-                .doing
-                .is_some_and(|(_, doing)| doing.activity == Activity::Idle);
+            let is_idle = other.doing.is_some_and(|(_, doing)| doing.activity == Activity::Idle);
             is_idle && other.tasks.is_empty() && other.joins.is_none()
         };
-        let free = (0..self.threads.len())
-            .filter(|other| *other != thread && is_free(&self.threads[*other]));
+        let free = (0..self.threads.len()).filter(|other| *other != thread && is_free(&self.threads[*other]));
         let mut members = vec![thread];
         members.extend(free.take(asked.saturating_sub(1)));
         let id = self.id();
         let encountering = self.tasks[task].id;
-        self.emit(
-            time,
-            thread,
-            Callback::ParallelBegin {
-                parallel: id,
-                task: encountering,
-                asked,
-                code,
-            },
-        );
+        self.emit(time, thread, Callback::ParallelBegin { parallel: id, task: encountering, asked, code });
         let team = self.teams.len();
         self.teams.push(Team {
             id,
@@ -78,20 +66,11 @@ impl<'p> Simulator<'p> {
         self.report_end(time, thread);
         let id = self.id();
         let fork = self.teams[team].fork;
-        let (size, parallel) = (
-            self.run.teams[team].members.len(),
-            Some(self.teams[team].id),
-        );
+        let (size, parallel) = (self.run.teams[team].members.len(), Some(self.teams[team].id));
         self.emit(
             time,
             thread,
-            Callback::ImplicitTask {
-                scope: Scope::Begin,
-                parallel,
-                task: id,
-                size,
-                index,
-            },
+            Callback::ImplicitTask { scope: Scope::Begin, parallel, task: id, size, index },
         );
         let task = self.tasks.len();
         self.tasks.push(Task {
@@ -101,10 +80,7 @@ impl<'p> Simulator<'p> {
             team,
             index,
             current: fork,
-            frames: vec![Frame::Block {
-                body: self.teams[team].body,
-                next: 0,
-            }],
+            frames: vec![Frame::Block { body: self.teams[team].body, next: 0 }],
             ..Task::default()
         });
         self.threads[thread].tasks.push(task);
@@ -120,32 +96,11 @@ impl<'p> Simulator<'p> {
         }
     }
 
-    fn leave_region(
-        &mut self,
-        time: Ns,
-        thread: usize,
-        task: u64,
-        size: usize,
-        index: usize,
-        code: Code,
-    ) {
-        let of = crate::callback::Context {
-            parallel: None,
-            task,
-        };
+    fn leave_region(&mut self, time: Ns, thread: usize, task: u64, size: usize, index: usize, code: Code) {
+        let of = crate::callback::Context { parallel: None, task };
         let (kind, scope) = (Sync::ParallelBarrier, Scope::End);
         self.emit_sync(time, thread, scope, (kind, code), of);
-        self.emit(
-            time,
-            thread,
-            Callback::ImplicitTask {
-                scope,
-                parallel: None,
-                task,
-                size,
-                index,
-            },
-        );
+        self.emit(time, thread, Callback::ImplicitTask { scope, parallel: None, task, size, index });
     }
 
     pub(super) fn arrive(&mut self, time: Ns, thread: usize, task: usize, kind: Sync, code: Code) {
@@ -153,10 +108,7 @@ impl<'p> Simulator<'p> {
         let number = self.tasks[task].barriers;
         self.tasks[task].barriers += 1;
         self.emit_sync(time, thread, Scope::Begin, (kind, code), of);
-        let arrivals = [
-            (self.threads[thread].current, Edge::Thread),
-            (self.tasks[task].current, Edge::Task),
-        ];
+        let arrivals = [(self.threads[thread].current, Edge::Thread), (self.tasks[task].current, Edge::Task)];
         let record = &mut self.run.teams[team];
         if record.barriers.len() <= number {
             record.barriers.resize(number + 1, Barrier::default());
@@ -202,10 +154,7 @@ impl<'p> Simulator<'p> {
     ) -> Option<bool> {
         let team = self.tasks[task].team;
         let release = self.run.teams[team].barriers[number].release?;
-        let (is_master, size) = (
-            thread == self.teams[team].master,
-            self.run.teams[team].members.len(),
-        );
+        let (is_master, size) = (thread == self.teams[team].master, self.run.teams[team].members.len());
         let is_last = kind == Sync::ParallelBarrier;
         if is_last && is_master && self.teams[team].workers_gone + 1 < size {
             return None;
@@ -251,22 +200,10 @@ impl<'p> Simulator<'p> {
         self.tasks[around].current = self.threads[thread].current;
         let (parallel, task) = (self.teams[team].id, self.tasks[around].id);
         let code = self.run.teams[team].place;
-        self.emit(
-            time,
-            thread,
-            Callback::ParallelEnd {
-                parallel,
-                task,
-                code,
-            },
-        );
+        self.emit(time, thread, Callback::ParallelEnd { parallel, task, code });
         self.run.teams[team].end = time;
         for member in self.run.teams[team].members.clone() {
-            let activity = if member == thread {
-                Activity::Useful
-            } else {
-                Activity::Idle
-            };
+            let activity = if member == thread { Activity::Useful } else { Activity::Idle };
             self.does(member, time, activity);
         }
     }
@@ -283,11 +220,7 @@ impl<'p> Simulator<'p> {
             if let Some((begin, doing)) = thread.doing.take()
                 && begin < time
             {
-                thread.spans.push(crate::run::Span {
-                    begin,
-                    end: time,
-                    doing,
-                });
+                thread.spans.push(crate::run::Span { begin, end: time, doing });
             }
         }
     }

@@ -29,10 +29,7 @@ pub struct Part {
 impl Part {
     /// The whole of `run`.
     pub fn whole(run: &Run) -> Part {
-        Part {
-            window: (0, run.end),
-            threads: vec![],
-        }
+        Part { window: (0, run.end), threads: vec![] }
     }
 
     fn has(&self, thread: usize) -> bool {
@@ -61,10 +58,7 @@ impl Accounting {
 
     /// The useful time of the busiest thread.
     pub fn largest(&self) -> Ns {
-        let useful = self
-            .by_thread
-            .iter()
-            .map(|own| own.get("useful").copied().unwrap_or(0));
+        let useful = self.by_thread.iter().map(|own| own.get("useful").copied().unwrap_or(0));
         useful.max().unwrap_or(0)
     }
 }
@@ -98,42 +92,23 @@ fn split(run: &Run, span: &Span) -> Vec<Interval> {
         Activity::Target => "target",
     };
     let (begin, end) = (span.begin, span.end);
-    vec![Interval {
-        begin,
-        end,
-        cause,
-        place: doing.place,
-        team: doing.team,
-    }]
+    vec![Interval { begin, end, cause, place: doing.place, team: doing.team }]
 }
 
 /// A wait at a barrier: for members that have not arrived, then for tasks that others run, then for the barrier itself.
 fn split_barrier(run: &Run, span: &Span, barrier: &Barrier) -> Vec<Interval> {
     let team = span.doing.team;
-    let arrived = barrier
-        .all_arrived
-        .unwrap_or(span.end)
-        .clamp(span.begin, span.end);
-    let over = barrier
-        .released
-        .unwrap_or(span.end)
-        .clamp(arrived, span.end);
+    let arrived = barrier.all_arrived.unwrap_or(span.end).clamp(span.begin, span.end);
+    let over = barrier.released.unwrap_or(span.end).clamp(arrived, span.end);
     let (mut times, mut running) = (vec![span.begin, arrived, over, span.end], 0);
     let changes = &run.teams[team].running;
-    times.extend(
-        changes
-            .iter()
-            .map(|(time, _)| *time)
-            .filter(|time| (arrived..over).contains(time)),
-    );
+    times.extend(changes.iter().map(|(time, _)| *time).filter(|time| (arrived..over).contains(time)));
     times.sort_unstable();
     times.dedup();
     // The last task may end long after this part of the wait.
     let released = barrier.released.unwrap_or(Ns::MAX);
     let all_arrived = barrier.all_arrived.unwrap_or(0);
-    let ends = changes
-        .iter()
-        .filter(|(time, by)| *by < 0 && *time <= released && *time > all_arrived);
+    let ends = changes.iter().filter(|(time, by)| *by < 0 && *time <= released && *time > all_arrived);
     let last_task = ends.map(|(time, _)| *time).max().unwrap_or(all_arrived);
     let mut changes = changes.iter().peekable();
     let mut parts = Vec::new();
@@ -151,23 +126,14 @@ fn split_barrier(run: &Run, span: &Span, barrier: &Barrier) -> Vec<Interval> {
         } else {
             "barrier"
         };
-        parts.push(Interval {
-            begin,
-            end,
-            cause,
-            place: span.doing.place,
-            team,
-        });
+        parts.push(Interval { begin, end, cause, place: span.doing.place, team });
     }
     parts
 }
 
 /// N x T of a part, by cause.
 pub fn accounting(run: &Run, part: &Part) -> Accounting {
-    let mut accounting = Accounting {
-        duration: overlap(part.window, (0, run.end)),
-        ..Accounting::default()
-    };
+    let mut accounting = Accounting { duration: overlap(part.window, (0, run.end)), ..Accounting::default() };
     // Changes of the number of busy threads, and of that of open regions.
     let mut changes: BTreeMap<Ns, (i64, i64)> = BTreeMap::new();
     let mut change = |begin: Ns, end: Ns, threads: i64, regions: i64| {
@@ -181,10 +147,7 @@ pub fn accounting(run: &Run, part: &Part) -> Accounting {
     };
     for (thread, intervals) in intervals(run).iter().enumerate() {
         let mut own = BTreeMap::new();
-        for interval in intervals
-            .iter()
-            .filter(|interval| part.has(thread) && !interval.cause.is_empty())
-        {
+        for interval in intervals.iter().filter(|interval| part.has(thread) && !interval.cause.is_empty()) {
             let ns = overlap((interval.begin, interval.end), part.window);
             change(interval.begin, interval.end, 1, 0);
             if ns > 0 {

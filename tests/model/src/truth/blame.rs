@@ -19,10 +19,7 @@ pub fn blame(run: &Run) -> Blame {
             .iter()
             .map(|spans| {
                 let index = spans.partition_point(|span| span.end <= begin);
-                spans
-                    .get(index)
-                    .filter(|span| span.begin <= begin)
-                    .map(|span| span.doing)
+                spans.get(index).filter(|span| span.begin <= begin).map(|span| span.doing)
             })
             .collect();
         for team in 1..run.teams.len() {
@@ -40,11 +37,7 @@ pub fn blame(run: &Run) -> Blame {
 
 /// The times at which anything changes.
 fn moments(run: &Run) -> Vec<Ns> {
-    let spans = run
-        .spans
-        .iter()
-        .flatten()
-        .flat_map(|span| [span.begin, span.end]);
+    let spans = run.spans.iter().flatten().flat_map(|span| [span.begin, span.end]);
     let barriers = run.teams.iter().flat_map(|team| &team.barriers);
     let barriers = barriers.flat_map(|barrier| [barrier.all_arrived, barrier.released]);
     let holds = run.holds.iter().flat_map(|hold| [hold.begin, hold.end]);
@@ -54,48 +47,31 @@ fn moments(run: &Run) -> Vec<Ns> {
     moments
 }
 
-fn at_barriers(
-    run: &Run,
-    team: usize,
-    now: &[Option<Doing>],
-    begin: Ns,
-    ns: f64,
-    blame: &mut Blame,
-) {
+fn at_barriers(run: &Run, team: usize, now: &[Option<Doing>], begin: Ns, ns: f64, blame: &mut Blame) {
     let record = &run.teams[team];
-    let is_over = |number: usize| {
-        record.barriers[number]
-            .released
-            .is_some_and(|over| over <= begin)
-    };
+    let is_over = |number: usize| record.barriers[number].released.is_some_and(|over| over <= begin);
     let Some(number) = (0..record.barriers.len()).find(|number| !is_over(*number)) else {
         return;
     };
     let own = |member: &usize| now[*member].filter(|doing| doing.team == team);
-    let waits = |member: &&usize| {
-        own(member).is_some_and(|doing| doing.activity == Activity::Barrier(number))
-    };
+    let waits =
+        |member: &&usize| own(member).is_some_and(|doing| doing.activity == Activity::Barrier(number));
     let waiting = record.members.iter().filter(waits).count() as f64;
     if waiting == 0.0 {
         return;
     }
-    let is_late =
-        |member: &&usize| own(member).is_none_or(|doing| doing.at_barrier != Some(number));
+    let is_late = |member: &&usize| own(member).is_none_or(|doing| doing.at_barrier != Some(number));
     let late: Vec<&usize> = record.members.iter().filter(is_late).collect();
     let (cause, causing) = if late.is_empty() {
         let runs = |member: &&usize| own(member).is_some_and(|doing| doing.in_task);
-        (
-            "task_starvation",
-            record.members.iter().filter(runs).collect(),
-        )
+        ("task_starvation", record.members.iter().filter(runs).collect())
     } else {
         ("imbalance", late)
     };
     for member in &causing {
         // In a region inside, it is charged there.
-        let is_fork = |doing: &Doing| {
-            doing.activity == Activity::Fork && doing.team == record.outer.unwrap_or(0)
-        };
+        let is_fork =
+            |doing: &Doing| doing.activity == Activity::Fork && doing.team == record.outer.unwrap_or(0);
         let doing = now[**member].filter(|doing| !is_fork(doing));
         let place = doing.map_or(record.place, |doing| doing.place);
         *blame.entry((cause, place)).or_default() += ns * waiting / causing.len() as f64;
@@ -104,14 +80,9 @@ fn at_barriers(
 
 fn in_taskwaits(run: &Run, team: usize, now: &[Option<Doing>], ns: f64, blame: &mut Blame) {
     let members = run.teams[team].members.iter();
-    let own: Vec<Doing> = members
-        .filter_map(|member| now[*member])
-        .filter(|doing| doing.team == team)
-        .collect();
-    let waiting: Vec<&Doing> = own
-        .iter()
-        .filter(|doing| doing.activity == Activity::TaskWait)
-        .collect();
+    let own: Vec<Doing> =
+        members.filter_map(|member| now[*member]).filter(|doing| doing.team == team).collect();
+    let waiting: Vec<&Doing> = own.iter().filter(|doing| doing.activity == Activity::TaskWait).collect();
     let runs = |doing: &&Doing| doing.in_task && doing.activity != Activity::TaskWait;
     let running: Vec<&Doing> = own.iter().filter(runs).collect();
     if running.is_empty() {
@@ -137,10 +108,7 @@ fn for_mutex(run: &Run, doing: Doing, begin: Ns, ns: f64, blame: &mut Blame) {
         MutexKind::Ordered => "ordered",
     };
     let region = &run.teams[run.outermost(doing.team)];
-    let holds = run
-        .holds
-        .iter()
-        .filter(|hold| hold.kind == kind && hold.number == number);
+    let holds = run.holds.iter().filter(|hold| hold.kind == kind && hold.number == number);
     let holds = holds.filter(|hold| hold.begin <= begin && hold.end >= region.begin);
     let last = holds.max_by_key(|hold| hold.end);
     let place = last.map_or(doing.place, |hold| hold.place);

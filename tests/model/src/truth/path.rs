@@ -6,19 +6,12 @@ use crate::program::{Code, Ns};
 use crate::run::{Edge, Piece, PieceId, Run};
 
 /// The longest chain of what `weight` counts to the end of each piece, along the edges that `follows` accepts.
-pub fn longest(
-    run: &Run,
-    weight: impl Fn(&Piece) -> Ns,
-    follows: impl Fn(Edge) -> bool,
-) -> Vec<Ns> {
+pub fn longest(run: &Run, weight: impl Fn(&Piece) -> Ns, follows: impl Fn(Edge) -> bool) -> Vec<Ns> {
     let mut longest: Vec<Ns> = Vec::with_capacity(run.pieces.len());
     for (index, piece) in run.pieces.iter().enumerate() {
         let before = piece.before.iter().filter(|(_, edge)| follows(*edge));
         let before = before.map(|(other, _)| {
-            assert!(
-                *other < index,
-                "piece {index} comes after piece {other}, which comes later"
-            );
+            assert!(*other < index, "piece {index} comes after piece {other}, which comes later");
             longest[*other]
         });
         longest.push(before.max().unwrap_or(0) + weight(piece));
@@ -58,11 +51,7 @@ pub fn regions(run: &Run) -> BTreeMap<Code, Region> {
             continue;
         }
         let own = |piece: &Piece| {
-            if piece.region == number {
-                piece.useful
-            } else {
-                0
-            }
+            if piece.region == number { piece.useful } else { 0 }
         };
         region.visits += 1;
         region.threads = region.threads.max(team.members.len() as u64);
@@ -76,7 +65,5 @@ pub fn regions(run: &Run) -> BTreeMap<Code, Region> {
 
 /// The pieces that end at or before `time`, and the last one of them on `thread`.
 pub fn last_piece(run: &Run, thread: usize, time: Ns) -> Option<PieceId> {
-    run.pieces
-        .iter()
-        .rposition(|piece| piece.thread == thread && piece.end <= time)
+    run.pieces.iter().rposition(|piece| piece.thread == thread && piece.end <= time)
 }

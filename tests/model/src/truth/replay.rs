@@ -24,10 +24,7 @@ pub fn replay(run: &Run, change: Change) -> Ns {
     let mut ends: Vec<Ns> = Vec::with_capacity(run.pieces.len());
     for piece in &run.pieces {
         let before = || piece.before.iter().filter(|(_, edge)| *edge != Edge::Task);
-        let recorded = before()
-            .map(|(other, _)| run.pieces[*other].end)
-            .max()
-            .unwrap_or(0);
+        let recorded = before().map(|(other, _)| run.pieces[*other].end).max().unwrap_or(0);
         let waited = match change {
             Change::WithoutOverhead if piece.is_overhead => 0,
             _ => piece.begin - recorded,

@@ -23,11 +23,7 @@ pub fn with_threads(program: &Program, threads: usize) -> Program {
             {
                 *threads = to;
             }
-            change(
-                statement.body_mut().map_or(&mut [], Vec::as_mut_slice),
-                from,
-                to,
-            );
+            change(statement.body_mut().map_or(&mut [], Vec::as_mut_slice), from, to);
         }
     }
     let mut changed = program.clone();
@@ -60,29 +56,16 @@ pub fn bounds(program: &Program, machine: &Machine, threads: usize) -> Option<Bo
     // One thread does all that there is, in whatever order.
     if threads == 1 || is_fixed(program) {
         let slack = run.end / 20 + 50;
-        return Some(Bounds {
-            least: run.end.saturating_sub(slack),
-            most: Some(run.end + slack),
-        });
+        return Some(Bounds { least: run.end.saturating_sub(slack), most: Some(run.end + slack) });
     }
     let whole = accounting(&run, &Part::whole(&run));
     let regions = path::regions(&run);
     let in_regions: Ns = regions.values().map(|region| region.work).sum();
     let serial = whole.of("useful").saturating_sub(in_regions);
-    let least: Ns = regions
-        .values()
-        .map(|region| (region.work / region.threads).max(region.span))
-        .sum();
-    let most: Ns = regions
-        .values()
-        .map(|region| region.work / region.threads + region.span)
-        .sum();
-    let holds = program.has(|kind| {
-        matches!(
-            kind,
-            Kind::Exclusive { .. } | Kind::Ordered { .. } | Kind::Doacross { .. }
-        )
-    });
+    let least: Ns = regions.values().map(|region| (region.work / region.threads).max(region.span)).sum();
+    let most: Ns = regions.values().map(|region| region.work / region.threads + region.span).sum();
+    let holds = program
+        .has(|kind| matches!(kind, Kind::Exclusive { .. } | Kind::Ordered { .. } | Kind::Doacross { .. }));
     let slack = run.end / 50 + 200;
     Some(Bounds {
         least: (serial + least).saturating_sub(slack),

@@ -11,16 +11,9 @@ fn amds() -> Device {
 fn on_threads(threads: u32, between: &[Step]) -> Vec<Vec<Step>> {
     let (begin, end) = (Step::Sync(1), Step::Sync(2));
     let life_of = |thread: u32| {
-        let regions = Step::Offload(Offload {
-            slot: 2 * thread,
-            ..offload(0)
-        });
+        let regions = Step::Offload(Offload { slot: 2 * thread, ..offload(0) });
         let again = between.iter().cloned().chain([regions.clone()]);
-        let again: Vec<Step> = if between.is_empty() || thread > 0 {
-            Vec::new()
-        } else {
-            again.collect()
-        };
+        let again: Vec<Step> = if between.is_empty() || thread > 0 { Vec::new() } else { again.collect() };
         let steps = [vec![begin.clone(), regions], again, vec![end.clone()]].concat();
         if thread > 0 {
             return steps;
@@ -39,11 +32,7 @@ fn check_unordered(what: &str, traced: &Traced, operations: usize) {
         records
     };
     assert_eq!(traced.played[0].operations.len(), operations, "{what}");
-    assert_eq!(
-        sorted(traced.records(0)),
-        sorted(truth(&traced.played[0])),
-        "{what}"
-    );
+    assert_eq!(sorted(traced.records(0)), sorted(truth(&traced.played[0])), "{what}");
 }
 
 #[test]
@@ -85,14 +74,8 @@ fn check_many_buffers(bytes: usize) {
     const TIMES: u32 = 2;
     let (begin, end) = (Step::Sync(1), Step::Sync(2));
     let on_all = |thread: u32| {
-        let on_device = |device| {
-            Step::Offload(Offload {
-                device,
-                slot: 2 * thread,
-                times: TIMES,
-                ..Offload::default()
-            })
-        };
+        let on_device =
+            |device| Step::Offload(Offload { device, slot: 2 * thread, times: TIMES, ..Offload::default() });
         let work: Vec<Step> = (0..DEVICES).map(on_device).collect();
         let steps = [vec![begin.clone()], work, vec![end.clone()]].concat();
         match thread {
@@ -106,11 +89,7 @@ fn check_many_buffers(bytes: usize) {
     let traced = trace_with(&script, bytes);
     for (device, played) in traced.played.iter().enumerate() {
         let operations = THREADS as usize * TIMES as usize * OPERATIONS;
-        assert_eq!(
-            played.operations.len(),
-            operations,
-            "{bytes}, device {device}"
-        );
+        assert_eq!(played.operations.len(), operations, "{bytes}, device {device}");
         let (mut records, mut truth) = (traced.records(device), truth(played));
         records.sort_unstable();
         truth.sort_unstable();
@@ -158,13 +137,7 @@ fn amds_devices_are_drained_where_the_program_asks_for_a_flush() {
     let mut script = script(vec![amds()]);
     script.runtime_version = VERSION_OF_AMDS.into();
     let flush = command(omp_control_tool_flush);
-    let steps = [
-        regions(0),
-        vec![flush.clone()],
-        regions(0),
-        vec![flush],
-        regions(0),
-    ];
+    let steps = [regions(0), vec![flush.clone()], regions(0), vec![flush], regions(0)];
     script.rounds[0].threads = vec![life(0, steps.concat())];
     let traced = trace_with(&script, 64 << 10);
     check_unordered("flush", &traced, 3 * OPERATIONS_PLAYED);
@@ -174,11 +147,7 @@ fn amds_devices_are_drained_where_the_program_asks_for_a_flush() {
 fn a_child_of_a_program_with_amds_devices_ends_and_its_parent_is_traced_on() {
     for end in [ChildEnd::Exit, ChildEnd::QuickExit] {
         let finalize = Call::DeviceFinalize { device_num: 0 };
-        let fork = Step::from(Fork {
-            end,
-            steps: vec![finalize.into()],
-            ..Fork::default()
-        });
+        let fork = Step::from(Fork { end, steps: vec![finalize.into()], ..Fork::default() });
         let mut script = script(vec![amds()]);
         script.rounds[0].threads = on_threads(1, &[fork]);
         let traced = trace_with(&script, 64 << 10);
@@ -193,10 +162,7 @@ fn a_child_of_a_program_with_amds_devices_ends_and_its_parent_is_traced_on() {
 fn a_fork_flushes_each_of_amds_devices_once_and_one_more_time() {
     const DEVICES: u32 = 4;
     let offloads: Vec<Step> = (0..DEVICES).flat_map(regions).collect();
-    let fork = Step::from(Fork {
-        end: ChildEnd::Exit,
-        ..Fork::default()
-    });
+    let fork = Step::from(Fork { end: ChildEnd::Exit, ..Fork::default() });
     let steps = [offloads.clone(), vec![fork], offloads].concat();
     let mut script = script(vec![amds(); DEVICES as usize]);
     script.rounds[0].threads = vec![(0..DEVICES).fold(steps, |steps, device| life(device, steps))];
@@ -226,10 +192,7 @@ fn check_unrecorded(what: &str, traced: &Traced, unrecorded: usize) {
     expected.extend(observed(&played.unrecorded, true));
     expected.sort_unstable();
     let slices = traced.slices();
-    let shown: Vec<(u64, bool)> = slices
-        .iter()
-        .map(|(id, slice)| (*id, slice.host_observed))
-        .collect();
+    let shown: Vec<(u64, bool)> = slices.iter().map(|(id, slice)| (*id, slice.host_observed)).collect();
     assert_eq!(shown, expected, "{what}");
 
     let timeline = &traced.device()["timeline"];
@@ -249,10 +212,7 @@ fn check_unrecorded(what: &str, traced: &Traced, unrecorded: usize) {
 #[test]
 fn operations_without_a_record_show_as_the_host_observed_them() {
     let associating = |misbehaviours: &[Misbehaviour]| {
-        let regions = Step::Offload(Offload {
-            associates: true,
-            ..offload(0)
-        });
+        let regions = Step::Offload(Offload { associates: true, ..offload(0) });
         let mut script = script(vec![with(misbehaviours)]);
         script.rounds[0].threads = vec![life(0, vec![regions])];
         trace_with(&script, 64 << 10)
@@ -269,10 +229,7 @@ fn operations_without_a_record_show_as_the_host_observed_them() {
 /// As on AMD's runtime where a library that offloads was closed.
 #[test]
 fn operations_after_the_last_delivery_show_as_the_host_observed_them() {
-    let unload = Call::DeviceUnload {
-        device_num: 0,
-        module_id: 0,
-    };
+    let unload = Call::DeviceUnload { device_num: 0, module_id: 0 };
     let steps = [regions(0), vec![unload.into()], regions(0)].concat();
     let mut script = script(vec![amds()]);
     script.rounds[0].threads = vec![life(0, steps)];
@@ -300,10 +257,7 @@ fn devices_that_are_not_announced_show_as_the_host_observed_them() {
     let device = with(&[Misbehaviour::Amd2026, Misbehaviour::OnlyFirstAnnounced]);
     let mut script = script(vec![device; 2]);
     for (device, steps) in (0..).zip(&mut script.rounds[0].threads) {
-        let regions = Step::Offload(Offload {
-            associates: true,
-            ..offload(device)
-        });
+        let regions = Step::Offload(Offload { associates: true, ..offload(device) });
         *steps = life(device, vec![regions]);
     }
     let traced = trace_with(&script, 64 << 10);
@@ -346,11 +300,7 @@ fn what_amds_devices_do_in_a_pause_does_not_show() {
 #[test]
 fn amds_translation_is_bad_and_not_used() {
     let mut script = script(vec![amds()]);
-    let steps = vec![Step::Offload(Offload {
-        times: 40,
-        busy_us: 1000,
-        ..offload(0)
-    })];
+    let steps = vec![Step::Offload(Offload { times: 40, busy_us: 1000, ..offload(0) })];
     script.rounds[0].threads = vec![life(0, steps)];
     let traced = trace_with(&script, MIN_BUFFER);
     check_times("amd-2026", &traced);

@@ -116,11 +116,7 @@ mod tests {
     }
 
     fn mutex() -> Seen {
-        let event = MutexAcquired {
-            kind: ompt::ompt_mutex_lock,
-            wait_id: Address(1),
-            codeptr_ra: NOWHERE,
-        };
+        let event = MutexAcquired { kind: ompt::ompt_mutex_lock, wait_id: Address(1), codeptr_ra: NOWHERE };
         (true, event.into())
     }
 
@@ -152,12 +148,7 @@ mod tests {
             vec![begin(REGION - 1), begins.clone(), ends.clone()],
             vec![begins.clone(), mutex(), ends.clone()],
             vec![begins.clone(), barrier(true), ends.clone()],
-            vec![
-                task(true, INITIAL),
-                task(true, INITIAL),
-                begins.clone(),
-                ends.clone(),
-            ],
+            vec![task(true, INITIAL), task(true, INITIAL), begins.clone(), ends.clone()],
             vec![task(false, INITIAL), begins, ends],
         ];
         for events in cases {

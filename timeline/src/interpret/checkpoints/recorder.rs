@@ -81,11 +81,7 @@ struct Needed {
 
 impl Needed {
     fn of(event: u64) -> Needed {
-        Needed {
-            event,
-            progress: None,
-            resumes: None,
-        }
+        Needed { event, progress: None, resumes: None }
     }
 }
 
@@ -116,12 +112,7 @@ impl<'r> Recorder<'r> {
 
     /// `interpreter` is about to get an event of `thread`.
     #[inline(always)]
-    pub(crate) fn before(
-        &mut self,
-        interpreter: &Interpreter<'_, '_>,
-        thread: usize,
-        timed: &Timed,
-    ) {
+    pub(crate) fn before(&mut self, interpreter: &Interpreter<'_, '_>, thread: usize, timed: &Timed) {
         if self.is_off {
             return;
         }
@@ -138,18 +129,8 @@ impl<'r> Recorder<'r> {
     }
 
     #[inline(never)]
-    fn keep(
-        &mut self,
-        interpreter: &Interpreter<'_, '_>,
-        event: u64,
-        thread: usize,
-        timed: &Timed,
-    ) {
-        let candidate = Candidate {
-            event,
-            thread,
-            record: timed.record.clone(),
-        };
+    fn keep(&mut self, interpreter: &Interpreter<'_, '_>, event: u64, thread: usize, timed: &Timed) {
+        let candidate = Candidate { event, thread, record: timed.record.clone() };
         match lasting(&timed.record.event) {
             _ if timed.was_raised => self.turn_off(),
             Lasting::Unknown => self.turn_off(),
@@ -191,13 +172,9 @@ impl<'r> Recorder<'r> {
         });
         if self.candidates.len() > MAX_CANDIDATES {
             let is_of_task = |event: &Event<'_>| {
-                matches!(
-                    event,
-                    Event::TaskCreate(_) | Event::TaskSchedule(_) | Event::TaskComplete(_)
-                )
+                matches!(event, Event::TaskCreate(_) | Event::TaskSchedule(_) | Event::TaskComplete(_))
             };
-            self.candidates
-                .retain(|candidate| !is_of_task(&candidate.record.event));
+            self.candidates.retain(|candidate| !is_of_task(&candidate.record.event));
         }
         self.crowded = CANDIDATES.max(2 * self.candidates.len());
     }
@@ -211,8 +188,7 @@ impl<'r> Recorder<'r> {
         let is_time = match waited.checked_sub(patience) {
             None => self.ends_region && interpreter.is_between_regions(),
             Some(waited) => {
-                next.time.saturating_sub(time) >= QUIET_NS
-                    || waited >= self.distance / PATIENCE_FOR_QUIET
+                next.time.saturating_sub(time) >= QUIET_NS || waited >= self.distance / PATIENCE_FOR_QUIET
             }
         };
         if !is_time || next.record.ticks <= ticks {
@@ -246,10 +222,7 @@ impl<'r> Recorder<'r> {
         let restart = Restart::of(self.reader, checkpoint.clone())?;
 
         let mut sink = NullSink;
-        let manner = Manner {
-            checkpoints: Some(self.distance),
-            ..Manner::default()
-        };
+        let manner = Manner { checkpoints: Some(self.distance), ..Manner::default() };
         let mut stage = Stage::new(&mut sink, manner);
         stage.begin_process(ProcessId(0), Table::default(), Default::default());
         stage.names = interpreter.stage.names.clone();
@@ -262,12 +235,7 @@ impl<'r> Recorder<'r> {
     }
 
     /// The checkpoint of the events that are `needed`.
-    fn of(
-        &self,
-        interpreter: &Interpreter<'_, '_>,
-        needed: &[Needed],
-        ticks: u64,
-    ) -> Option<Checkpoint> {
+    fn of(&self, interpreter: &Interpreter<'_, '_>, needed: &[Needed], ticks: u64) -> Option<Checkpoint> {
         let start = interpreter.clock.start;
         let streams = self.reader.streams();
         let stream = |thread: usize| streams.get(thread).map(|stream| stream.number);
@@ -312,11 +280,7 @@ impl<'r> Recorder<'r> {
             progress,
             resumed,
         };
-        Some(Checkpoint {
-            ticks,
-            words: serde_json::to_vec(&head).ok()?,
-            events,
-        })
+        Some(Checkpoint { ticks, words: serde_json::to_vec(&head).ok()?, events })
     }
 }
 
@@ -344,13 +308,9 @@ fn lasting(event: &Event<'_>) -> Lasting {
         };
     }
     match event {
-        Event::ParallelBegin(_) | Event::ParallelEnd(_) | Event::ImplicitTaskBegin(_) => {
-            Lasting::Perhaps
-        }
+        Event::ParallelBegin(_) | Event::ParallelEnd(_) | Event::ImplicitTaskBegin(_) => Lasting::Perhaps,
         Event::TaskCreate(_) | Event::TaskSchedule(_) | Event::TaskComplete(_) => Lasting::Perhaps,
-        Event::MutexAcquire(_) | Event::MutexAcquired(_) | Event::MutexReleased(_) => {
-            Lasting::Perhaps
-        }
+        Event::MutexAcquire(_) | Event::MutexAcquired(_) | Event::MutexReleased(_) => Lasting::Perhaps,
         Event::Dispatch(_) | Event::ControlTool(_) => Lasting::Perhaps,
         Event::ThreadBegin(_) | Event::ThreadInfo(_) | Event::ThreadEnd(_) => Lasting::No,
         Event::ImplicitTaskEnd(_) => Lasting::Perhaps,
@@ -372,35 +332,15 @@ impl<'t> Interpreter<'t, '_> {
     where
         't: 'u,
     {
-        let threads = self.threads.iter().map(|thread| {
-            Thread::new(
-                thread.location,
-                thread.stream,
-                thread.is_helper,
-                self.clock.start,
-            )
-        });
+        let threads = self
+            .threads
+            .iter()
+            .map(|thread| Thread::new(thread.location, thread.stream, thread.is_helper, self.clock.start));
         let threads: Vec<Thread> = threads.collect();
         let streams = threads.iter().map(|thread| thread.stream);
-        let devices = Devices::new(
-            Survey::default(),
-            BTreeMap::new(),
-            std::iter::empty(),
-            streams,
-        );
-        let parts = Parts {
-            dialect: self.dialect,
-            selection: self.selection,
-            schema: self.schema,
-        };
-        Interpreter::of_parts(
-            stage,
-            parts,
-            self.clock,
-            threads,
-            self.thread_names.clone(),
-            devices,
-        )
+        let devices = Devices::new(Survey::default(), BTreeMap::new(), std::iter::empty(), streams);
+        let parts = Parts { dialect: self.dialect, selection: self.selection, schema: self.schema };
+        Interpreter::of_parts(stage, parts, self.clock, threads, self.thread_names.clone(), devices)
     }
 
     /// Whether no parallel region is open, nor anything else of a thread but what it is in.
@@ -466,10 +406,9 @@ impl<'t> Interpreter<'t, '_> {
         let further = further.filter(|_| frame.further > 0);
         let mut iterations = 0;
         match further.map(|further| &further.record.event) {
-            _ if frame.has_resumed() => needed.push(Needed {
-                resumes: Some(place),
-                ..Needed::of(frame.further)
-            }),
+            _ if frame.has_resumed() => {
+                needed.push(Needed { resumes: Some(place), ..Needed::of(frame.further) })
+            }
             Some(Event::Dispatch(newest)) => {
                 iterations = newest.iterations;
                 needed.push(Needed::of(frame.further));
@@ -480,9 +419,7 @@ impl<'t> Interpreter<'t, '_> {
                 let holder = further.map(|further| further.thread);
                 let behind = candidates.partition_point(|other| other.event <= frame.further);
                 let is_release = |other: &&Candidate| match &other.record.event {
-                    Event::MutexReleased(e) => {
-                        Some(other.thread) == holder && e.wait_id == acquired.wait_id
-                    }
+                    Event::MutexReleased(e) => Some(other.thread) == holder && e.wait_id == acquired.wait_id,
                     _ => false,
                 };
                 let release = candidates[behind..].iter().find(is_release);
@@ -490,9 +427,6 @@ impl<'t> Interpreter<'t, '_> {
             }
             _ => {}
         }
-        needed.push(Needed {
-            progress: thread.progress(index, iterations),
-            ..Needed::of(frame.opened())
-        });
+        needed.push(Needed { progress: thread.progress(index, iterations), ..Needed::of(frame.opened()) });
     }
 }

@@ -41,18 +41,12 @@ impl Restart {
             streams.binary_search_by_key(&stream, |it| it.number).ok()
         };
         let events = checkpoint.events.into_iter();
-        let events: Option<Vec<_>> = events
-            .map(|(stream, record)| Some((place(stream)?, record)))
-            .collect();
+        let events: Option<Vec<_>> = events.map(|(stream, record)| Some((place(stream)?, record))).collect();
         let mut resumed = head.resumed.clone();
         for (_, stream, _) in &mut resumed {
             *stream = place(*stream)? as u32;
         }
-        let restart = Restart {
-            ticks: checkpoint.ticks,
-            head: Head { resumed, ..head },
-            events: events?,
-        };
+        let restart = Restart { ticks: checkpoint.ticks, head: Head { resumed, ..head }, events: events? };
         restart.is_sensible().then_some(restart)
     }
 
@@ -64,17 +58,11 @@ impl Restart {
     /// Whether a parallel region has just ended, and only the initial thread goes on; by the roles of all threads.
     pub(crate) fn is_between_regions(&self, roles: &[ThreadRole]) -> bool {
         let events = self.events.iter();
-        let is_main = |thread: usize| {
-            roles
-                .get(thread)
-                .is_some_and(|role| *role != ThreadRole::Worker)
-        };
+        let is_main = |thread: usize| roles.get(thread).is_some_and(|role| *role != ThreadRole::Worker);
         self.head.ends_region
             && self.head.resumed.is_empty()
             && !self.head.has_proxy_tasks
-            && between_regions::is_after(
-                events.map(|(thread, record)| (is_main(*thread), &record.event)),
-            )
+            && between_regions::is_after(events.map(|(thread, record)| (is_main(*thread), &record.event)))
     }
 
     /// Whether all times are before it, and in order, and no number is larger than numbers get.
@@ -82,12 +70,7 @@ impl Restart {
         const MAX_NS: Ns = 1 << 60;
         const MAX: u64 = 1 << 62;
         let head = &self.head;
-        let counts = [
-            head.events,
-            head.lost,
-            head.unset_tasks,
-            head.unannounced_tasks,
-        ];
+        let counts = [head.events, head.lost, head.unset_tasks, head.unannounced_tasks];
         let counts = counts.into_iter();
         let of_repairs = head.repairs.iter().map(|(_, count, ..)| *count);
         let of_loops = head.progress.iter().map(|(_, far)| far.chunks);
@@ -96,10 +79,7 @@ impl Restart {
         head.version == VERSION
             && all.all(|count| count < MAX)
             && self.events.is_sorted_by_key(|(_, record)| record.ticks)
-            && self
-                .events
-                .iter()
-                .all(|(_, record)| record.ticks < self.ticks)
+            && self.events.iter().all(|(_, record)| record.ticks < self.ticks)
             && head.resumed.iter().all(|(_, _, ticks)| *ticks < self.ticks)
             && head.resumed.is_sorted_by_key(|(place, ..)| *place)
             && head.progress.is_sorted_by_key(|(place, _)| *place)
@@ -135,15 +115,8 @@ impl Interpreter<'_, '_> {
         self.stage.repairs = Default::default();
         for (name, count, stream, time) in &head.repairs {
             if let Some(cause) = Cause::ALL.iter().find(|cause| cause.name() == name) {
-                let first = Place {
-                    stream: *stream,
-                    time: self.clock.on_timeline(*time),
-                };
-                self.stage.repairs.set(Repair {
-                    cause: *cause,
-                    count: *count,
-                    first,
-                });
+                let first = Place { stream: *stream, time: self.clock.on_timeline(*time) };
+                self.stage.repairs.set(Repair { cause: *cause, count: *count, first });
             }
         }
     }

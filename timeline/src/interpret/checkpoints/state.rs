@@ -72,12 +72,8 @@ impl Interpreter<'_, '_> {
             return None;
         }
         // A thread that is woken up for a team belongs to it since that was formed.
-        let misses_some =
-            |team: &&Team| (team.members.len() as u64) < u64::from(team.actual_parallelism);
-        let incomplete = self
-            .teams
-            .values()
-            .filter(|team| team.members.is_empty() || misses_some(team));
+        let misses_some = |team: &&Team| (team.members.len() as u64) < u64::from(team.actual_parallelism);
+        let incomplete = self.teams.values().filter(|team| team.members.is_empty() || misses_some(team));
         let since = incomplete.map(|team| team.begin).min();
         let threads = self.threads.iter().map(|thread| {
             let states = thread.states()?;
@@ -98,15 +94,7 @@ impl Interpreter<'_, '_> {
             teams,
             tasks,
             locks: locks
-                .map(|held| {
-                    (
-                        held.wait_id,
-                        held.holder,
-                        held.since,
-                        held.has_track,
-                        held.region,
-                    )
-                })
+                .map(|held| (held.wait_id, held.holder, held.since, held.has_track, held.region))
                 .collect(),
             counters: self.counters.state(),
             delayed_tasks: self.delayed_tasks,

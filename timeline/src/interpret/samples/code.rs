@@ -74,11 +74,7 @@ fn look_up(stage: &mut Stage<'_>, address: u64) -> Vec<Code> {
         Some(function) => without_parameters(function).to_owned(),
         None => format!("{library}+{:#x}", symbol.begin()),
     };
-    let innermost = (
-        name(symbol.function),
-        symbol.file.map(str::to_owned),
-        symbol.line,
-    );
+    let innermost = (name(symbol.function), symbol.file.map(str::to_owned), symbol.line);
     let callers = symbol.callers.iter().map(|caller| {
         let (file, line) = caller.source.clone().unzip();
         (name(caller.function.as_deref()), file, line)
@@ -91,11 +87,7 @@ fn look_up(stage: &mut Stage<'_>, address: u64) -> Vec<Code> {
             _ => flush,
         };
         let function = stage.function(name, module.clone(), file, FunctionKind::Code);
-        Code {
-            frame: StackFrame { function, line },
-            belongs_to,
-            does,
-        }
+        Code { frame: StackFrame { function, line }, belongs_to, does }
     });
     functions.collect()
 }
@@ -118,20 +110,11 @@ fn is_ours(library: &str) -> bool {
 }
 
 fn is_libc(library: &str) -> bool {
-    ["libc.so", "libc-2.", "libpthread", "ld-linux", "ld-musl"]
-        .iter()
-        .any(|name| library.starts_with(name))
+    ["libc.so", "libc-2.", "libpthread", "ld-linux", "ld-musl"].iter().any(|name| library.starts_with(name))
 }
 
 /// Functions that the linker puts in front of `main`, and those of a C library that is linked into the program.
 fn is_start_of_program(function: &str) -> bool {
-    let names = [
-        "_start",
-        "start_thread",
-        "clone",
-        "clone3",
-        "__clone",
-        "__clone3",
-    ];
+    let names = ["_start", "start_thread", "clone", "clone3", "__clone", "__clone3"];
     names.contains(&function) || function.starts_with("__libc_start_")
 }

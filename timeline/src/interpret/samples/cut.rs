@@ -31,11 +31,7 @@ pub(super) fn segments(codes: &[Code]) -> Vec<Range<usize>> {
 }
 
 /// Whether the thread executes code of the program, so that the frames of the first segment are the program's.
-pub(super) fn is_in_program(
-    sample: &Sample<'_>,
-    has_runtime_frames: bool,
-    is_worker: bool,
-) -> bool {
+pub(super) fn is_in_program(sample: &Sample<'_>, has_runtime_frames: bool, is_worker: bool) -> bool {
     if !is_worker && !has_runtime_frames {
         return true;
     }
@@ -60,10 +56,7 @@ mod tests {
 
     fn codes(kinds: &str) -> Vec<Code> {
         let code = |kind| Code {
-            frame: StackFrame {
-                function: FunctionId(0),
-                line: None,
-            },
+            frame: StackFrame { function: FunctionId(0), line: None },
             belongs_to: match kind {
                 'r' => BelongsTo::Runtime,
                 'c' => BelongsTo::Libc,

@@ -70,28 +70,16 @@ pub(super) fn address<T>(pointer: *const T) -> Address {
 /// # Safety
 /// `frame` is null, or valid for reading during the callback.
 #[inline(always)]
-pub(super) unsafe fn frame(
-    frame: Frame,
-) -> (Address, Address, ompt_frame_flag_t, ompt_frame_flag_t) {
+pub(super) unsafe fn frame(frame: Frame) -> (Address, Address, ompt_frame_flag_t, ompt_frame_flag_t) {
     if frame.is_null() {
-        return (
-            Address(0),
-            Address(0),
-            ompt_frame_flag_t(0),
-            ompt_frame_flag_t(0),
-        );
+        return (Address(0), Address(0), ompt_frame_flag_t(0), ompt_frame_flag_t(0));
     }
     // SAFETY: by this function's contract.
     let frame = unsafe { &*frame };
     // SAFETY: every bit pattern of the union is a number.
     let (exit, enter) = unsafe { (frame.exit_frame.value, frame.enter_frame.value) };
     let flags = |flags: c_int| ompt_frame_flag_t(flags as u32);
-    (
-        Address(exit),
-        Address(enter),
-        flags(frame.exit_frame_flags),
-        flags(frame.enter_frame_flags),
-    )
+    (Address(exit), Address(enter), flags(frame.exit_frame_flags), flags(frame.enter_frame_flags))
 }
 
 /// The chunk of iterations that `instance` points to for the kinds that are chunks: valid during the callback only.
@@ -131,29 +119,20 @@ pub(super) fn message_of(message: *const c_char, length: usize) -> Text<'static>
 ///
 /// # Safety
 /// `array` is null, or `len` elements of it are valid for reading during the callback.
-pub(super) unsafe fn numbers<T: Copy + TryInto<u64>>(
-    array: *const T,
-    len: c_uint,
-) -> Numbers<'static> {
+pub(super) unsafe fn numbers<T: Copy + TryInto<u64>>(array: *const T, len: c_uint) -> Numbers<'static> {
     if array.is_null() {
         return Cow::Borrowed(&[]);
     }
     // SAFETY: by this function's contract.
     let elements = unsafe { std::slice::from_raw_parts(array, (len as usize).min(MAX_ELEMENTS)) };
-    elements
-        .iter()
-        .map(|element| (*element).try_into().unwrap_or(u64::MAX))
-        .collect()
+    elements.iter().map(|element| (*element).try_into().unwrap_or(u64::MAX)).collect()
 }
 
 /// The elements of the array of dependences.
 ///
 /// # Safety
 /// `array` is null, or `len` elements of it are valid for reading during the callback.
-pub(crate) unsafe fn dependences_of(
-    array: *const ompt_dependence_t,
-    len: c_int,
-) -> Vec<Dependence> {
+pub(crate) unsafe fn dependences_of(array: *const ompt_dependence_t, len: c_int) -> Vec<Dependence> {
     let len = usize::try_from(len).unwrap_or(0).min(MAX_ELEMENTS);
     if array.is_null() {
         return Vec::new();

@@ -244,10 +244,7 @@ unsafe extern "C" fn thread_begin(thread_type: ompt_thread_t, thread_data: Data)
                 set(thread_data, state.next_id >> 40);
                 id(thread_data)
             };
-            ThreadBegin {
-                thread_type,
-                thread_data,
-            }
+            ThreadBegin { thread_type, thread_data }
         });
     });
 }
@@ -399,36 +396,15 @@ pub(crate) unsafe extern "C" fn implicit_task(
     if ompt_task_flag_t(flags as u32).contains(ompt_task_initial) {
         // SAFETY: the arguments of this call.
         return unsafe {
-            initial_task(
-                endpoint,
-                parallel_data,
-                task_data,
-                actual_parallelism,
-                index,
-                flags,
-            );
+            initial_task(endpoint, parallel_data, task_data, actual_parallelism, index, flags);
         };
     }
     // SAFETY: the arguments of this call.
     unsafe {
         if endpoint == ompt_scope_begin {
-            implicit_task_begin(
-                endpoint,
-                parallel_data,
-                task_data,
-                actual_parallelism,
-                index,
-                flags,
-            );
+            implicit_task_begin(endpoint, parallel_data, task_data, actual_parallelism, index, flags);
         } else {
-            implicit_task_end(
-                endpoint,
-                parallel_data,
-                task_data,
-                actual_parallelism,
-                index,
-                flags,
-            );
+            implicit_task_end(endpoint, parallel_data, task_data, actual_parallelism, index, flags);
         }
     }
 }
@@ -446,10 +422,7 @@ unsafe extern "C" fn initial_task(
     let begins = endpoint == ompt_scope_begin;
     let [region, task] = match begins {
         true => [parallel_data, task_data],
-        false => tls::recorder()
-            .stream
-            .initial
-            .at_end(parallel_data, task_data),
+        false => tls::recorder().stream.initial.at_end(parallel_data, task_data),
     };
     let record = match begins {
         true => implicit_task_begin,
@@ -610,12 +583,7 @@ unsafe fn operation(
 }
 
 /// `control_tool`: the answer goes back to the program (OpenMP 5.2, 18.14).
-unsafe extern "C" fn control_tool(
-    command: u64,
-    modifier: u64,
-    arg: *mut c_void,
-    codeptr_ra: Code,
-) -> c_int {
+unsafe extern "C" fn control_tool(command: u64, modifier: u64, arg: *mut c_void, codeptr_ra: Code) -> c_int {
     guarded(|| control::control(command, modifier, arg, codeptr_ra)).unwrap_or(-1)
 }
 
@@ -626,10 +594,7 @@ mod tests {
     #[test]
     fn the_table_has_every_callback_once_in_order() {
         let numbers: Vec<u32> = CALLBACKS.iter().map(|callback| callback.number.0).collect();
-        let all: Vec<u32> = ompt_callbacks_t::VALUES
-            .iter()
-            .map(|(_, number)| *number)
-            .collect();
+        let all: Vec<u32> = ompt_callbacks_t::VALUES.iter().map(|(_, number)| *number).collect();
         assert_eq!(numbers, all);
     }
 }

@@ -62,41 +62,15 @@ impl Script {
         let end = arrivals.iter().copied().chain(tasks).max().unwrap_or(begin) + 1;
         let size = arrivals.len();
         let region = format!("parallel=100 task=1 code={code}");
-        self.at(
-            begin,
-            FORK,
-            1,
-            &format!("parallel_begin {region} team={size}"),
-        );
+        self.at(begin, FORK, 1, &format!("parallel_begin {region} team={size}"));
         for (index, arrival) in arrivals.iter().enumerate() {
             let (thread, task) = (index as u64 + 1, 101 + index);
             let member = format!("parallel=100 task={task} team={size} index={index}");
-            let barrier =
-                format!("kind=barrier_implicit_parallel parallel=100 task={task} code={code}");
-            self.at(
-                begin,
-                BEGIN,
-                thread,
-                &format!("implicit_task begin {member}"),
-            );
-            self.at(
-                *arrival,
-                ARRIVE,
-                thread,
-                &format!("sync_region begin {barrier}"),
-            );
-            self.at(
-                *arrival,
-                ARRIVE,
-                thread,
-                &format!("sync_region_wait begin {barrier}"),
-            );
-            self.at(
-                end,
-                DEPART,
-                thread,
-                &format!("sync_region_wait end {barrier}"),
-            );
+            let barrier = format!("kind=barrier_implicit_parallel parallel=100 task={task} code={code}");
+            self.at(begin, BEGIN, thread, &format!("implicit_task begin {member}"));
+            self.at(*arrival, ARRIVE, thread, &format!("sync_region begin {barrier}"));
+            self.at(*arrival, ARRIVE, thread, &format!("sync_region_wait begin {barrier}"));
+            self.at(end, DEPART, thread, &format!("sync_region_wait end {barrier}"));
             self.at(end, DEPART, thread, &format!("sync_region end {barrier}"));
             self.at(end, DEPART, thread, &format!("implicit_task end {member}"));
         }
@@ -107,12 +81,7 @@ impl Script {
     /// A thread has a mutex for a time.
     pub(super) fn mutex(&mut self, thread: u64, mutex: &str, [asked, got, released]: [u64; 3]) {
         let rank = |time| if time <= 1 { FIRST } else { INSIDE };
-        self.at(
-            asked,
-            rank(asked),
-            thread,
-            &format!("mutex_acquire {mutex}"),
-        );
+        self.at(asked, rank(asked), thread, &format!("mutex_acquire {mutex}"));
         self.at(got, rank(got), thread, &format!("mutex_acquired {mutex}"));
         self.at(released, INSIDE, thread, &format!("mutex_released {mutex}"));
     }
