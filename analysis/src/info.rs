@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use omptrace_common::printable::printable;
+use omptrace_symbols::printable::printable;
 use omptrace_trace_format::metadata::{Counting, Device, Record, Sampling};
 use omptrace_trace_format::{Ending, Finding, Reader, Stream};
 use serde::Serialize;

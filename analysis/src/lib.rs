@@ -20,7 +20,7 @@ mod window;
 pub use check::check;
 pub use info::Info;
 pub use mpi::MPI_NOT_SEEN;
-pub use omptrace_common::printable::{is_unprintable, printable};
+pub use omptrace_symbols::printable::{is_unprintable, printable};
 pub use stats::{
     Analysed, By, ConstructStats, CounterStats, DeviceStats, DeviceUse, FlameFrame, FlameGraph,
     FunctionStats, Input, LockStats, LoopStats, NoAnswer, Options, Outlier, PhaseStats, PlaceMemory,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
 
-use omptrace_common::printable::printable;
+use omptrace_symbols::printable::printable;
 
 /// Letters that the names are given at least: columns are left out for them.
 const MIN_FOR_NAMES: usize = 28;

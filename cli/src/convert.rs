@@ -11,7 +11,7 @@ use clap::Args;
 use clap::builder::PossibleValue;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
-use omptrace_common::thread_pool::limit_threads;
+use omptrace_symbols::parallel::limit_threads;
 use omptrace_timeline::filter::{Selection, threads};
 use omptrace_timeline::sink::Ns;
 use omptrace_timeline::{Report, why_no_samples};

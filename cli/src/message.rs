@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use omptrace_analysis::{Layout, Style};
-use omptrace_common::printable::{is_unprintable, printable};
+use omptrace_symbols::printable::{is_unprintable, printable};
 
 use crate::streams;
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use omptrace_analysis::Stats;
 use omptrace_analysis::answers::{Answers, SCHEMA};
 use omptrace_analysis::compare::{FunctionTime, Run};
-use omptrace_common::thread_pool::in_parallel;
+use omptrace_symbols::parallel::in_parallel;
 use omptrace_trace_format::open_regular;
 use serde::Deserialize;
 use serde_json::{Map, Value};

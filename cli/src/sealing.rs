@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use indicatif::ProgressBar;
-use omptrace_common::thread_pool::in_parallel;
+use omptrace_symbols::parallel::in_parallel;
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::halves;
 use omptrace_trace_format::{Diagnostic, InDoubt, Reader, SealError, Sealed, Severity, seal};

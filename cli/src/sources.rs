@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use omptrace_analysis::Input;
 use omptrace_analysis::summary::Summary;
-use omptrace_common::thread_pool::in_parallel;
+use omptrace_symbols::parallel::in_parallel;
 use omptrace_trace_format::Reader;
 
 use crate::failure::Result;

@@ -11,7 +11,7 @@ use omptrace_analysis::{
     By, ConstructStats, CounterStats, DeviceStats, FunctionStats, Layout, LockStats, NoAnswer, Options,
     PhaseStats, ProcessStats, Stats as Numbers, ThreadStats,
 };
-use omptrace_common::thread_pool::limit_threads;
+use omptrace_symbols::parallel::limit_threads;
 use omptrace_timeline::sink::Ns;
 use serde_json::{Value, json};
 

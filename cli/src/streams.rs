@@ -7,11 +7,11 @@
 //! messages -----------> message - printable: one line for each ---------> stderr
 //! ```
 //!
-//! Line breaks are those of the layout: tables, paragraphs and lines show those of names as escapes (`omptrace_common::printable`).
+//! Line breaks are those of the layout: tables, paragraphs and lines show those of names as escapes (`omptrace_symbols::printable`).
 
 use std::io::{self, BufWriter, IsTerminal, Stderr, Stdout, Write};
 
-use omptrace_common::printable::Printable;
+use omptrace_symbols::printable::Printable;
 
 /// The writer of text for people.
 #[expect(clippy::disallowed_methods, reason = "it becomes printable")]

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use omptrace_analysis::Stats;
 use omptrace_analysis::summary::{NewSummary, NoSummary, Summary, WriteError};
-use omptrace_common::thread_pool::in_parallel;
+use omptrace_symbols::parallel::in_parallel;
 use omptrace_trace_format::Reader;
 
 use crate::message;

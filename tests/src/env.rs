@@ -414,7 +414,7 @@ pub fn count_collector() -> PathBuf {
 /// # Panics
 /// Like [`compile`].
 pub fn empty_tool() -> PathBuf {
-    tool("benches/tools/empty.c")
+    tool("tests/benches/tools/empty.c")
 }
 
 /// A library for LD_PRELOAD that makes calls of the C library fail, from `tests/programs/reliability_failing_calls.c`.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use omptrace_analysis::{Options, Stats};
-use omptrace_common::thread_pool;
+use omptrace_symbols::parallel;
 use omptrace_timeline::filter::Selection;
 use omptrace_timeline::null_sink::NullSink;
 use omptrace_timeline::sink::{Arguments, Awaited, Item, Ns, Point, Sink, Wants};
@@ -270,7 +270,7 @@ const ANALYSTS: NonZero<usize> = NonZero::new(5).expect("more than none");
 /// Compares the numbers of a process that is analysed in segments, each of one event or more, and in one go. Gives how many segments
 /// there are.
 fn numbers_agree(reader: &Reader) -> Result<usize, String> {
-    thread_pool::limit_threads(ANALYSTS);
+    parallel::limit_threads(ANALYSTS);
     let Some(segments) = Segments::between_regions(reader, ANALYSTS.get(), MIN_SEGMENT) else {
         return Ok(0);
     };

@@ -336,7 +336,7 @@ fn markdown_fits_a_summary_and_names_the_fault() {
 /// `cargo xtask assets` fetches them.
 #[test]
 fn the_page_ships_the_library_that_npm_has() {
-    let assets = root().join("report/assets");
+    let assets = root().join("analysis/report/assets");
     let package = tools().join("node_modules/uplot");
     let json = |path: PathBuf| -> Value {
         let text = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

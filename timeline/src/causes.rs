@@ -7,7 +7,7 @@ use ompt_sys as ompt;
 
 use crate::names::Construct;
 use crate::sink::{Awaited, LinkKind, Ns, Point, Reports, TaskId, TeamId};
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 
 /// The events that may end the waits of a process.
 #[derive(Default)]

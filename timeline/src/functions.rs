@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 
 use crate::sink::{Function, FunctionId, FunctionKind, Item, Sink};
 

@@ -1,7 +1,7 @@
 //! The ids of tasks and regions that were given out so far. They distinguish a task that has ended from one whose
 //! creation is missing.
 
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 
 /// The tracer's ids hold the number of the stream above these bits, and below a number that counts up.
 const NUMBER_BITS: u32 = 40;

@@ -50,7 +50,7 @@ use crate::thread::{Frame, Meaning, Thread};
 use collector::RepeatedForks;
 use counting::Counting;
 use joins::Join;
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use states::States;
 
 /// Interprets the merged events of one process.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ompt_sys as ompt;
-use omptrace_common::thread_pool::in_parallel;
+use omptrace_symbols::parallel::in_parallel;
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::reader::Reader;
 

@@ -9,7 +9,7 @@ use crate::emitter::Stage;
 use crate::sink::{
     Anchor, Category, Interval, LocationId, LocationKind, LockId, Ns, Point, RegionId, ThreadEvent,
 };
-use omptrace_common::fast_map::RecentMap;
+use omptrace_symbols::fast_map::RecentMap;
 
 /// The mutexes of a process, by `wait_id`.
 #[derive(Default)]

@@ -25,7 +25,7 @@ impl Default for Manner {
         Manner {
             chunks: false,
             max_depth: None,
-            ahead: omptrace_common::thread_pool::processors() > 1,
+            ahead: omptrace_symbols::parallel::processors() > 1,
             counts: false,
             window: None,
             checkpoints: None,

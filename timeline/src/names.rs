@@ -13,7 +13,7 @@ use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange};
 
 use crate::sink::{Category, Item, Position, Region, RegionId, Sink, Source};
-use omptrace_common::fast_map::RecentMap;
+use omptrace_symbols::fast_map::RecentMap;
 use omptrace_symbols::{Symbol, Table};
 
 /// The kind of a region or an instant, without its place. Numbers are those of the OMPT enumerations, known or not.

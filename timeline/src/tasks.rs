@@ -6,7 +6,7 @@ use crate::dependences::NodeId;
 use crate::names::Construct;
 use crate::sink::{Anchor, Point, RegionId};
 use crate::thread::Frame;
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 
 /// Alive tasks by id.
 pub(crate) type Tasks = FastMap<u64, Task>;

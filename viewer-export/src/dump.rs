@@ -8,7 +8,7 @@
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
-use omptrace_common::printable::printable;
+use omptrace_symbols::printable::printable;
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::field::{Dependence, Id, Value};
 use omptrace_trace_format::{Diagnostic, Reader, Record};

@@ -1,6 +1,6 @@
 //! The few pieces of JSON that are written by hand, into a byte buffer, since exports write millions of them.
 
-use omptrace_common::printable::{is_printable, printable};
+use omptrace_symbols::printable::{is_printable, printable};
 
 use crate::digits::put;
 

@@ -44,7 +44,7 @@ use std::num::NonZero;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use omptrace_common::thread_pool::processors;
+use omptrace_symbols::parallel::processors;
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::filter::Selection;
 use omptrace_timeline::{self as timeline, KeptArguments, Report, Timeline, handed_over};

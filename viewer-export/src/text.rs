@@ -13,7 +13,7 @@
 
 use std::io;
 
-use omptrace_common::printable::printable;
+use omptrace_symbols::printable::printable;
 
 use crate::json;
 use crate::output::Output;

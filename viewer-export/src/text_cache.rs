@@ -5,7 +5,7 @@
 use std::ops::Index;
 use std::sync::Arc;
 
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::sink::Category;
 
 /// Places for the words that were met last; a power of two, several times what there are.

@@ -20,7 +20,7 @@ const FILES: [(&str, &str); 3] = [
 /// npm cannot be run, has another file than the lock file says, or a file cannot be written.
 pub(crate) fn fetch(install: bool) -> Result<()> {
     setup::ensure(Purpose::Tests, install)?;
-    let assets = root().join("report/assets");
+    let assets = root().join("analysis/report/assets");
     let folder = target().join("assets");
     fs::create_dir_all(&folder)?;
     for name in ["package.json", "package-lock.json"] {

@@ -44,7 +44,7 @@ fn used() -> BTreeMap<String, BTreeSet<String>> {
     let metadata = output(&mut cargo(all)).expect("cargo knows the workspace");
     let metadata: Value = serde_json::from_slice(&metadata).expect("JSON");
     let list = |of: &Value, name: &str| of[name].as_array().expect("a list").clone();
-    let folder = |path: &str| Path::new(path).file_name()?.to_str().map(str::to_owned);
+    let folder = |path: &str| Some(Path::new(path).strip_prefix(root()).ok()?.to_str()?.to_owned());
     let packages = list(&metadata, "packages").into_iter();
     packages
         .map(|package| {
@@ -87,11 +87,28 @@ fn the_code_map_has_what_each_crate_uses() {
     assert!(arrows > 5, "only {arrows} arrows were found");
 }
 
+/// The members of the workspace go from the lowest layer to the highest, and each uses only those before it.
+#[test]
+fn no_crate_uses_one_of_a_higher_layer() {
+    let text = fs::read_to_string(root().join("Cargo.toml")).expect("a manifest");
+    let (_, members) = text.split_once("members = [").expect("members");
+    let (members, _) = members.split_once("\n]").expect("members");
+    let members = members.lines().filter_map(|line| line.split('"').nth(1));
+    let members: Vec<&str> = members.collect();
+    let used = used();
+    assert_eq!(members.iter().copied().collect::<BTreeSet<_>>(), used.keys().map(String::as_str).collect());
+    for (at, member) in members.iter().enumerate() {
+        for uses in &used[*member] {
+            assert!(members[..at].contains(&uses.as_str()), "{member} uses {uses} of a higher layer");
+        }
+    }
+}
+
 /// The model checks the analysis by means of its own.
 #[test]
 fn the_model_uses_nothing_that_it_checks() {
     let used = used();
-    let mut reached = vec!["model"];
+    let mut reached = vec!["tests/model"];
     let mut at = 0;
     while let Some(name) = reached.get(at) {
         let more = used[*name].iter().map(String::as_str);
@@ -100,7 +117,7 @@ fn the_model_uses_nothing_that_it_checks() {
         at += 1;
     }
     reached.sort_unstable();
-    assert_eq!(reached, ["model", "ompt-sys", "trace-builder", "trace-format"]);
+    assert_eq!(reached, ["ompt/sys", "tests/model", "tests/trace-builder", "trace-format"]);
 }
 
 /// What is packaged has the version of the crates.

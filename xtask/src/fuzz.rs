@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::process::{cargo, command, host, root, run};
 use crate::result::Result;
 
-/// The targets: the binaries of `fuzz/Cargo.toml`.
+/// The targets: the binaries of `tests/fuzz/Cargo.toml`.
 const TARGETS: &[&str] = &["read", "unpack", "metadata", "convert", "seal"];
 /// Larger inputs are not kept: the repository would grow by megabytes.
 const MAX_BYTES_KEPT: u64 = 8 << 10;
@@ -27,7 +27,7 @@ pub(crate) struct Fuzz {
     /// The first of the random numbers that inputs are made of; another one each time, unless it is given
     #[arg(long)]
     seed: Option<u32>,
-    /// Afterwards, keep what found new ways through the code: fuzz/corpus.tar.gz
+    /// Afterwards, keep what found new ways through the code: tests/fuzz/corpus.tar.gz
     #[arg(long)]
     keep: bool,
 }
@@ -42,9 +42,9 @@ impl Fuzz {
 /// Runs the targets, one after the other.
 ///
 /// # Errors
-/// An input failed, which is kept below `fuzz/artifacts`; or a target could not be built.
+/// An input failed, which is kept below `tests/fuzz/artifacts`; or a target could not be built.
 pub(crate) fn run_targets(arguments: &Fuzz) -> Result<()> {
-    let folder = root().join("fuzz");
+    let folder = root().join("tests/fuzz");
     // From its own folder, since its flags are in `.cargo/config.toml` there; which flags for the whole would replace.
     run(cargo(["build", "--release", "--bins"])
         .current_dir(&folder)

@@ -2,7 +2,7 @@
 //! libgomp, under programs of GCC's.
 //!
 //! A check that finds nothing proves little, so each has to find a mistake first that is planted for it
-//! (`tracer/src/os/sanitizer.rs`, `libgomp-adapter/src/sanitizer.rs`). ThreadSanitizer sees the library that is checked and the
+//! (`tracer/src/os/sanitizer.rs`, `adapters/libgomp/src/sanitizer.rs`). ThreadSanitizer sees the library that is checked and the
 //! crates that it is made of, which are built for that. Of the runtimes and the standard library it sees only what they ask
 //! the C library for.
 

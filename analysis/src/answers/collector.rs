@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use ompt_sys as ompt;
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::Reports;
 use omptrace_timeline::filter::ExtraInterval;
 use omptrace_timeline::sink::{

@@ -4,7 +4,7 @@
 //! number. Once many pieces have come together, those that no chain branches off are summed up by place. So memory holds
 //! what is alive, not what has been.
 
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::sink::Ns;
 
 use crate::sum::Sum;

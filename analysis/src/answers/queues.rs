@@ -3,7 +3,7 @@
 //! Work that the host alone observed has only its begin and end on the host. That bounds its time from above, and says
 //! nothing of what ran side by side.
 
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::sink::{DeviceWork, Interval, Location, LocationKind, split_place};
 
 use crate::stats::{DeviceUse, Devices};

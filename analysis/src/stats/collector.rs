@@ -18,7 +18,7 @@ use crate::stats::{
     ConstructStats, DeviceStats, Ended, ProcessStats, Seen, ThreadStats, Times, add, unknown,
 };
 use crate::window::Collects;
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::Cause;
 use omptrace_timeline::sink::{
     Arguments, Awaited, Category, Construct, Enter, Interval, Item, Link, LinkKind, Location, LocationKind,

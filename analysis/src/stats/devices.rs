@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::answers::Position;
 use crate::stats::add;
 use crate::summary::words::{self, Word};
-use omptrace_common::fast_map::FastMap;
 use omptrace_symbols::FileNames;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::DeviceReport;
 use omptrace_timeline::sink::{DeviceWork, Interval, Ns, Source};
 

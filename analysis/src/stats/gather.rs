@@ -15,7 +15,7 @@ use std::fmt;
 use std::num::NonZero;
 use std::path::PathBuf;
 
-use omptrace_common::thread_pool::{self, in_parallel};
+use omptrace_symbols::parallel::{self, in_parallel};
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::sink::{Item, Ns, Sink, Wants};
 use omptrace_timeline::{
@@ -478,7 +478,7 @@ impl<'a> Run<'a> {
     fn of(inputs: &[Input<'a>], options: &'a Options) -> Run<'a> {
         // Where processes are read side by side, processors are busy with those.
         let is_alone = inputs.len() == 1;
-        let threads = thread_pool::threads();
+        let threads = parallel::threads();
         let mut members: Vec<Member<'a>> = inputs
             .iter()
             .map(|input| Member {

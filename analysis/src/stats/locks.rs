@@ -4,7 +4,7 @@ use ompt_sys as ompt;
 
 use crate::answers::Place;
 use crate::stats::{LockStats, Times, add};
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::sink::{LockId, Ns, Process, split_place};
 
 /// The locks, critical and atomic regions that are known, by process and number.

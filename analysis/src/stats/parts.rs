@@ -4,7 +4,7 @@
 //! A wait pauses while a task runs on top. The shortest and the longest are those of whole regions. When a region is left,
 //! nothing shows yet whether it goes on: what was left waits here until something does.
 
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::sink::TaskId;
 
 /// A region that was left and may go on.

@@ -10,7 +10,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Borders, Clear, Paragraph};
 
-use omptrace_common::printable::printable;
+use omptrace_symbols::printable::printable;
 
 use super::text::{self, LETTERS, bar};
 use super::watch::Look;

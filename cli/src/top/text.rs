@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use omptrace_analysis::answers::{Accounting, Blame, Blocked, Cause, Efficiency, RegionAnswer, ThreadGlance};
 use omptrace_analysis::{counted, time};
-use omptrace_common::printable::printable;
+use omptrace_symbols::printable::printable;
 
 use super::watch::{Look, State, per_second};
 use crate::message;

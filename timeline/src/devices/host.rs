@@ -10,7 +10,7 @@ use omptrace_trace_format::field::Address;
 use super::queues::Label;
 use super::record::{DataOp, Work};
 use crate::sink::{LinkKind, Ns, Point};
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 
 /// Operations that may still get a record; older ones are forgotten.
 const MAX_OPERATIONS: usize = 1 << 20;

@@ -37,7 +37,7 @@ use crate::session_clock::SessionClock;
 use crate::sink::{CounterId, LocationKind, Ns, Point, Source};
 use host::{HostOperation, HostOperations, Observed, Regions, TargetRegion, Unrecorded};
 use images::Images;
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use queue_kind::QueueKind;
 use queues::{Label, Placed, Queue};
 use record::{DataOp, DeviceWork, Work};

@@ -8,8 +8,8 @@ use omptrace_trace_format::reader::{Reader, Record, Stream};
 
 use super::clock::{Bounds, ClockPoint, DeviceClockMap, DeviceClockReport, Translation, choose};
 use super::record::{DataOp, DeviceWork, Work};
-use omptrace_common::fast_map::FastMap;
-use omptrace_common::thread_pool::in_parallel;
+use omptrace_symbols::fast_map::FastMap;
+use omptrace_symbols::parallel::in_parallel;
 
 /// Records per stream by which maps of clocks are checked.
 const MAX_SAMPLES: usize = 2000;

@@ -10,7 +10,7 @@ use super::Otf2;
 use super::process_times::ProcessTimes;
 use super::properties::{self, Property};
 use super::streams::{Member, WINDOW};
-use omptrace_common::fast_map::Fold;
+use omptrace_symbols::fast_map::Fold;
 use otf2_archive::archive::{Anchor, DefinitionFile};
 use otf2_archive::encoding::{
     Added, CommRef, GroupRef, LocationGroupRef, LocationRef, Mappings, StringRef, SystemTreeNodeRef,

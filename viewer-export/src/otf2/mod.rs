@@ -50,7 +50,7 @@ use tasks::Tasks;
 use teams::Teams;
 use threads::Thread;
 
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 
 /// The place of a location of the timeline in the archive.
 #[derive(Clone, Copy, Debug)]

@@ -9,7 +9,7 @@ use ompt_sys as ompt;
 
 use super::options::Enums;
 use super::strings::Strings;
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::sink::{Category, Construct, DeviceWork, Position, Region, Source, split_place};
 use otf2_archive::encoding::StringRef;
 use otf2_archive::records::{self, paradigm, role};

@@ -2,7 +2,7 @@
 //! Number 0 is the thread's implicit task.
 
 use super::teams::TeamId;
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 
 /// A task of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

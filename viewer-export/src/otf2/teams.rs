@@ -5,7 +5,7 @@
 //! the same team was there before. Memory grows with the teams that differ, and with the events of
 //! unsettled teams.
 
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use otf2_archive::chunks::Site;
 use otf2_archive::encoding::{CommRef, significant_bytes};
 

@@ -6,7 +6,7 @@ use std::hash::Hasher;
 use super::track_event::EventTrack;
 use super::tracks::ProcessTracks;
 use super::{Perfetto, tracks};
-use omptrace_common::fast_map::Fold;
+use omptrace_symbols::fast_map::Fold;
 use omptrace_timeline::sink::{Counter, LocationKind, ProcessId};
 
 /// A track of a location that comes about on the way.

@@ -47,7 +47,7 @@ use crate::system_ids::SystemIds;
 use crate::text_cache::RecentTexts;
 use intern::Strings;
 use late::{CounterTrack, LateTrack, counter_uuid, late_uuid};
-use omptrace_common::fast_map::Fold;
+use omptrace_symbols::fast_map::Fold;
 use omptrace_timeline::MAX_SEGMENTS;
 use omptrace_timeline::sink::{
     Anchor, Argument, Arguments, Category, Count, Counter, Enter, Function, Instant, Interval, Item, Leave,

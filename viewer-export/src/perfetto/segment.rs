@@ -7,7 +7,7 @@ use super::schema::{INCREMENTAL_STATE_CLEARED, packet};
 use super::{Perfetto, tracks};
 use crate::protobuf as pb;
 use crate::text_cache::RecentTexts;
-use omptrace_common::fast_map::Fold;
+use omptrace_symbols::fast_map::Fold;
 
 impl Perfetto {
     /// Writes what is kept back, and adds to the file's identity.

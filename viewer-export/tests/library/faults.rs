@@ -1,4 +1,4 @@
-//! The findings of the check of archives in those of nonsense, here and where it is fuzzed (`fuzz/src/archive.rs`).
+//! The findings of the check of archives in those of nonsense, here and where it is fuzzed (`tests/fuzz/src/archive.rs`).
 
 /// Faults that say what the trace says: that its tasks, teams and locks make no sense, or that no thread is wanted.
 pub(crate) const FAULTS_OF_TRACES: [&str; 12] = [

@@ -1,4 +1,4 @@
-//! `--short`: instructions per event beside those in `benches/baseline.json`.
+//! `--short`: instructions per event beside those in `tests/benches/baseline.json`.
 //!
 //! With `OMPTRACE_BLESS=1` the file is written instead. Read the difference before you commit it.
 
@@ -45,7 +45,7 @@ impl Baseline {
 }
 
 fn path() -> PathBuf {
-    root().join("benches/baseline.json")
+    root().join("tests/benches/baseline.json")
 }
 
 /// Prints the counts beside the stored ones, or stores them. All that are stored must have been counted, unless only some

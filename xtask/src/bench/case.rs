@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-/// A program of `benches/programs`.
+/// A program of `tests/benches/programs`.
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) name: &'static str,

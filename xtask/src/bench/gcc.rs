@@ -21,13 +21,13 @@ struct Way {
 /// Nanoseconds of each construct, in the order of the program, by way.
 type Times = Vec<(String, BTreeMap<&'static str, Vec<f64>>)>;
 
-/// Measures `benches/programs/gcc.c` in each way, one after the other, `rounds` times, and prints the least of each.
+/// Measures `tests/benches/programs/gcc.c` in each way, one after the other, `rounds` times, and prints the least of each.
 ///
 /// # Errors
 /// The program cannot be built or run.
 pub(super) fn measure(folder: &Path, tools: &Tools, rounds: u32, threads: &[usize]) -> Result<()> {
     let program = folder.join("gcc");
-    let source = root().join("benches/programs/gcc.c");
+    let source = root().join("tests/benches/programs/gcc.c");
     run(command("gcc", ["-O2", "-fopenmp", "-o"]).arg(&program).arg(source))?;
     let library = |name: &str| {
         let tool = tools.iter().find(|tool| tool.name == name);

@@ -1,9 +1,9 @@
 //! The cost of tracing, measured beside the least that it could cost.
 //!
 //! ```text
-//! benches/programs/*.c  --+                       +-- rounds: time, memory (every tool in turn, several times)
+//! tests/benches/programs/*.c  --+                       +-- rounds: time, memory (every tool in turn, several times)
 //!                         +--> case x tool runs --+-- instructions: callgrind, two sizes of the same run
-//! benches/tools/*.c     --+                       +-- disk: bytes of the sealed trace
+//! tests/benches/tools/*.c     --+                       +-- disk: bytes of the sealed trace
 //! libomptrace.so        --+                                        |
 //!                                                    report: table, JSON, verdicts
 //! ```
@@ -51,7 +51,7 @@ use tools::{Left, Tools};
 /// `cargo xtask bench`.
 #[derive(Args)]
 pub(crate) struct Bench {
-    /// Count instructions only, and fail if they grew since benches/baseline.json
+    /// Count instructions only, and fail if they grew since tests/benches/baseline.json
     #[arg(long)]
     short: bool,
     /// Measure conversions of the programs' traces, and their analysis, instead

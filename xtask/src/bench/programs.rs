@@ -36,7 +36,7 @@ impl Programs {
     /// # Errors
     /// The compiler cannot be run.
     pub(super) fn build(folder: &Path) -> Result<Programs> {
-        let sources = root().join("benches/programs");
+        let sources = root().join("tests/benches/programs");
         for program in PROGRAMS {
             // No debug information: valgrind 3.19 cannot read clang-22's.
             run(command("clang-22", ["-O2", "-Wall", "-Wextra", "-Werror"])

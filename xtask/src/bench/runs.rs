@@ -30,7 +30,7 @@ pub(super) struct Sample {
     pub(super) peak_kib: f64,
 }
 
-/// The output of `benches/programs/measure.c`.
+/// The output of `tests/benches/programs/measure.c`.
 #[derive(Deserialize)]
 struct Printed {
     start_ns: u64,

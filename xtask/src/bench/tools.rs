@@ -57,7 +57,7 @@ pub(super) struct Left {
     pub(super) why: String,
 }
 
-/// A tool of `benches/tools`.
+/// A tool of `tests/benches/tools`.
 struct Source {
     name: &'static str,
     file: &'static str,
@@ -150,7 +150,7 @@ fn ours(name: &'static str, library: &Path, variables: &'static [(&'static str, 
 
 impl Source {
     fn build(&self, folder: &Path) -> Result<Tool> {
-        let source = format!("benches/tools/{}", self.file);
+        let source = format!("tests/benches/tools/{}", self.file);
         Ok(Tool {
             name: self.name,
             library: Some(compile(self.name, &source, self.flags, folder)?),
@@ -167,7 +167,7 @@ fn has_header(header: &str) -> bool {
 
 fn compile(name: &str, source: &str, flags: &[&str], folder: &Path) -> Result<PathBuf> {
     let library = folder.join(format!("lib{name}.so"));
-    run(command("clang-22", ["-O2", "-shared", "-fPIC", "-Ibenches/tools"])
+    run(command("clang-22", ["-O2", "-shared", "-fPIC", "-Itests/benches/tools"])
         .args(openmp_flags())
         .args(["-fno-openmp", "-o"])
         .arg(&library)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::sink::{LockId, TaskId};
 
 use super::PlaceId;

@@ -18,7 +18,7 @@ mod teams;
 
 use std::collections::{BTreeMap, VecDeque};
 
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::Reports;
 use omptrace_timeline::sink::{LockId, Ns, TaskId, TeamId, ThreadEvent, ThreadRole};
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 
 use super::earliest::{Earliest, NEVER};
 use super::graph::{Phase, StaticLoop, Step};

@@ -26,7 +26,7 @@ impl<'a> Run<'a> {
             [Member { reader: Some(reader), summary: None, .. }] if is_all => {
                 // Each thread reads all streams.
                 let fitting = MAX_STREAMS / reader.streams().len().max(1);
-                let parts = thread_pool::threads().min(fitting);
+                let parts = parallel::threads().min(fitting);
                 let min_events = min_segment_events.unwrap_or(MIN_EVENTS);
                 Segments::between_regions(reader, parts, min_events)
             }

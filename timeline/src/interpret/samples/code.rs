@@ -2,7 +2,7 @@
 
 use std::iter;
 
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_symbols::{is_openmp_runtime, without_parameters};
 use omptrace_trace_format::field::Address;
 

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use omptrace_analysis::answers::{Accountant, Accounting, Answers, Cause, Place, Position, State};
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::sink::{
     Arguments, Category, DeviceWork, Enter, Interval, Item, Link, Location, LocationId, LocationKind, Ns,
     Point, Process, Region, RegionId, Sink, Source, Summary, TaskId, TeamId, ThreadEvent, Wants,

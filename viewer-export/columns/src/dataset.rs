@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::num::NonZero;
 use std::path::Path;
 
-use omptrace_common::thread_pool::{self, in_parallel};
+use omptrace_symbols::parallel::{self, in_parallel};
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::{KeptArguments, Manner, Report, Timeline, handed_over};
 use omptrace_trace_format::Reader;
@@ -153,7 +153,7 @@ impl Export<'_> {
             events::write(reader, start, &folders)?;
         }
         let threads = match self.is_alone {
-            true => thread_pool::threads(),
+            true => parallel::threads(),
             false => 1,
         };
         let manner = Manner { chunks: self.options.chunks, ahead: threads > 1, ..Manner::default() };

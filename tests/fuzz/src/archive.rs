@@ -6,7 +6,7 @@ use otf2_archive::check_archive;
 
 use faults::FAULTS_OF_TRACES;
 
-#[path = "../../viewer-export/tests/library/faults.rs"]
+#[path = "../../../viewer-export/tests/library/faults.rs"]
 mod faults;
 
 /// Converts the inputs to an archive, which can be read and is as OTF2 wants it.

@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn the_documentation_has_the_tables() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/columns.md");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/columns.md");
         let page = std::fs::read_to_string(path).expect("docs/columns.md");
         const BEGIN: &str = "<!-- tables -->\n";
         let (before, _) = page.split_once(BEGIN).expect("where the tables begin");

@@ -34,12 +34,15 @@
 mod callee;
 mod collect;
 mod enclosing;
+pub mod fast_map;
 mod files;
 mod function;
 mod image;
 mod instance;
+pub mod parallel;
 mod paths;
 mod perf_map;
+pub mod printable;
 mod problem;
 mod runtime;
 mod stored;
@@ -53,10 +56,10 @@ use std::sync::Arc;
 
 use omptrace_trace_format::Reader;
 
+use crate::parallel::in_parallel;
 use collect::ModuleCode;
 use files::Files;
 use image::Code;
-use omptrace_common::thread_pool::in_parallel;
 use table::ModuleSymbols;
 
 pub use function::{kernel, kernel_function, without_parameters};

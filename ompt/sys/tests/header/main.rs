@@ -159,7 +159,7 @@ fn matches(pattern: &str, fact: &str) -> bool {
 
 /// Every `omp-tools.h` in the folders where compilers, `cargo xtask setup` and the user put them.
 fn headers() -> Vec<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().and_then(Path::parent).expect("the workspace");
     let mut folders = subfolders(&root.join("target/tools/headers"));
     for llvm in subfolders(Path::new("/usr/lib")) {
         folders.extend(subfolders(&llvm.join("lib/clang")).iter().map(|version| version.join("include")));

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use omptrace_trace_format::{Event, Reader, Stream};
 
 use crate::Instance;
-use omptrace_common::fast_map::Fold;
-use omptrace_common::thread_pool::in_parallel;
+use crate::fast_map::Fold;
+use crate::parallel::in_parallel;
 
 /// Addresses within one module, one less than the return addresses: those of the calls.
 pub(super) type CodeAddresses = Vec<u64>;

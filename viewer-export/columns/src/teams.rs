@@ -1,6 +1,6 @@
 //! Teams and locks: what begins in one event and ends in another, by numbers that are used again.
 
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::sink::{LockId, Ns, TeamId};
 
 use crate::cells::Word;

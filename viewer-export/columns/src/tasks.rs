@@ -1,6 +1,6 @@
 //! Explicit tasks, from their creation to their end.
 
-use omptrace_common::fast_map::FastMap;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::sink::{Ns, TaskId};
 
 use crate::schema::TaskRow;
