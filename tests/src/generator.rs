@@ -29,6 +29,8 @@ pub enum Feature {
     CancelledDynamicLoop,
     /// A loop that creates tasks in `task untied`.
     LoopInUntied,
+    /// `task detach` in `task untied`.
+    DetachInUntied,
 }
 
 /// A compiler with a runtime, and what of all features it cannot do: programs are made without it.
@@ -54,6 +56,10 @@ pub const CLANG: Target = Target {
             Feature::LoopInUntied,
             "clang loses the loop's variable where the task goes on: it creates some hundred tasks, or two",
         ),
+        (
+            Feature::DetachInUntied,
+            "clang loses the event of a block where the task goes on: to fulfill it is a wild access",
+        ),
         (Feature::DetachAlone, "LLVM 19 fails an assertion where the team meets at two barriers after that"),
         (
             Feature::CancelledDynamicLoop,
@@ -69,6 +75,7 @@ pub const CLANG_ELSEWHERE: Target = Target {
     left_out: &[
         (Feature::UntiedAlone, "as on LLVM 19"),
         (Feature::LoopInUntied, "as on LLVM 19"),
+        (Feature::DetachInUntied, "as on LLVM 19"),
         (Feature::DetachAlone, "as on LLVM 19"),
         (Feature::CancelledDynamicLoop, "as on LLVM 19"),
         (Feature::Teams, "Intel's runtimes and LLVM's older ones report no region of the teams"),
@@ -499,6 +506,7 @@ impl Writer<'_> {
     /// Its event is fulfilled by itself, or by a task that comes later.
     fn detached(&mut self, place: Place) {
         let may = self.can(Feature::Detach)
+            && (!place.is_in_untied || self.can(Feature::DetachInUntied))
             && (!(place.may_be_alone || place.may_be_included) || self.can(Feature::DetachAlone));
         if !may {
             return self.task(place);
