@@ -31,6 +31,8 @@ pub enum Feature {
     LoopInUntied,
     /// `task detach` in `task untied`.
     DetachInUntied,
+    /// `taskyield` in `task untied`.
+    YieldInUntied,
 }
 
 /// A compiler with a runtime, and what of all features it cannot do: programs are made without it.
@@ -60,6 +62,10 @@ pub const CLANG: Target = Target {
             Feature::DetachInUntied,
             "clang loses the event of a block where the task goes on: to fulfill it is a wild access",
         ),
+        (
+            Feature::YieldInUntied,
+            "LLVM goes on there with the task around, which may wait for the yielding one below it: a deadlock",
+        ),
         (Feature::DetachAlone, "LLVM 19 fails an assertion where the team meets at two barriers after that"),
         (
             Feature::CancelledDynamicLoop,
@@ -76,6 +82,7 @@ pub const CLANG_ELSEWHERE: Target = Target {
         (Feature::UntiedAlone, "as on LLVM 19"),
         (Feature::LoopInUntied, "as on LLVM 19"),
         (Feature::DetachInUntied, "as on LLVM 19"),
+        (Feature::YieldInUntied, "as on LLVM 19"),
         (Feature::DetachAlone, "as on LLVM 19"),
         (Feature::CancelledDynamicLoop, "as on LLVM 19"),
         (Feature::Teams, "Intel's runtimes and LLVM's older ones report no region of the teams"),
@@ -391,7 +398,9 @@ impl Writer<'_> {
             11 => self.detached(place),
             _ => {
                 self.some_work();
-                self.line("#pragma omp taskyield");
+                if !place.is_in_untied || self.can(Feature::YieldInUntied) {
+                    self.line("#pragma omp taskyield");
+                }
             }
         }
     }
