@@ -19,6 +19,8 @@ pub enum Feature {
     DetachAlone,
     /// `task detach` in any team.
     Detach,
+    /// `task detach` that may not be deferred, and whose event a later task fulfils.
+    FulfilledLater,
     /// `teams` on the host.
     Teams,
     /// `depend(mutexinoutset)`.
@@ -106,7 +108,10 @@ pub const GCC_ON_LLVM: Target = Target {
 /// Code of GCC, which `omptrace record` observes on libgomp.
 pub const GCC: Target = Target {
     name: "GCC on libgomp",
-    left_out: &[],
+    left_out: &[(
+        Feature::FulfilledLater,
+        "who creates the task waits for its event, and does not come to the task that fulfils it",
+    )],
     // GCC makes static loops and sections of its own, and calls one function for explicit and implicit barriers. To libgomp,
     // waits for dependences are taskwaits.
     unreported: &["loops", "sections", "barriers", "taskloops", "taskwaits"],
@@ -514,15 +519,16 @@ impl Writer<'_> {
 
     /// Its event is fulfilled by itself, or by a task that comes later.
     fn detached(&mut self, place: Place) {
+        let may_be_undeferred = place.may_be_alone || place.may_be_included;
         let may = self.can(Feature::Detach)
             && (!place.is_in_untied || self.can(Feature::DetachInUntied))
-            && (!(place.may_be_alone || place.may_be_included) || self.can(Feature::DetachAlone));
+            && (!may_be_undeferred || self.can(Feature::DetachAlone));
         if !may {
             return self.task(place);
         }
         self.names += 1;
         let event = format!("event{}", self.names);
-        let by_itself = self.one_in(2);
+        let by_itself = self.one_in(2) || may_be_undeferred && !self.can(Feature::FulfilledLater);
         self.line(&format!("omp_event_handle_t {event};"));
         self.task_that_runs();
         self.line(&format!("#pragma omp task detach({event})"));
