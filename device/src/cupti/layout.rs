@@ -38,11 +38,11 @@ macro_rules! layouts {
         $($(#[$doc])*
         #[allow(missing_docs, reason = "each is the field of its name in NVIDIA's header")]
         pub(crate) mod $module {
-            use super::Place;
+            use $crate::cupti::layout::Place;
             $(pub(crate) const $kind: u32 = $number;)+
             $(#[allow(non_upper_case_globals, reason = "fields")]
             pub(crate) const $field: Place<$type> = Place::at($offset);)*
-            pub(crate) const BYTES: usize = super::last(&[$($offset + size_of::<$type>()),*]);
+            pub(crate) const BYTES: usize = $crate::cupti::layout::last(&[$($offset + size_of::<$type>()),*]);
         })*
 
         /// The records that are read.

@@ -12,7 +12,7 @@ use object::{
     Architecture, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SectionKind,
 };
 
-use super::image::TextSymbol;
+use super::elf::TextSymbol;
 use super::runtime;
 
 /// The code of a module, and the names of the functions that it imports.

@@ -6,8 +6,8 @@ use std::rc::Rc;
 
 use addr2line::gimli::{self, AttributeValue, DwAt, UnitRef};
 
+use super::elf::Slice;
 use super::function::{Function, function};
-use super::image::Slice;
 use super::instance::file_name;
 
 /// The functions of the units asked for so far, by the unit's place in the debug information.

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection};
 
-use super::Options;
 use super::instance::Instance;
+use super::options::Options;
 use super::problem::Problem;
 use super::vdso;
 

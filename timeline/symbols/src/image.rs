@@ -1,22 +1,19 @@
 //! The places of a module's addresses, from its files.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use addr2line::Context;
-use addr2line::gimli::{self, EndianSlice, RunTimeEndian};
-use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+use addr2line::gimli::{EndianSlice, RunTimeEndian};
+use object::{Object, ObjectSymbol};
 
 use super::callee::Calls;
+use super::elf::{Slice, TextSymbol, sections, text_symbols};
 use super::enclosing::Functions;
-use super::files::{Files, MAX_BYTES};
+use super::files::Files;
 use super::function::{Function, function, is_of_rust, kernel};
 use super::runtime;
 use super::table::{Caller, MAX_CALLERS, Place};
 use super::unwind;
-
-pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
-type Sections<'d> = gimli::DwarfSections<Cow<'d, [u8]>>;
 
 /// The meaning of the code addresses of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,9 +41,10 @@ pub(super) fn places(files: &Files, code: Code, offsets: &[u64]) -> Vec<Place> {
         true => RunTimeEndian::Little,
         false => RunTimeEndian::Big,
     };
-    let sections = with_dwarf.map(sections).unwrap_or_default();
-    let supplementary = supplementary.as_ref().map(self::sections);
-    let dwarf = sections.borrow_with_sup(supplementary.as_ref(), |section| EndianSlice::new(section, endian));
+    let debug_sections = with_dwarf.map(sections).unwrap_or_default();
+    let supplementary = supplementary.as_ref().map(sections);
+    let dwarf =
+        debug_sections.borrow_with_sup(supplementary.as_ref(), |section| EndianSlice::new(section, endian));
     let mut image = Image {
         symbols,
         context: Context::from_dwarf(dwarf).ok(),
@@ -74,50 +72,6 @@ fn is_nameless(place: &Place) -> bool {
 
 fn parse(bytes: &Option<Vec<u8>>) -> Option<object::File<'_>> {
     object::File::parse(bytes.as_deref()?).ok()
-}
-
-/// The debug sections, unpacked; those that are missing or damaged are empty.
-fn sections<'d>(file: &object::File<'d>) -> Sections<'d> {
-    let data = |id: gimli::SectionId| {
-        let section = file.section_by_name(id.name())?;
-        let packed = section.compressed_data().ok()?;
-        (packed.uncompressed_size <= MAX_BYTES).then_some(())?;
-        packed.decompress().ok()
-    };
-    let loaded = Sections::load(|id| Ok::<_, gimli::Error>(data(id).unwrap_or_default()));
-    loaded.unwrap_or_default()
-}
-
-/// A function of the symbol table.
-pub(super) struct TextSymbol<'d> {
-    pub(super) start: u64,
-    end: u64,
-    pub(super) name: &'d str,
-}
-
-/// The functions of the symbol table, else of the dynamic one, by address.
-fn text_symbols<'d>(file: &object::File<'d>) -> Vec<TextSymbol<'d>> {
-    let functions = |symbols: object::SymbolIterator<'d, '_>| {
-        let mut functions: Vec<TextSymbol<'d>> = symbols
-            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
-            // What follows a label may be anything.
-            .filter(|symbol| symbol.size() > 0)
-            .filter_map(|symbol| {
-                Some(TextSymbol {
-                    start: symbol.address(),
-                    end: symbol.address().checked_add(symbol.size())?,
-                    name: symbol.name().ok().filter(|name| !name.is_empty())?,
-                })
-            })
-            .collect();
-        functions.sort_by_key(|symbol| (symbol.start, symbol.end, symbol.name));
-        functions
-    };
-    let all = functions(file.symbols());
-    match all.is_empty() {
-        true => functions(file.dynamic_symbols()),
-        false => all,
-    }
 }
 
 /// Function and line of each target construct of which the program has a kernel.

@@ -33,12 +33,14 @@
 
 mod callee;
 mod collect;
+mod elf;
 mod enclosing;
 pub mod fast_map;
 mod files;
 mod function;
 mod image;
 mod instance;
+mod options;
 pub mod parallel;
 mod paths;
 mod perf_map;
@@ -50,9 +52,7 @@ mod table;
 mod unwind;
 mod vdso;
 
-use std::fs::File;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::Path;
 
 use omptrace_trace_format::Reader;
 
@@ -64,37 +64,12 @@ use table::ModuleSymbols;
 
 pub use function::{kernel, kernel_function, without_parameters};
 pub use instance::Instance;
+pub use options::{Kept, Options};
 pub use paths::{FileNames, normalised};
 pub use problem::Problem;
 pub use runtime::is_openmp_runtime;
 pub use stored::KEY;
 pub use table::{Caller, Quality, Symbol, Table};
-
-/// Where to look for names.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Folders with debug files, searched before `/usr/lib/debug`: `.build-id/12/345678.debug`, files named by a
-    /// `.gnu_debuglink`, and the modules themselves.
-    pub debug_dirs: Vec<PathBuf>,
-    /// Files of modules that may be gone from their folders.
-    pub kept: Kept,
-}
-
-/// Open files of modules.
-#[derive(Clone, Debug, Default)]
-pub struct Kept(Vec<(PathBuf, Arc<File>)>);
-
-impl Kept {
-    /// Keeps the file of the module that the trace knows by `path`.
-    pub fn add(&mut self, path: PathBuf, file: File) {
-        self.0.push((path, Arc::new(file)));
-    }
-
-    fn of(&self, path: &Path) -> impl Iterator<Item = &File> {
-        let kept = self.0.iter().filter(move |(known, _)| known == path);
-        kept.map(|(_, file)| &**file)
-    }
-}
 
 /// Names all code addresses of a trace from the files of this machine: each address once, modules in parallel.
 pub fn resolve(reader: &Reader, options: &Options) -> Table {

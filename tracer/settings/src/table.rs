@@ -3,11 +3,18 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 
+use crate::setting::{CommandLineOption, REGISTRY, Setting};
 use crate::value::{
     Bytes, Compress, CounterList, Cupti, EventList, FlushSignal, Folder, Keep, Library, LogLevel, OnFull,
     Pattern, Sample, Switch, Value,
 };
-use crate::{CommandLineOption, Setting};
+
+impl Setting {
+    /// The setting of that variable.
+    pub fn of(variable: &str) -> Option<&'static Setting> {
+        SETTINGS.iter().find(|setting| setting.variable == variable)
+    }
+}
 
 /// Makes of each row a field of [`Settings`] and an element of [`SETTINGS`]. `recorded` says whether the trace's metadata
 /// have the setting.
@@ -260,7 +267,7 @@ settings! {
         option: None,
     }
     registry: Option<Folder> {
-        variable: crate::REGISTRY,
+        variable: REGISTRY,
         default: "",
         recorded: false,
         meaning: "Where each session notes the path of its trace; `omptrace record` sets it.",

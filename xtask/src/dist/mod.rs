@@ -8,6 +8,7 @@
 //! Times in archives are those of the commit: the same binaries are packed as the same bytes. A build id is the checksum of the stripped
 //! file, so that it is the same wherever it is built. Debug information is not: zig's own libraries have the folder in theirs.
 
+mod artefacts;
 mod roots;
 
 use std::fs;
@@ -17,13 +18,12 @@ use std::process::Command;
 
 use clap::Args;
 
+use self::artefacts::{GLIBC, artefact, artefacts, file_name, folder};
 use crate::process::{cargo, command, host, output, root, run, succeeds, target};
 use crate::requirements::{Purpose, RELEASE_FOLDER, tools};
 use crate::result::Result;
 use crate::{bill_of_materials, install, setup};
 
-/// The oldest glibc that the files run on, major and minor: that of RHEL 7 and of `manylinux_2_17`.
-const GLIBC: (u32, u32) = (2, 17);
 /// What the program and its libraries may take, in bytes.
 const MAX_INSTALLED: u64 = 15_000_000;
 /// A build id before the file is known: a SHA-1 of zeros.
@@ -124,11 +124,6 @@ fn compare_with_a_second(all: bool) -> Result<()> {
 
 /// The end of the name of the archive with debug information.
 const DEBUG_ARCHIVE: &str = "-debug.tar.gz";
-
-/// Where releases are made.
-fn folder() -> PathBuf {
-    root().join("dist")
-}
 
 /// The tree that all packages have.
 fn tree() -> PathBuf {
@@ -341,26 +336,6 @@ fn cargo_home() -> PathBuf {
     let named = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cargo"));
     named.or_else(home).unwrap_or_default()
-}
-
-fn file_name(path: &Path) -> &Path {
-    path.file_name().expect("it has a name").as_ref()
-}
-
-/// The files of `dist/`, by name.
-fn artefacts() -> Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(folder())
-        .map_err(|error| format!("{}: {error}; cargo xtask dist makes it", folder().display()))?;
-    let entries = entries.collect::<std::io::Result<Vec<_>>>()?;
-    let mut paths: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).collect();
-    paths.sort();
-    Ok(paths)
-}
-
-/// The file of `dist/` whose name ends so; none where it was not asked for.
-fn artefact(end: &str) -> Result<Option<PathBuf>> {
-    let is_it = |path: &PathBuf| path.to_string_lossy().ends_with(end);
-    Ok(artefacts()?.into_iter().find(is_it))
 }
 
 const CHECKSUMS: &str = "SHA256SUMS";

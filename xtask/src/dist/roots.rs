@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::{GLIBC, artefact, file_name, folder};
+use super::artefacts::{GLIBC, artefact, file_name, folder};
 use crate::process::{command, host, output, root, run, target};
 use crate::requirements::{RELEASE_FOLDER, tools};
 use crate::result::Result;

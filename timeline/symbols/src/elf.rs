@@ -1,0 +1,55 @@
+//! What a module's file has: its debug sections, and the functions of its symbol table.
+
+use std::borrow::Cow;
+
+use addr2line::gimli::{self, EndianSlice, RunTimeEndian};
+use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
+
+use super::files::MAX_BYTES;
+
+pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
+pub(super) type Sections<'d> = gimli::DwarfSections<Cow<'d, [u8]>>;
+
+/// The debug sections, unpacked; those that are missing or damaged are empty.
+pub(super) fn sections<'d>(file: &object::File<'d>) -> Sections<'d> {
+    let data = |id: gimli::SectionId| {
+        let section = file.section_by_name(id.name())?;
+        let packed = section.compressed_data().ok()?;
+        (packed.uncompressed_size <= MAX_BYTES).then_some(())?;
+        packed.decompress().ok()
+    };
+    let loaded = Sections::load(|id| Ok::<_, gimli::Error>(data(id).unwrap_or_default()));
+    loaded.unwrap_or_default()
+}
+
+/// A function of the symbol table.
+pub(super) struct TextSymbol<'d> {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) name: &'d str,
+}
+
+/// The functions of the symbol table, else of the dynamic one, by address.
+pub(super) fn text_symbols<'d>(file: &object::File<'d>) -> Vec<TextSymbol<'d>> {
+    let functions = |symbols: object::SymbolIterator<'d, '_>| {
+        let mut functions: Vec<TextSymbol<'d>> = symbols
+            .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())
+            // What follows a label may be anything.
+            .filter(|symbol| symbol.size() > 0)
+            .filter_map(|symbol| {
+                Some(TextSymbol {
+                    start: symbol.address(),
+                    end: symbol.address().checked_add(symbol.size())?,
+                    name: symbol.name().ok().filter(|name| !name.is_empty())?,
+                })
+            })
+            .collect();
+        functions.sort_by_key(|symbol| (symbol.start, symbol.end, symbol.name));
+        functions
+    };
+    let all = functions(file.symbols());
+    match all.is_empty() {
+        true => functions(file.dynamic_symbols()),
+        false => all,
+    }
+}
