@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use omptrace_analysis::{Layout, Style, markdown, printable};
 
-use crate::Report;
+use crate::input::Report;
 
 /// The longest Markdown.
 pub const MAX_MARKDOWN: usize = 64 << 10;

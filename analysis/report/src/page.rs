@@ -6,8 +6,9 @@ use serde_json::json;
 
 use crate::group::GROUPS;
 use crate::html::{Text, json};
+use crate::input::Report;
 use crate::limits::Limits;
-use crate::{Report, picture, sections};
+use crate::{picture, sections};
 
 /// The longest page.
 pub const MAX_PAGE: usize = 1 << 20;

@@ -20,9 +20,9 @@ use omptrace_analysis::answers::{
 use omptrace_analysis::{bytes, counted, time, with_commas};
 use serde_json::Value;
 
-use crate::Report;
 use crate::group::{self, GROUPS};
 use crate::html::{Text, percent, short};
+use crate::input::Report;
 use crate::limits::Limits;
 
 pub(crate) use blame::blame;
