@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Serialize, Serializer};
 
-use crate::compare::diff::{Metric, Row};
+use crate::compare::metric::{Metric, Row};
 use crate::compare::sample::real;
 
 /// A change that must not be.

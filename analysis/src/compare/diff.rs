@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
-use crate::answers::{Accounting, Answers, Cause, Efficiency, FunctionName, Place, RegionAnswer, SCHEMA};
-use crate::compare::Run;
+use crate::answers::{FunctionName, Place, SCHEMA};
 use crate::compare::condition::{Condition, Unmet};
-use crate::compare::functions::{self, FunctionPair};
+use crate::compare::functions;
+use crate::compare::metric::{Metric, RegionPair, Row};
 use crate::compare::pairs::pairs;
+use crate::compare::run::Run;
 use crate::compare::sample::{Difference, Summary, real};
 
 /// The chance that a comparison of equal programs reports anything. Two families of tests have half of it each: the whole
@@ -16,102 +17,6 @@ use crate::compare::sample::{Difference, Summary, real};
 const MAX_CHANCE: f64 = 1e-4;
 /// The largest chance for all conditions of `--fail-on` together.
 const MAX_CHANCE_OF_CONDITIONS: f64 = 1e-3;
-
-/// A number that is compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Metric {
-    /// Wall time: of the run, or of all visits of a region.
-    Duration,
-    /// See [`Efficiency::parallel`], and so on.
-    ParallelEfficiency,
-    /// See [`Efficiency::load_balance`].
-    LoadBalance,
-    /// See [`Efficiency::communication`].
-    Communication,
-    /// See [`Efficiency::serialisation`].
-    Serialisation,
-    /// See [`Efficiency::transfer`].
-    Transfer,
-    /// The time of a cause, of all threads together, by the number of threads: wall time.
-    Cause(Cause),
-    /// A function's own processor time, by samples: of all threads together, by the number of threads.
-    FunctionSelf,
-}
-
-/// An efficiency: its metric, its name, and its value.
-type EfficiencyRow = (Metric, &'static str, fn(&Efficiency) -> Option<f64>);
-
-/// All efficiencies.
-const EFFICIENCIES: [EfficiencyRow; 5] = [
-    (Metric::ParallelEfficiency, "parallel_efficiency", |of| of.parallel),
-    (Metric::LoadBalance, "load_balance", |of| of.load_balance),
-    (Metric::Communication, "communication", |of| of.communication),
-    (Metric::Serialisation, "serialisation", |of| of.serialisation),
-    (Metric::Transfer, "transfer", |of| of.transfer),
-];
-
-impl Metric {
-    /// All metrics but that of functions.
-    pub fn all() -> impl Iterator<Item = Metric> {
-        let efficiencies = EFFICIENCIES.iter().map(|(metric, _, _)| *metric);
-        let causes = Cause::ALL.iter().map(|cause| Metric::Cause(*cause));
-        [Metric::Duration].into_iter().chain(efficiencies).chain(causes)
-    }
-
-    /// Its name in JSON and in conditions.
-    pub fn name(self) -> &'static str {
-        match self {
-            Metric::Duration => "duration",
-            Metric::Cause(cause) => cause.name(),
-            Metric::FunctionSelf => "function_self",
-            efficiency => {
-                let row = EFFICIENCIES.iter().find(|row| row.0 == efficiency);
-                row.map_or("", |row| row.1)
-            }
-        }
-    }
-
-    /// Whether it is a time; else it is a share, 0 to 1.
-    pub fn is_time(self) -> bool {
-        matches!(self, Metric::Duration | Metric::Cause(_) | Metric::FunctionSelf)
-    }
-
-    /// Whether the tests of the whole run's figures are about it.
-    fn is_of_whole(self) -> bool {
-        matches!(self, Metric::Duration | Metric::ParallelEfficiency)
-    }
-
-    fn of_run(self, answers: &Answers) -> Option<f64> {
-        self.of(answers.duration_ns, &answers.accounting, &answers.efficiency, answers.threads)
-    }
-
-    fn of_region(self, region: &RegionAnswer, threads: u32) -> Option<f64> {
-        self.of(region.duration_ns, &region.accounting, &region.efficiency, threads)
-    }
-
-    fn of(
-        self,
-        duration_ns: u64,
-        accounting: &Accounting,
-        efficiency: &Efficiency,
-        threads: u32,
-    ) -> Option<f64> {
-        match self {
-            Metric::Duration => Some(duration_ns as f64),
-            Metric::Cause(cause) => Some(accounting[cause] as f64 / f64::from(threads.max(1))),
-            metric => {
-                let row = EFFICIENCIES.iter().find(|row| row.0 == metric)?;
-                row.2(efficiency)
-            }
-        }
-    }
-}
-
-impl Serialize for Metric {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.name())
-    }
-}
 
 /// How to compare.
 #[derive(Clone, Debug)]
@@ -126,44 +31,6 @@ impl Default for Options {
     fn default() -> Options {
         Options { min_effect: 0.02, conditions: Vec::new() }
     }
-}
-
-/// A parallel region before and after; `None` where there is none.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct RegionPair {
-    /// Where it was.
-    pub before: Option<Place>,
-    /// Where it is.
-    pub after: Option<Place>,
-}
-
-/// A number before and after.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
-    /// The region that it is of; `None` of the whole run, and of functions.
-    pub region: Option<RegionPair>,
-    /// The function that it is of.
-    pub function: Option<FunctionPair>,
-    /// Which number.
-    pub metric: Metric,
-    /// Its unit: `ns` or `share`.
-    pub unit: &'static str,
-    /// The value before.
-    pub before: Summary,
-    /// The value now.
-    pub after: Summary,
-    /// `after` less `before`.
-    pub difference: f64,
-    /// The change divided by `before`; `None` where that is 0.
-    pub relative: Option<f64>,
-    /// The 95 % confidence interval of the difference; `None` where a set is a single run.
-    pub interval: Option<[f64; 2]>,
-    /// How probable such a difference is where the programs are equal; `None` where a set is a single run.
-    pub chance: Option<f64>,
-    /// Whether it is large enough and more than chance explains.
-    pub is_different: bool,
-    /// Whether it is large enough.
-    pub is_large: bool,
 }
 
 /// A set of runs.

@@ -4,8 +4,9 @@ use std::fmt;
 
 use crate::answers::text::percents;
 use crate::answers::{FunctionName, Place};
-use crate::compare::diff::{Diff, Metric, RegionPair, Row, Side};
+use crate::compare::diff::{Diff, Side};
 use crate::compare::functions::FunctionPair;
+use crate::compare::metric::{Metric, RegionPair, Row};
 use crate::table::{Column, Layout, Table, column, counted, time, write_more, write_wrapped};
 
 const COLUMNS: [Column; 4] =

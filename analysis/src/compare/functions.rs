@@ -2,30 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::FunctionStats;
 use crate::answers::FunctionName;
-use crate::compare::Run;
-
-/// A function's own processor time in a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct FunctionTime {
-    /// Which.
-    #[serde(flatten)]
-    pub name: FunctionName,
-    /// How long.
-    pub self_ns: u64,
-}
-
-impl From<FunctionStats> for FunctionTime {
-    fn from(stats: FunctionStats) -> FunctionTime {
-        FunctionTime {
-            name: FunctionName { function: stats.function, module: stats.module, file: stats.file },
-            self_ns: stats.self_ns,
-        }
-    }
-}
+use crate::compare::run::Run;
 
 /// A function before and after; `None` where there is none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -107,6 +87,7 @@ pub(super) fn of(before: &[Run], after: &[Run]) -> Vec<Times> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::run::FunctionTime;
 
     fn run(functions: &[(&str, &str, u64)]) -> Run {
         let time = |(function, module, self_ns): &(&str, &str, u64)| FunctionTime {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::answers::text::percents;
 use crate::answers::{Accounting, Cause, Efficiency, Place, SCHEMA};
-use crate::compare::Run;
+use crate::compare::run::Run;
 use crate::table::{self, Layout, Table, time, write_wrapped};
 
 /// Causes that are named as those that grow.

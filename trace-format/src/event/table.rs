@@ -7,7 +7,7 @@ use ompt_sys::{
     ompt_thread_t, ompt_work_t,
 };
 
-use super::{
+use super::encoding::{
     ArgumentSchema, CompactRow, DecodeError, ENDPOINT_BITS, EventSchema, FLAG_BITS, FLAG_SHIFT,
     MAX_COMPACT_WORDS, SLOT_SHIFT, SUB_BITS, SUB_SHIFT, TICK_SHIFT, UnknownEvent, WIDE, WideRow,
     argument_name, encode_compact, extra_words, push_group, wide,
