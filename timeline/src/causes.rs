@@ -5,7 +5,7 @@
 
 use ompt_sys as ompt;
 
-use crate::names::Construct;
+use crate::construct::Construct;
 use crate::sink::{Awaited, LinkKind, Ns, Point, Reports, TaskId, TeamId};
 use omptrace_symbols::fast_map::FastMap;
 

@@ -5,8 +5,8 @@
 
 use ompt_sys as ompt;
 
+use crate::construct::Construct;
 use crate::emitter::Stage;
-use crate::names::Construct;
 use crate::sink::CounterId;
 use crate::sink::Ns;
 use crate::thread::Thread;

@@ -4,9 +4,10 @@ use ompt_sys as ompt;
 use omptrace_trace_format::field::Address;
 
 use crate::causes::Causes;
+use crate::construct::Construct;
 use crate::functions::Functions;
 use crate::manner::Manner;
-use crate::names::{Construct, Names};
+use crate::names::Names;
 use crate::repair::Repairs;
 use crate::sink::{
     Anchor, Argument, Awaited, Count, Counter, CounterId, Enter, FunctionId, FunctionKind, Instant, Interval,

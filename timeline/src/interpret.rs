@@ -29,6 +29,7 @@ use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id, MonitoringChange};
 use omptrace_trace_format::metadata::{Metadata, Schema};
 
+use crate::construct::{Construct, DeviceEvent};
 use crate::counters::Counters as Counts;
 use crate::dependences::Dependences as TaskDependences;
 use crate::devices::{DeviceReport, Devices};
@@ -37,7 +38,6 @@ use crate::emitter::Stage;
 use crate::event_selection::Selection;
 use crate::given_ids::GivenIds;
 use crate::locks::{Acquisition, Locks};
-use crate::names::{Construct, DeviceEvent};
 use crate::repair::{Cause, Repairs};
 use crate::sampling::SampleSums;
 use crate::session_clock::SessionClock;

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod causes;
+mod construct;
 mod counters;
 mod dependences;
 mod devices;

@@ -31,29 +31,27 @@
 mod definitions;
 mod ids;
 mod item;
+mod point;
 mod sample;
 mod thread_event;
 mod wants;
 
 use std::io;
 
-pub use crate::Reports;
-pub use crate::names::{Construct, DeviceEvent, plain_name, short_name, split_place};
+pub use crate::construct::{Category, Construct, DeviceEvent, plain_name, short_name, split_place};
+pub use crate::reports::Reports;
 pub use definitions::{
-    Category, Counter, Lifetime, Location, LocationKind, Position, Process, Region, Source, Summary,
-    ThreadRole,
+    Counter, Lifetime, Location, LocationKind, Position, Process, Region, Source, Summary, ThreadRole,
 };
-pub use ids::{CounterId, FunctionId, LocationId, LockId, ProcessId, RegionId, TaskId, TeamId};
+pub use ids::{CounterId, FunctionId, LocationId, LockId, Ns, ProcessId, RegionId, TaskId, TeamId};
 pub use item::{
     Anchor, Argument, Arguments, Awaited, Count, Counted, DeviceWork, Enter, Instant, Interval, Item,
-    KeptInterval, Leave, Link, LinkKind, Part, Point, Value, argument,
+    KeptInterval, Leave, Link, LinkKind, Part, Value, argument,
 };
+pub use point::Point;
 pub use sample::{Function, FunctionKind, RuntimeActivity, Sample, StackFrame};
 pub use thread_event::ThreadEvent;
 pub use wants::Wants;
-
-/// Nanoseconds since the timeline's start.
-pub type Ns = i64;
 
 /// Takes a timeline and makes a format of it. See the module's documentation for the order of items. Another thread than the
 /// one that interprets may give them.

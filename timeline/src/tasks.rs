@@ -2,8 +2,8 @@
 
 use ompt_sys as ompt;
 
+use crate::construct::Construct;
 use crate::dependences::NodeId;
-use crate::names::Construct;
 use crate::sink::{Anchor, Point, RegionId};
 use crate::thread::Frame;
 use omptrace_symbols::fast_map::FastMap;

@@ -17,8 +17,8 @@ mod progress;
 use ompt_sys as ompt;
 use omptrace_trace_format::field::Id;
 
+use crate::construct::Construct;
 use crate::emitter::Stage;
-use crate::names::Construct;
 use crate::repair::Cause;
 use crate::sink::{
     Anchor, Argument, Awaited, LocationId, Ns, Part, Point, RegionId, TaskId, TeamId, ThreadEvent, Value,

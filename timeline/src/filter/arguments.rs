@@ -1,7 +1,19 @@
 //! Fewer arguments.
 
-use crate::filter::{ArgumentChoice, Filter};
+use crate::filter::filtered::Filter;
 use crate::sink::{Argument, Interval, Item, Region, Sink, Value, Wants};
+
+/// Which arguments are exported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ArgumentChoice {
+    /// None.
+    None,
+    /// Ids and addresses: what identifies the task or lock.
+    Ids,
+    /// All.
+    #[default]
+    All,
+}
 
 /// Passes on the arguments of choice.
 pub(super) struct ChosenArguments(pub(super) ArgumentChoice);

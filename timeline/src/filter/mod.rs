@@ -10,30 +10,24 @@
 
 mod arguments;
 mod duration;
+mod filtered;
 mod kept;
 mod threads;
 mod tracks;
 mod window;
 
+pub use arguments::ArgumentChoice;
+pub use filtered::{Filter, Filtered};
 pub use kept::{KeptArguments, KeptValue};
 pub use threads::{ThreadName, threads};
 pub use tracks::{ExtraInterval, ExtraTrack};
 pub use window::Window;
 
-use std::fmt;
-use std::io;
-
-use crate::sink::{
-    Counted, Enter, Instant, Interval, Item, Leave, Link, LocationId, Ns, Point, ProcessId, Sample, Sink,
-    Wants,
-};
+use crate::sink::{Ns, ProcessId, Sink};
 use arguments::ChosenArguments;
 use duration::MinDuration;
 use threads::Threads;
 use tracks::ExtraTracks;
-
-/// The items that only whole timelines have.
-const OF_WHOLE_TIMELINES: Wants = Wants::THREAD_EVENTS.and(Wants::SAMPLE_TIMES).and(Wants::CAUSES);
 
 /// The part of a timeline that is exported; by default all of it.
 #[derive(Clone, Debug, Default)]
@@ -48,18 +42,6 @@ pub struct Selection {
     pub min_duration_ns: u64,
     /// Tracks that are added to the timeline.
     pub extra_tracks: Vec<ExtraTrack>,
-}
-
-/// Which arguments are exported.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ArgumentChoice {
-    /// None.
-    None,
-    /// Ids and addresses: what identifies the task or lock.
-    Ids,
-    /// All.
-    #[default]
-    All,
 }
 
 impl Selection {
@@ -105,81 +87,10 @@ impl Selection {
     }
 }
 
-/// Makes less of a timeline, item by item.
-pub trait Filter: Send {
-    /// Optional items of which it cannot make less: they are left out.
-    const LEAVES_OUT: Wants;
-
-    /// Passes on to `out` what stays of `item`.
-    fn item(&mut self, item: &Item<'_>, out: &mut dyn Sink);
-
-    /// The timeline is at its end: passes on what was kept back.
-    fn end(&mut self, out: &mut dyn Sink) {
-        let _ = out;
-    }
-}
-
-/// The item with what `location` makes of the locations that it lies on; `None` where that gives none. Not of definitions.
-fn relocated<'a>(item: &Item<'a>, location: impl Fn(LocationId) -> Option<LocationId>) -> Option<Item<'a>> {
-    let point = |at: Point| {
-        let location = location(at.location)?;
-        Some(Point { location, ..at })
-    };
-    Some(match *item {
-        Item::Enter(enter) => Item::Enter(Enter { at: point(enter.at)?, ..enter }),
-        Item::Leave(leave) => Item::Leave(Leave { at: point(leave.at)?, ..leave }),
-        Item::Instant(instant) => Item::Instant(Instant { at: point(instant.at)?, ..instant }),
-        Item::Interval(interval) => Item::Interval(Interval { track: location(interval.track)?, ..interval }),
-        Item::Link(link) => Item::Link(Link { from: point(link.from)?, to: point(link.to)?, ..link }),
-        Item::Sample(sample) => Item::Sample(Sample { at: point(sample.at)?, ..sample }),
-        Item::Counted(counted) => Item::Counted(Counted { at: point(counted.at)?, ..counted }),
-        Item::ThreadEvent(at, event) => Item::ThreadEvent(point(at)?, event),
-        other => other,
-    })
-}
-
-/// A sink that gets less than the whole timeline.
-pub struct Filtered<F> {
-    filter: F,
-    out: Box<dyn Sink>,
-}
-
-impl<F: Filter> Filtered<F> {
-    /// Passes on to `out` what `filter` leaves.
-    pub fn new(filter: F, out: Box<dyn Sink>) -> Filtered<F> {
-        Filtered { filter, out }
-    }
-}
-
-impl<F> fmt::Debug for Filtered<F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Filtered").finish_non_exhaustive()
-    }
-}
-
-impl<F: Filter> Sink for Filtered<F> {
-    fn wants(&self) -> Wants {
-        self.out.wants().without(F::LEAVES_OUT)
-    }
-
-    #[inline]
-    fn item(&mut self, item: &Item<'_>) {
-        self.filter.item(item, &mut *self.out);
-    }
-
-    fn failed(&self) -> bool {
-        self.out.failed()
-    }
-
-    fn finish(mut self: Box<Self>) -> io::Result<()> {
-        self.filter.end(&mut *self.out);
-        self.out.finish()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sink::{Item, Wants};
 
     /// Wants everything.
     struct Greedy;

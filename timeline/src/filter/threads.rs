@@ -2,7 +2,7 @@
 
 use omptrace_trace_format::Reader;
 
-use crate::filter::{Filter, OF_WHOLE_TIMELINES, relocated};
+use crate::filter::filtered::{Filter, OF_WHOLE_TIMELINES, relocated};
 use crate::sink::{Item, Location, LocationId, LocationKind, Sink, Wants};
 use crate::{display_order, introductions};
 

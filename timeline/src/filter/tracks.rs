@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use crate::filter::{Filter, relocated};
+use crate::filter::filtered::{Filter, relocated};
 use crate::sink::{
     Anchor, Category, Interval, Item, Link, LinkKind, Location, LocationId, LocationKind, Ns, Point,
     ProcessId, Sink, Value, Wants, argument,
@@ -154,7 +154,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::filter::Filtered;
+    use crate::filter::filtered::Filtered;
     use crate::sink::{Process, Summary, ThreadRole};
 
     /// Writes down where what happens.

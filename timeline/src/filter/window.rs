@@ -1,7 +1,7 @@
 //! A part of the timeline's time.
 
+use crate::filter::filtered::{Filter, Filtered, OF_WHOLE_TIMELINES};
 use crate::filter::kept::KeptArguments;
-use crate::filter::{Filter, Filtered, OF_WHOLE_TIMELINES};
 use crate::sink::{
     Anchor, Arguments, Count, CounterId, Enter, Instant, Interval, Item, Leave, Link, LocationId, Ns, Point,
     Sink, Wants,

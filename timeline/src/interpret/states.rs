@@ -99,7 +99,7 @@ impl OfThread {
         let known = usize::from(wait_id != 0);
         stage.interval(Interval {
             track: self.track,
-            name: &crate::names::state_name(state),
+            name: &crate::construct::state_name(state),
             category: Category::Omptrace,
             begin,
             end: time,

@@ -1,9 +1,9 @@
 //! The definitions that the other items refer to: processes, locations, regions, counters.
 
-use crate::names::Construct;
+use crate::construct::{Category, Construct};
 use crate::reports::Reports;
 use crate::sampling::SampleSums;
-use crate::sink::{CounterId, LocationId, Ns, ProcessId, RegionId};
+use crate::sink::ids::{CounterId, LocationId, Ns, ProcessId, RegionId};
 
 /// One traced process.
 #[derive(Clone, Debug, Default)]
@@ -214,49 +214,4 @@ pub struct Counter {
     pub name: String,
     /// The things that it counts: `threads`, `tasks`.
     pub unit: &'static str,
-}
-
-/// The category of a region; viewers filter and colour by it.
-// 32 bits, in which it is read: a byte that is stored and read as more stalls the processor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u32)]
-pub enum Category {
-    /// Parallel and teams regions.
-    Parallel,
-    /// Initial and implicit tasks: membership in a team.
-    ImplicitTask,
-    /// Worksharing, single, masked, taskloop, distribute.
-    Work,
-    /// Explicit tasks and what happens to them.
-    Task,
-    /// Barriers, taskwait, taskgroup, reductions.
-    Sync,
-    /// Waiting for another thread.
-    Wait,
-    /// Locks, critical, ordered and atomic regions.
-    Mutex,
-    /// Target regions, data operations, kernels, devices.
-    Target,
-    /// The user's own phases and marks.
-    User,
-    /// The tracer's work: flushes, pauses, losses.
-    Omptrace,
-}
-
-impl Category {
-    /// The category's name in exports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Category::Parallel => "parallel",
-            Category::ImplicitTask => "implicit_task",
-            Category::Work => "work",
-            Category::Task => "task",
-            Category::Sync => "sync",
-            Category::Wait => "wait",
-            Category::Mutex => "mutex",
-            Category::Target => "target",
-            Category::User => "user",
-            Category::Omptrace => "omptrace",
-        }
-    }
 }

@@ -1,4 +1,7 @@
-//! Numbers of what a timeline defines, and those that the trace gives to teams, tasks and locks.
+//! Numbers of what a timeline defines, and those that the trace gives to teams, tasks and locks; times.
+
+/// Nanoseconds since the timeline's start.
+pub type Ns = i64;
 
 /// The number of a process in this timeline.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,10 +4,13 @@ use std::num::NonZeroU32;
 
 use ompt_sys as ompt;
 
-use crate::sink::{
-    Category, Counter, CounterId, Function, Location, LocationId, LockId, Ns, Process, ProcessId, Region,
-    RegionId, Sample, Source, Summary, TaskId, TeamId, ThreadEvent, Wants,
-};
+use crate::construct::Category;
+use crate::sink::definitions::{Counter, Location, Process, Region, Source, Summary};
+use crate::sink::ids::{CounterId, LocationId, LockId, Ns, ProcessId, RegionId, TaskId, TeamId};
+use crate::sink::point::Point;
+use crate::sink::sample::{Function, Sample};
+use crate::sink::thread_event::ThreadEvent;
+use crate::sink::wants::Wants;
 
 /// Something on a timeline.
 // The kind is where a sink looks for it first, without a computation.
@@ -287,15 +290,6 @@ impl<S> DeviceWork<S> {
             DeviceWork::Native => DeviceWork::Native,
         }
     }
-}
-
-/// A place and a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Point {
-    /// The place.
-    pub location: LocationId,
-    /// The time.
-    pub time: Ns,
 }
 
 /// One thing led to another.

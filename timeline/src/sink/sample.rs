@@ -1,6 +1,7 @@
 //! Samples of what threads did, in the user's model: see the module `samples` of this crate.
 
-use crate::sink::{FunctionId, Point};
+use crate::sink::ids::FunctionId;
+use crate::sink::point::Point;
 
 /// A function that samples were taken in, or an activity of the runtime.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Frame, Meaning, Thread};
+use crate::construct::Construct;
 use crate::emitter::Stage;
-use crate::names::Construct;
 use crate::sink::{Awaited, Ns, RegionId, TeamId};
 
 /// How far a region has come since it began.

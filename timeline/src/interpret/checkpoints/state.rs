@@ -4,8 +4,8 @@ use ompt_sys as ompt;
 
 use super::super::mutexes::UNSET;
 use super::super::{Interpreter, Member, Team};
+use crate::construct::Construct;
 use crate::counters::CountersState;
-use crate::names::Construct;
 use crate::sink::{Ns, RegionId};
 use crate::tasks::{Task, TaskState};
 use crate::thread::FrameState;

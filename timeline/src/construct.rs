@@ -1,0 +1,357 @@
+//! The constructs and events that regions and instants are of, with their names and categories.
+//!
+//! Names are Score-P's, since Scalasca and Vampir users know them: `!$omp parallel @jacobi.c:41`.
+
+use ompt_sys as ompt;
+
+/// The category of a region; viewers filter and colour by it.
+// 32 bits, in which it is read: a byte that is stored and read as more stalls the processor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u32)]
+pub enum Category {
+    /// Parallel and teams regions.
+    Parallel,
+    /// Initial and implicit tasks: membership in a team.
+    ImplicitTask,
+    /// Worksharing, single, masked, taskloop, distribute.
+    Work,
+    /// Explicit tasks and what happens to them.
+    Task,
+    /// Barriers, taskwait, taskgroup, reductions.
+    Sync,
+    /// Waiting for another thread.
+    Wait,
+    /// Locks, critical, ordered and atomic regions.
+    Mutex,
+    /// Target regions, data operations, kernels, devices.
+    Target,
+    /// The user's own phases and marks.
+    User,
+    /// The tracer's work: flushes, pauses, losses.
+    Omptrace,
+}
+
+impl Category {
+    /// The category's name in exports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Category::Parallel => "parallel",
+            Category::ImplicitTask => "implicit_task",
+            Category::Work => "work",
+            Category::Task => "task",
+            Category::Sync => "sync",
+            Category::Wait => "wait",
+            Category::Mutex => "mutex",
+            Category::Target => "target",
+            Category::User => "user",
+            Category::Omptrace => "omptrace",
+        }
+    }
+}
+
+/// The kind of a region or an instant, without its place. Numbers are those of the OMPT enumerations, known or not.
+// The tag has 32 bits, as many as the kind inside. A smaller tag would be copied together with the padding and a part of the
+// kind. A load of the kind soon after would wait for both stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Construct {
+    /// The process's initial task, or one of a league's.
+    InitialTask,
+    /// A member's part of a parallel region.
+    ImplicitTask,
+    /// A parallel region, on the thread that encounters it.
+    Parallel,
+    /// From the begin of a parallel region to the begin of a member's implicit task.
+    ParallelWakeUp,
+    /// A teams region, on the thread that encounters it.
+    Teams,
+    /// Like [`Construct::ParallelWakeUp`], of a league.
+    TeamsWakeUp,
+    /// A thread of no team waits for work.
+    Idle,
+    /// A worksharing region.
+    Work(ompt::ompt_work_t),
+    /// A barrier, taskwait or taskgroup.
+    SyncRegion(ompt::ompt_sync_region_t),
+    /// Waiting there.
+    SyncRegionWait(ompt::ompt_sync_region_t),
+    /// A reduction.
+    Reduction,
+    /// A masked region.
+    Masked,
+    /// An explicit task.
+    Task,
+    /// An explicit task that is untied.
+    UntiedTask,
+    /// A target task.
+    TargetTask,
+    /// The task of a taskwait with dependences.
+    TaskwaitTask,
+    /// The event of a detachable task was fulfilled.
+    TaskFulfill,
+    /// A task was created in a runtime that does not report when tasks run.
+    TaskCreated,
+    /// A task was completed there.
+    TaskCompleted,
+    /// Waiting for a lock, critical, atomic or ordered region.
+    MutexWait(ompt::ompt_mutex_t),
+    /// Being in a critical, atomic or ordered region.
+    MutexHold(ompt::ompt_mutex_t),
+    /// A mutex was released that was not reported to be acquired.
+    MutexReleased(ompt::ompt_mutex_t),
+    /// A lock is made.
+    MutexInit(ompt::ompt_mutex_t),
+    /// A lock is destroyed.
+    MutexDestroy(ompt::ompt_mutex_t),
+    /// A nested lock is set once more, or unset but kept.
+    NestLockAgain(ompt::ompt_scope_endpoint_t),
+    /// A target region or directive.
+    Target(ompt::ompt_target_t),
+    /// A data operation of a device.
+    TargetDataOp(ompt::ompt_target_data_op_t),
+    /// A kernel is submitted.
+    TargetSubmit,
+    /// Data is mapped.
+    TargetMap,
+    /// Something happens to a device.
+    Device(DeviceEvent),
+    /// Iterations, a section or a task are handed out.
+    Dispatch(ompt::ompt_dispatch_t),
+    /// Iterations of a loop, from when a thread gets them to when it gets the next.
+    Chunk,
+    /// A dependence of a doacross loop.
+    Doacross,
+    /// The thread's state at that moment.
+    ThreadState(ompt::ompt_state_t),
+    /// An event that only one runtime has.
+    CollectorEvent,
+    /// A flush.
+    Flush,
+    /// A cancellation.
+    Cancel,
+    /// A command of the user's to the tool.
+    ControlTool,
+    /// An error directive.
+    Error,
+    /// A phase that the user named.
+    Phase,
+    /// The thread wrote its own events.
+    BufferFlush,
+    /// The thread could run, and others had its processor.
+    Preempted,
+    /// Events were lost.
+    Lost,
+    /// An event of a newer tracer.
+    Unknown,
+}
+
+/// An event of a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DeviceEvent {
+    /// It was made ready.
+    Initialize,
+    /// It is no longer used.
+    Finalize,
+    /// Code was loaded.
+    Load,
+    /// Code was unloaded.
+    Unload,
+}
+
+impl Construct {
+    /// Whether it is the handing out of a part of a loop.
+    pub fn is_chunk(self) -> bool {
+        matches!(
+            self,
+            Construct::Dispatch(
+                ompt::ompt_dispatch_ws_loop_chunk
+                    | ompt::ompt_dispatch_taskloop_chunk
+                    | ompt::ompt_dispatch_distribute_chunk
+            )
+        )
+    }
+
+    /// Construct's name and category. Enumerators that the specification lacks show as numbers.
+    pub(crate) fn describe(self) -> (String, Category) {
+        use Category as C;
+        let fixed = |name: &str, category| (name.to_owned(), category);
+        match self {
+            Construct::InitialTask => fixed("initial task", C::ImplicitTask),
+            Construct::ImplicitTask => fixed("!$omp implicit task", C::ImplicitTask),
+            Construct::Parallel => fixed("!$omp parallel", C::Parallel),
+            Construct::ParallelWakeUp => fixed("!$omp parallel (wake-up)", C::Wait),
+            Construct::Teams => fixed("!$omp teams", C::Parallel),
+            Construct::TeamsWakeUp => fixed("!$omp teams (wake-up)", C::Wait),
+            Construct::Idle => fixed("idle", C::Wait),
+            Construct::Work(kind) => (work_name(kind), C::Work),
+            Construct::SyncRegion(kind) => (sync_region_name(kind), C::Sync),
+            Construct::SyncRegionWait(kind) => (sync_region_name(kind) + " wait", C::Wait),
+            Construct::Reduction => fixed("!$omp reduction", C::Sync),
+            Construct::Masked => fixed("!$omp masked", C::Work),
+            Construct::Task => fixed("!$omp task", C::Task),
+            Construct::UntiedTask => fixed("!$omp task untied", C::Task),
+            Construct::TargetTask => fixed("!$omp target task", C::Task),
+            Construct::TaskwaitTask => fixed("!$omp taskwait depend", C::Task),
+            Construct::TaskFulfill => fixed("task fulfilled", C::Task),
+            // Who tests a lock does not wait for it.
+            Construct::MutexWait(kind @ (ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock)) => {
+                (mutex_wait_name(kind), C::Mutex)
+            }
+            Construct::TaskCreated => fixed("task created", C::Task),
+            Construct::TaskCompleted => fixed("task completed", C::Task),
+            Construct::MutexWait(kind) => (mutex_wait_name(kind), C::Wait),
+            Construct::MutexHold(kind) => (mutex_hold_name(kind), C::Mutex),
+            Construct::MutexReleased(kind) => (mutex_released_name(kind), C::Mutex),
+            Construct::MutexInit(kind) => (lock_routine("omp_init", kind), C::Mutex),
+            Construct::MutexDestroy(kind) => (lock_routine("omp_destroy", kind), C::Mutex),
+            Construct::NestLockAgain(ompt::ompt_scope_end) => fixed("omp_unset_nest_lock (inner)", C::Mutex),
+            Construct::NestLockAgain(_) => fixed("omp_set_nest_lock (inner)", C::Mutex),
+            Construct::Target(kind) => (target_name(kind), C::Target),
+            Construct::TargetDataOp(kind) => (data_op_name(kind), C::Target),
+            Construct::TargetSubmit => fixed("!$omp target submit", C::Target),
+            Construct::TargetMap => fixed("!$omp target map", C::Target),
+            Construct::Device(DeviceEvent::Initialize) => fixed("device initialize", C::Target),
+            Construct::Device(DeviceEvent::Finalize) => fixed("device finalize", C::Target),
+            Construct::Device(DeviceEvent::Load) => fixed("device load", C::Target),
+            Construct::Device(DeviceEvent::Unload) => fixed("device unload", C::Target),
+            Construct::Dispatch(kind) => (format!("dispatch {}", spelled(kind.name(), kind.0)), C::Work),
+            Construct::Chunk => fixed("!$omp for chunk", C::Work),
+            Construct::Doacross => fixed("!$omp ordered doacross", C::Sync),
+            Construct::ThreadState(state) => (state_name(state), C::Omptrace),
+            Construct::CollectorEvent => fixed("event of the runtime's own", C::Omptrace),
+            Construct::Flush => fixed("!$omp flush", C::Sync),
+            Construct::Cancel => fixed("!$omp cancel", C::Sync),
+            Construct::ControlTool => fixed("omp_control_tool", C::User),
+            Construct::Error => fixed("!$omp error", C::User),
+            Construct::Phase => fixed("phase", C::User),
+            Construct::BufferFlush => fixed("omptrace buffer flush", C::Omptrace),
+            Construct::Preempted => fixed("preempted", C::Omptrace),
+            Construct::Lost => fixed("omptrace lost events", C::Omptrace),
+            Construct::Unknown => fixed("unknown event", C::Omptrace),
+        }
+    }
+}
+
+/// A thread's state in words.
+pub(crate) fn state_name(state: ompt::ompt_state_t) -> String {
+    format!("state: {}", spelled(state.name(), state.0))
+}
+
+/// An enumerator in words: its OMPT name, or its number where it has none.
+fn spelled(name: Option<&str>, number: u32) -> String {
+    name.map_or_else(|| format!("{number:#x}"), |name| name.replace('_', " "))
+}
+
+fn work_name(kind: ompt::ompt_work_t) -> String {
+    let name = match kind {
+        ompt::ompt_work_loop
+        | ompt::ompt_work_loop_static
+        | ompt::ompt_work_loop_dynamic
+        | ompt::ompt_work_loop_guided
+        | ompt::ompt_work_loop_other => "for",
+        ompt::ompt_work_single_executor | ompt::ompt_work_single_other => "single",
+        _ => return format!("!$omp {}", spelled(kind.name(), kind.0)),
+    };
+    format!("!$omp {name}")
+}
+
+fn sync_region_name(kind: ompt::ompt_sync_region_t) -> String {
+    let name = match kind {
+        ompt::ompt_sync_region_barrier | ompt::ompt_sync_region_barrier_explicit => "barrier",
+        ompt::ompt_sync_region_barrier_implicit
+        | ompt::ompt_sync_region_barrier_implicit_workshare
+        | ompt::ompt_sync_region_barrier_implicit_parallel => "implicit barrier",
+        ompt::ompt_sync_region_barrier_implementation => "implementation barrier",
+        ompt::ompt_sync_region_barrier_teams => "implicit barrier (teams)",
+        _ => return format!("!$omp {}", spelled(kind.name(), kind.0)),
+    };
+    format!("!$omp {name}")
+}
+
+fn mutex_hold_name(kind: ompt::ompt_mutex_t) -> String {
+    format!("!$omp {}", spelled(kind.name(), kind.0))
+}
+
+fn mutex_released_name(kind: ompt::ompt_mutex_t) -> String {
+    match kind {
+        ompt::ompt_mutex_lock | ompt::ompt_mutex_nest_lock => lock_routine("omp_unset", kind),
+        _ => mutex_hold_name(kind) + " released",
+    }
+}
+
+fn mutex_wait_name(kind: ompt::ompt_mutex_t) -> String {
+    match kind {
+        ompt::ompt_mutex_lock => "omp_set_lock".to_owned(),
+        ompt::ompt_mutex_test_lock => "omp_test_lock".to_owned(),
+        ompt::ompt_mutex_nest_lock => "omp_set_nest_lock".to_owned(),
+        ompt::ompt_mutex_test_nest_lock => "omp_test_nest_lock".to_owned(),
+        _ => mutex_hold_name(kind) + " wait",
+    }
+}
+
+fn lock_routine(verb: &str, kind: ompt::ompt_mutex_t) -> String {
+    match kind {
+        ompt::ompt_mutex_nest_lock | ompt::ompt_mutex_test_nest_lock => format!("{verb}_nest_lock"),
+        _ => format!("{verb}_lock"),
+    }
+}
+
+fn target_name(kind: ompt::ompt_target_t) -> String {
+    match kind {
+        ompt::ompt_target => "!$omp target".to_owned(),
+        _ => format!("!$omp {}", spelled(kind.name(), kind.0)),
+    }
+}
+
+fn data_op_name(kind: ompt::ompt_target_data_op_t) -> String {
+    format!("!$omp target data {}", spelled(kind.name(), kind.0))
+}
+
+/// The begin of OpenMP's constructs in names that Score-P's tools read.
+const SENTINEL: &str = "!$omp ";
+
+/// The name of a construct as answers have it, and whether it is an OpenMP directive: without the begin that names have for
+/// Score-P's tools.
+pub fn plain_name(name: &str) -> (&str, bool) {
+    match name.strip_prefix(SENTINEL) {
+        Some(directive) => (directive, true),
+        None => (name, false),
+    }
+}
+
+/// A region's name apart: the construct, and where it is, from ` @` or ` inside @` on; empty where that is not known.
+pub fn split_place(name: &str) -> (&str, &str) {
+    let place = name.find(" inside @").or_else(|| name.find(" @"));
+    name.split_at(place.unwrap_or(name.len()))
+}
+
+/// A region's name for people: where all is OpenMP, the sentinel says nothing, and a narrow slice has room for nothing else.
+pub fn short_name(name: &str) -> &str {
+    name.strip_prefix(SENTINEL).unwrap_or(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_names_begin_with_the_construct() {
+        assert_eq!(short_name("!$omp parallel @a.c:7"), "parallel @a.c:7");
+        assert_eq!(short_name("omp_set_lock @a.c:7"), "omp_set_lock @a.c:7");
+    }
+
+    #[test]
+    fn enumerators_without_a_name_show_their_number() {
+        let name = |construct: Construct| construct.describe().0;
+        assert_eq!(name(Construct::Work(ompt::ompt_work_loop_dynamic)), "!$omp for");
+        assert_eq!(name(Construct::Work(ompt::ompt_work_scope)), "!$omp scope");
+        assert_eq!(name(Construct::Work(ompt::ompt_work_t(77))), "!$omp 0x4d");
+        assert_eq!(name(Construct::SyncRegionWait(ompt::ompt_sync_region_taskwait)), "!$omp taskwait wait");
+        assert_eq!(name(Construct::MutexWait(ompt::ompt_mutex_critical)), "!$omp critical wait");
+        assert_eq!(name(Construct::Target(ompt::ompt_target_enter_data)), "!$omp target enter data");
+        assert_eq!(
+            name(Construct::TargetDataOp(ompt::ompt_target_data_transfer_to_device)),
+            "!$omp target data transfer to device"
+        );
+    }
+}
