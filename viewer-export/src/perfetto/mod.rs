@@ -30,6 +30,7 @@ mod colours;
 mod fields;
 mod intern;
 mod late;
+mod late_track;
 mod samples;
 mod schema;
 mod segment;
@@ -46,7 +47,7 @@ use crate::share::{MAX_SHARES, Share};
 use crate::system_ids::SystemIds;
 use crate::text_cache::RecentTexts;
 use intern::Strings;
-use late::{CounterTrack, LateTrack, counter_uuid, late_uuid};
+use late_track::{CounterTrack, LateTrack, counter_uuid, late_uuid};
 use omptrace_symbols::fast_map::Fold;
 use omptrace_timeline::MAX_SEGMENTS;
 use omptrace_timeline::sink::{

@@ -13,6 +13,7 @@
 mod locks;
 mod programs;
 mod rma;
+mod seen;
 mod source;
 mod tasks;
 mod teams;
@@ -27,10 +28,13 @@ use super::faults::{Fault, Faults};
 use super::reader::{Anchor, Records};
 use crate::encoding::{CommRef, Kind};
 use crate::records::Event;
-use programs::Program;
+use seen::{Program, Task, TaskName};
 use source::{Attribute, Source};
-use tasks::{Task, TaskName};
-use values::{PARAMETER_INT64, PARAMETER_STRING, PARAMETER_UINT64};
+
+// `OTF2_ParameterType`.
+const PARAMETER_STRING: u8 = 0;
+const PARAMETER_INT64: u8 = 1;
+const PARAMETER_UINT64: u8 = 2;
 
 /// The entries of a map in the order of their keys: of several faults, the first is the same in each run.
 fn in_order<K: Ord, V>(map: &HashMap<K, V>) -> Vec<(&K, &V)> {

@@ -4,15 +4,6 @@ use super::{Checker, in_order};
 use crate::check::faults::Fault;
 use crate::records::Event;
 
-/// When a process was seen.
-#[derive(Default)]
-pub(super) struct Program {
-    pub(super) first: Option<u64>,
-    pub(super) last: u64,
-    pub(super) begin: Option<u64>,
-    pub(super) end: Option<u64>,
-}
-
 impl Checker<'_> {
     pub(super) fn check_time(&mut self, index: usize, time: u64, event: &Event) {
         let group = self.sources[index].facts.group;

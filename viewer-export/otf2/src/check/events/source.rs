@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::tasks::Task;
+use super::seen::Task;
 use crate::check::definitions::{LocalDefinitions, LocationFacts};
 use crate::check::reader::{Damage, Records};
 use crate::encoding::{AttributeRef, Bytes, CommRef, Field, Full, TypedValue};

@@ -1,33 +1,8 @@
 //! Tasks: each is created once, runs where it exists, and leaves what it enters.
 
-use std::fmt;
-
+use super::seen::{Task, TaskName};
 use super::{Checker, in_order};
 use crate::check::faults::Fault;
-use crate::encoding::CommRef;
-
-/// A task by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct TaskName {
-    pub(super) team: CommRef,
-    pub(super) creating_thread: u32,
-    pub(super) generation: u32,
-}
-
-impl fmt::Display for TaskName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TaskName { team: CommRef(team), creating_thread, generation } = self;
-        write!(f, "task {generation} that thread {creating_thread} of team {team} created")
-    }
-}
-
-/// Whose regions are open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Task {
-    /// The implicit task in the location's team at this place.
-    Implicit(usize),
-    Explicit(TaskName),
-}
 
 impl Checker<'_> {
     /// The open regions of the task that a location runs.

@@ -1,7 +1,7 @@
 //! Teams, their forks and joins, and who is a member.
 
 use super::Checker;
-use super::tasks::Task;
+use super::seen::Task;
 use crate::check::faults::Fault;
 use crate::encoding::CommRef;
 

@@ -6,10 +6,6 @@ use crate::check::faults::Fault;
 use crate::encoding::{CommRef, Field, Kind, ParameterRef};
 use crate::records::{Event, Metric};
 
-pub(super) const PARAMETER_STRING: u8 = 0; // OTF2_ParameterType
-pub(super) const PARAMETER_INT64: u8 = 1;
-pub(super) const PARAMETER_UINT64: u8 = 2;
-
 impl Checker<'_> {
     pub(super) fn check_references(
         &mut self,

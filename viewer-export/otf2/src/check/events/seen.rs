@@ -1,0 +1,37 @@
+//! What events have shown of programs and tasks.
+
+use std::fmt;
+
+use crate::encoding::CommRef;
+
+/// When a process was seen.
+#[derive(Default)]
+pub(super) struct Program {
+    pub(super) first: Option<u64>,
+    pub(super) last: u64,
+    pub(super) begin: Option<u64>,
+    pub(super) end: Option<u64>,
+}
+
+/// A task by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct TaskName {
+    pub(super) team: CommRef,
+    pub(super) creating_thread: u32,
+    pub(super) generation: u32,
+}
+
+impl fmt::Display for TaskName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TaskName { team: CommRef(team), creating_thread, generation } = self;
+        write!(f, "task {generation} that thread {creating_thread} of team {team} created")
+    }
+}
+
+/// Whose regions are open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    /// The implicit task in the location's team at this place.
+    Implicit(usize),
+    Explicit(TaskName),
+}
