@@ -16,6 +16,7 @@ use crate::disk;
 use crate::energy::{POWERCAP, Readable};
 use crate::failure::{Failure, Outcome, Result};
 use crate::find_tracer;
+use crate::installed_runtimes;
 use crate::libgomp;
 use crate::loader::Loader;
 use crate::message;
@@ -122,7 +123,8 @@ struct Remark {
 pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
     let tool = find_tracer::find(arguments.tool.as_deref())?;
     let loader = Loader::new();
-    let runtimes: Vec<Runtime> = runtime::all(&loader).into_iter().map(|path| examine(path, &tool)).collect();
+    let runtimes: Vec<Runtime> =
+        installed_runtimes::all(&loader).into_iter().map(|path| examine(path, &tool)).collect();
     let programs = match &*arguments.program {
         [] => Vec::new(),
         command => programs_of(command, &loader)?,

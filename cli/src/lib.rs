@@ -57,6 +57,7 @@ mod headline;
 mod highlights;
 mod info;
 mod inputs;
+mod installed_runtimes;
 mod killed;
 mod libgomp;
 mod loader;

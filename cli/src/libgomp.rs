@@ -10,6 +10,7 @@ use crate::arguments::{Libgomp, WhenLibgomp};
 use crate::diagnosis::INSTALL_LIBOMP;
 use crate::entries::{self, Lacking};
 use crate::failure::{Failure, Result};
+use crate::installed_runtimes;
 use crate::loader::Loader;
 use crate::packages;
 use crate::program::Program;
@@ -167,7 +168,7 @@ fn choose(named: Option<&Path>, programs: &[Program], loader: &Loader) -> Result
         }
         return Ok(Some(path));
     }
-    Ok(runtime_beside(programs).or_else(|| runtime::stand_in_for_libgomp(loader)))
+    Ok(runtime_beside(programs).or_else(|| installed_runtimes::stand_in_for_libgomp(loader)))
 }
 
 /// The runtimes that the programs need.

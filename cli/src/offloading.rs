@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::elf;
+use crate::installed_runtimes;
 use crate::loader::{Loader, files_in};
-use crate::runtime;
 
 /// Devices, and libraries that offload to them.
 #[derive(Debug, Default, Serialize)]
@@ -65,8 +65,9 @@ struct Nvidia<'r> {
 impl Offloading {
     /// The possibilities of this machine.
     pub(crate) fn find(loader: &Loader) -> Offloading {
-        let paths =
-            runtime::libraries(loader, |name| name.starts_with("libomptarget") && name.contains(".so"));
+        let paths = installed_runtimes::libraries(loader, |name| {
+            name.starts_with("libomptarget") && name.contains(".so")
+        });
         let library = |path: PathBuf| Library {
             // A runtime finds its entry points by name.
             can_trace: elf::contains(&path, b"ompt_start_trace"),
