@@ -9,10 +9,13 @@ use omptrace_trace_format::Reader;
 use parking_lot::Mutex;
 
 use crate::buffers::Writer;
+use crate::format::Format;
+use crate::options::ConvertOptions;
 use crate::output::{ByteCount, Output};
+use crate::progress::of_part;
+use crate::replay::replay;
 use crate::share::{MAX_SHARES, Share};
 use crate::turns::Turns;
-use crate::{ConvertOptions, Format, of_part, replay};
 
 /// The segments that a file is written in. It is that of one process, all of it, in a format that has segments.
 pub(crate) fn of(inputs: &[&Reader], format: &Format, options: &ConvertOptions) -> Option<Segments> {

@@ -1,0 +1,54 @@
+//! Interpretation into the sink of a format.
+
+use std::io;
+
+use omptrace_symbols::Table;
+use omptrace_timeline::sink::Sink;
+use omptrace_timeline::{self as timeline, KeptArguments, Report, handed_over};
+use omptrace_trace_format::Reader;
+
+use crate::format::Format;
+use crate::options::ConvertOptions;
+
+/// Interprets all processes, one after the other, into `sink`, and finishes that.
+pub(crate) fn replay_all(
+    inputs: &[&Reader],
+    format: &Format,
+    options: &ConvertOptions,
+    sink: Box<dyn Sink>,
+    progress: &mut dyn FnMut(u64),
+) -> io::Result<Report> {
+    replay(format, options, 1, sink, &mut |symbols, manner, sink| {
+        timeline::replay_with(inputs, symbols, manner, sink, progress)
+    })
+}
+
+/// How to interpret, with these names of code, into this sink.
+pub(crate) type Interpret<'a> =
+    dyn FnMut(&dyn Fn(&Reader) -> Table, timeline::Manner, &mut dyn Sink) -> Report + 'a;
+
+/// Interprets what `options` select into `sink`, which is of `format`, and finishes that: the work of one of `workers`.
+pub(crate) fn replay(
+    format: &Format,
+    options: &ConvertOptions,
+    workers: usize,
+    sink: Box<dyn Sink>,
+    interpret: &mut Interpret<'_>,
+) -> io::Result<Report> {
+    let mut sink = options.selection.of(sink);
+    let threads = options.threads() / workers;
+    let manner = timeline::Manner {
+        chunks: options.chunks,
+        max_depth: format.max_depth,
+        ahead: threads > 1,
+        window: options.selection.window,
+        ..timeline::Manner::default()
+    };
+    let symbols = |reader: &Reader| Table::of(reader, &options.symbols);
+    // On two processors those who decode and write leave nothing for one who encodes.
+    let report = handed_over(vec![&mut *sink], usize::from(threads > 2), KeptArguments::All, |sink| {
+        interpret(&symbols, manner, sink)
+    });
+    sink.finish()?;
+    Ok(report)
+}
