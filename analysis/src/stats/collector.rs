@@ -12,6 +12,7 @@ use crate::selection::SelectedThreads;
 use crate::stats::account::{Account, Doing, Kind, Wait, outside};
 use crate::stats::devices::{self, Devices};
 use crate::stats::locks::Locks;
+use crate::stats::open_loop::OpenLoop;
 use crate::stats::parts::{self, JustLeft, Part, Tasks};
 use crate::stats::sums::{ConstructSums, ProcessSums, Sums};
 use crate::stats::{
@@ -172,13 +173,6 @@ struct Open {
     forked: Option<TeamId>,
     of_loop: Option<OpenLoop>,
     lock: Option<(LockId, bool)>,
-}
-
-#[derive(Clone, Copy, Default)]
-pub(super) struct OpenLoop {
-    pub(super) schedule: Option<ompt::ompt_work_t>,
-    pub(super) chunks: u64,
-    pub(super) iterations: u64,
 }
 
 /// A parallel region that has not ended, or some of whose members have not.

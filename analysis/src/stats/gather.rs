@@ -35,7 +35,7 @@ use crate::stats::functions::{FunctionCollector, FunctionStats, FunctionSums};
 use crate::stats::phases::{PhaseCollector, Phases};
 use crate::stats::sums::Sums;
 use crate::stats::{Analysed, Collector, PhaseStats, Stats};
-use crate::summary::{Alone, Body, Earliest, Summary};
+use crate::summary::{Alone, Body, Earliest, Summarised, Summary};
 use crate::window::{Windowed, Windows};
 
 /// Phases that are analysed, those that took longest.
@@ -190,17 +190,6 @@ impl Stats {
             run.finish(None, all).map(|finished| (finished.stats, finished.more_phases)).unwrap_or_default();
         Summarised { body, report, earliest, stats, more_phases }
     }
-}
-
-/// What [`Stats::summarised`] finds.
-pub(crate) struct Summarised {
-    pub(crate) body: Body,
-    pub(crate) report: Report,
-    /// See [`Earliest`].
-    pub(crate) earliest: Ns,
-    pub(crate) stats: Stats,
-    /// Phases that were not analysed.
-    pub(crate) more_phases: usize,
 }
 
 /// A process that is analysed: by its trace, its summary, or both, where the summary replaces the first pass.

@@ -10,20 +10,17 @@ use omptrace_timeline::DeviceReport;
 use omptrace_timeline::schedule;
 use omptrace_timeline::sink::split_place;
 use omptrace_trace_format::Ending;
-use serde::{Deserialize, Serialize};
 
 use crate::answers::{Accounting, Place};
-use crate::stats::collector::OpenLoop;
 use crate::stats::histogram::Histogram;
-use crate::stats::wire::StoredSums;
+use crate::stats::open_loop::OpenLoop;
 use crate::stats::{
     ConstructStats, DeviceStats, DeviceUse, LockStats, LoopStats, ProcessStats, Ranks, Share, Stats,
     TeamStats, ThreadStats, Times, add, ending_words,
 };
 
 /// The numbers of some processes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(from = "StoredSums", into = "StoredSums")]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Sums {
     /// By number.
     pub(super) processes: BTreeMap<u32, ProcessSums>,

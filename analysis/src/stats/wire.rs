@@ -1,6 +1,6 @@
 //! How sums are written down in summaries: as they are, where the JSON of `stats` has what is made of them.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::answers::Place;
 use crate::stats::histogram::Histogram;
@@ -12,7 +12,7 @@ use crate::summary::words::{self, Word};
 
 /// [`Sums`] of one process.
 #[derive(Serialize, Deserialize)]
-pub(super) struct StoredSums {
+struct StoredSums {
     process: Option<StoredProcess>,
     constructs: Vec<StoredConstruct>,
 }
@@ -73,6 +73,16 @@ struct StoredDevice {
     times: StoredTimes,
 }
 
+/// Writes the sums of one process down.
+pub(crate) fn serialize<S: Serializer>(sums: &Sums, serializer: S) -> Result<S::Ok, S::Error> {
+    StoredSums::from(sums).serialize(serializer)
+}
+
+/// Reads them.
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Sums, D::Error> {
+    StoredSums::deserialize(deserializer).map(Sums::from)
+}
+
 impl From<Times> for StoredTimes {
     fn from(times: Times) -> StoredTimes {
         let Times { count, total_ns, mean_ns, min_ns, max_ns, is_of_parts } = times;
@@ -87,11 +97,11 @@ impl From<StoredTimes> for Times {
     }
 }
 
-impl From<Sums> for StoredSums {
-    fn from(sums: Sums) -> StoredSums {
+impl From<&Sums> for StoredSums {
+    fn from(sums: &Sums) -> StoredSums {
         StoredSums {
-            process: sums.processes.into_values().next().map(StoredProcess::from),
-            constructs: sums.constructs.into_values().map(StoredConstruct::from).collect(),
+            process: sums.processes.values().next().cloned().map(StoredProcess::from),
+            constructs: sums.constructs.values().cloned().map(StoredConstruct::from).collect(),
         }
     }
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use omptrace_symbols as symbols;
 use omptrace_timeline::sink::{Item, Ns, Sink, Wants};
-use omptrace_timeline::{ProcessReport, Start, why_no_samples};
+use omptrace_timeline::{ProcessReport, Report, Start, why_no_samples};
 use omptrace_trace_format::checkpoint::{self, thinned};
 pub use omptrace_trace_format::summary::WriteError;
 use omptrace_trace_format::summary::{self as stored, Packed};
@@ -26,7 +26,7 @@ use omptrace_trace_format::{Ending, Reader, Severity};
 use serde::{Deserialize, Serialize};
 
 use crate::answers::{Answers, Finding, NotPredicted, OtherThreads, Part, TaskRegion, WhatIf};
-use crate::stats::{CounterSums, FunctionSums, PhaseStats, Phases, Stats, Summarised, Sums};
+use crate::stats::{CounterSums, FunctionSums, PhaseStats, Phases, Stats, Sums, wire};
 
 /// The version of the analysis: that of the program, and a number that grows with each change between two releases.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/6");
@@ -84,6 +84,7 @@ enum End {
 /// What the first pass found, and what both passes found of the process alone.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Body {
+    #[serde(with = "wire")]
     pub(crate) sums: Sums,
     pub(crate) part: Part,
     pub(crate) functions: FunctionSums,
@@ -91,6 +92,17 @@ pub(crate) struct Body {
     pub(crate) counters: CounterSums,
     pub(crate) phases: Option<Phases>,
     pub(crate) alone: Option<Alone>,
+}
+
+/// What [`Stats::summarised`] finds.
+pub(crate) struct Summarised {
+    pub(crate) body: Body,
+    pub(crate) report: Report,
+    /// See [`Earliest`].
+    pub(crate) earliest: Ns,
+    pub(crate) stats: Stats,
+    /// Phases that were not analysed.
+    pub(crate) more_phases: usize,
 }
 
 /// What replays of one process show: fields of [`Stats`].

@@ -24,10 +24,11 @@ use crate::dialects::thread_state;
 use crate::entry::libgomp;
 use crate::entry::preload;
 use crate::os::clock;
-use crate::os::containment::{contained, report_panics};
+use crate::os::containment::contained;
 use crate::os::loader;
 use crate::os::lock::Mutex;
 use crate::os::log::warning;
+use crate::os::panics;
 use crate::os::stack;
 use crate::os::system;
 use crate::os::thread_word;
@@ -153,7 +154,7 @@ fn report_second_runtime(version: &str) {
 
 /// The settings, where the program shall be traced.
 pub(crate) fn configured() -> Option<Config> {
-    report_panics();
+    panics::report_panics();
     // One runtime may have two interfaces, and a process two runtimes: the first that was found is traced.
     if session::is_in_progress() {
         return None;

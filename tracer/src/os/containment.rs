@@ -6,10 +6,9 @@
 //! construct. The unwinding of our frames would be an abort. So nothing of ours is such a place: the request waits.
 
 use std::ffi::c_int;
-use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use crate::os::log::warning;
 use crate::os::system;
 use crate::os::unwatched::Unwatched;
 
@@ -19,19 +18,6 @@ const DISABLE: c_int = 1;
 unsafe extern "C" {
     /// POSIX; the libc crate has it for few systems.
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
-}
-
-/// Says a panic of the tracer in one line from now on. The standard library would write several, by a lock and memory that the
-/// program may hold or lack. The hook is that of this library's copy of the standard library: a program in Rust has its own.
-pub(crate) fn report_panics() {
-    panic::set_hook(Box::new(|panic| {
-        let text = panic.payload_as_str().unwrap_or("no message");
-        let text = text.replace(|c: char| c.is_control(), " ");
-        let (file, line) = panic.location().map_or(("?", 0), |at| (at.file(), at.line()));
-        warning!(
-            "internal error at {file}:{line}: {text}; tracing may end here, the program goes on. Please report it"
-        );
-    }));
 }
 
 /// Runs `f` so that neither a panic nor a cancellation leaves it, and keeps `errno`. A program may say in a `critical` why

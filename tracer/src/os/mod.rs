@@ -7,6 +7,7 @@
 //! | [`clock`] | the time of an event; it is on the hot path |
 //! | [`thread_word`] | a word for each thread; it is on the hot path |
 //! | [`containment`] | keeps panics, cancellation and changes of `errno` from the program |
+//! | [`panics`] | says a panic in one line |
 //! | [`unwatched`] | keeps sanitizers of the program from checking the tracer |
 //! | [`log`] | one line on stderr |
 //! | [`protected_fd`] | files whose descriptors the program may close |
@@ -28,6 +29,7 @@ pub(crate) mod loader;
 pub(crate) mod lock;
 pub(crate) mod log;
 pub(crate) mod module_file;
+pub(crate) mod panics;
 pub(crate) mod perf;
 pub(crate) mod protected_fd;
 pub(crate) mod sanitizer;

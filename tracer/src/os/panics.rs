@@ -1,0 +1,18 @@
+//! Panics of the tracer, which it survives: each is said.
+
+use std::panic;
+
+use crate::os::log::warning;
+
+/// Says a panic of the tracer in one line from now on. The standard library would write several, by a lock and memory that the
+/// program may hold or lack. The hook is that of this library's copy of the standard library: a program in Rust has its own.
+pub(crate) fn report_panics() {
+    panic::set_hook(Box::new(|panic| {
+        let text = panic.payload_as_str().unwrap_or("no message");
+        let text = text.replace(|c: char| c.is_control(), " ");
+        let (file, line) = panic.location().map_or(("?", 0), |at| (at.file(), at.line()));
+        warning!(
+            "internal error at {file}:{line}: {text}; tracing may end here, the program goes on. Please report it"
+        );
+    }));
+}
