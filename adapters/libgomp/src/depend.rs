@@ -159,7 +159,7 @@ entry! {
         unsafe {
             report(task, list);
             let (size, align) = (size_of::<&Task>() as c_long, align_of::<&Task>() as c_long);
-            let flags = crate::task::flag::DEPEND;
+            let flags = crate::task_block::flag::DEPEND;
             real!(call.gomp, GOMP_task)(complete_taskwait, (&raw mut task).cast(), None, size, align, true, flags, list, 0, ptr::null_mut());
         }
         encountering.set_enter_frame(ptr::null_mut());

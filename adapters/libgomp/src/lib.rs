@@ -25,7 +25,7 @@
 //! | `created` | the tasks that a cancellation may discard |
 //! | `thread` | the calling thread, its begin and its end |
 //! | `parallel`, `worksharing`, `barrier`, `mutex` | the entry points of these constructs |
-//! | `task`, `taskloop`, `depend` | explicit tasks, and what they wait for |
+//! | `task`, `task_block`, `taskloop`, `taskloop_tasks`, `depend` | explicit tasks, and what they wait for |
 //! | `target`, `devices` | device constructs, and the devices that they use |
 //! | `cancel`, `control`, `variables` | the rest |
 //! | `sanitizer` | what `cargo xtask sanitize` builds besides |
@@ -68,7 +68,9 @@ mod sanitizer;
 mod start;
 mod target;
 mod task;
+mod task_block;
 mod taskloop;
+mod taskloop_tasks;
 mod thread;
 mod tool;
 mod unload;

@@ -4,9 +4,7 @@
 //! before the data and is copied with it; [`run`] takes it off again.
 
 use core::ffi::{c_int, c_long, c_uint, c_void};
-use core::mem::MaybeUninit;
 use core::ptr;
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,127 +13,9 @@ use ompt_sys::*;
 
 use crate::libgomp::{CopyFunction, Libgomp, Outlined};
 use crate::model::{Task, event};
-use crate::taskloop::Taskloop;
+use crate::task_block::{Header, copy, flag, layout, with_block};
 use crate::thread::{self, Call, Thread};
 use crate::{depend, sanitizer, tool};
-
-/// The flags that GCC passes to `GOMP_task` and `GOMP_taskloop`.
-pub(crate) mod flag {
-    pub(crate) const UNTIED: u32 = 1;
-    pub(crate) const FINAL: u32 = 1 << 1;
-    pub(crate) const MERGEABLE: u32 = 1 << 2;
-    pub(crate) const DEPEND: u32 = 1 << 3;
-    pub(crate) const UP: u32 = 1 << 8;
-    pub(crate) const GRAINSIZE: u32 = 1 << 9;
-    pub(crate) const IF: u32 = 1 << 10;
-    pub(crate) const NOGROUP: u32 = 1 << 11;
-    pub(crate) const REDUCTION: u32 = 1 << 12;
-    pub(crate) const DETACH: u32 = 1 << 13;
-    pub(crate) const STRICT: u32 = 1 << 14;
-}
-
-/// The words before a task's data.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub(crate) struct Header {
-    /// Words that libgomp writes or reads as the first of the data. They are the event of a detachable task, or a
-    /// taskloop's first iteration, its end, and its reductions.
-    pub(crate) words: [*mut c_void; 3],
-    /// The task, of `GOMP_task`.
-    pub(crate) task: Option<&'static Task>,
-    /// The taskloop, of `GOMP_taskloop`.
-    pub(crate) taskloop: *const Taskloop,
-    pub(crate) function: Outlined,
-    pub(crate) copy: Option<CopyFunction>,
-    /// The program's data, where it is not copied behind the header.
-    pub(crate) original: *mut c_void,
-    pub(crate) is_detachable: bool,
-    /// From the header to the data.
-    pub(crate) size: usize,
-}
-
-impl Header {
-    /// The data that belong to a header at `at`.
-    ///
-    /// # Safety
-    /// `at` is where libgomp, or the program's call, has this header.
-    pub(crate) unsafe fn data(&self, at: *mut c_void) -> *mut c_void {
-        if !self.original.is_null() && self.copy.is_none() {
-            self.original
-        } else {
-            // SAFETY: the data lie `size` bytes behind the header.
-            unsafe { at.byte_add(self.size) }
-        }
-    }
-}
-
-/// The least alignment that libgomp is asked for: a header's.
-const MIN_ALIGN: usize = 16;
-
-/// A header's size in front of data of that alignment, and the alignment of both.
-pub(crate) fn layout(align: c_long) -> (usize, usize) {
-    let align = (align.max(0) as usize).next_power_of_two().max(MIN_ALIGN);
-    (size_of::<Header>().next_multiple_of(align), align)
-}
-
-/// How many bytes of header and data are put together on the stack.
-const MAX_ON_STACK: usize = 1024;
-
-/// Calls `with` with a copy of the header and, behind it, of `size` bytes of data.
-///
-/// # Safety
-/// `data` has `size` bytes.
-pub(crate) unsafe fn with_block<T>(
-    header: &Header,
-    align: usize,
-    data: *const c_void,
-    size: usize,
-    with: impl FnOnce(*mut c_void) -> T,
-) -> T {
-    #[repr(align(128))]
-    struct OnStack(MaybeUninit<[u8; MAX_ON_STACK]>);
-    let all = header.size + size;
-    // SAFETY: `block` has room for the header and the data.
-    let fill = |block: *mut u8| unsafe {
-        block.cast::<Header>().write(*header);
-        if size > 0 {
-            ptr::copy_nonoverlapping(data.cast::<u8>(), block.add(header.size), size);
-        }
-    };
-    if all <= MAX_ON_STACK && align <= align_of::<OnStack>() {
-        let mut block = OnStack(MaybeUninit::uninit());
-        let block: *mut u8 = block.0.as_mut_ptr().cast();
-        fill(block);
-        return with(block.cast());
-    }
-    let Ok(layout) = Layout::from_size_align(all, align) else {
-        // As much data does not exist in memory.
-        handle_alloc_error(Layout::new::<Header>());
-    };
-    // SAFETY: the size is not 0.
-    let block = unsafe { alloc(layout) };
-    if block.is_null() {
-        handle_alloc_error(layout);
-    }
-    fill(block);
-    let result = with(block.cast());
-    // SAFETY: allocated above. A task that is run later has a copy of libgomp's.
-    unsafe { dealloc(block, layout) };
-    result
-}
-
-/// The copy function of a task whose data have one.
-pub(crate) unsafe extern "C-unwind" fn copy(to: *mut c_void, from: *mut c_void) {
-    // SAFETY: libgomp passes room for a header and data, and the header that it was given; that names the data and the
-    // program's own function.
-    unsafe {
-        let header = from.cast::<Header>().read();
-        to.cast::<Header>().write(header);
-        if let Some(copy) = header.copy {
-            copy(to.byte_add(header.size), header.original);
-        }
-    }
-}
 
 /// The tasks whose event may still be fulfilled. No hash map, whose first key is a system call that a filter may refuse.
 static EVENTS: Mutex<BTreeMap<usize, &'static Task>> = Mutex::new(BTreeMap::new());

@@ -11,37 +11,10 @@ use ompt_sys::*;
 
 use crate::libgomp::{CopyFunction, Libgomp, Outlined};
 use crate::model::{Task, Work};
-use crate::task::{Header, copy, flag, layout, with_block};
+use crate::task_block::{Header, copy, flag, layout, with_block};
+use crate::taskloop_tasks::Taskloop;
 use crate::worksharing::{trip_count, unsigned_trip_count};
 use crate::{sanitizer, thread};
-
-/// The tasks of a taskloop.
-pub(crate) struct Taskloop {
-    work: Work,
-    encountering: &'static Task,
-    flags: ompt_task_flag_t,
-    code: *const c_void,
-    tasks: Vec<&'static Task>,
-    /// How many chunks have begun.
-    begun: AtomicUsize,
-    /// How many parts of the program still need this: chunks that have not ended, and the call that made it.
-    users: AtomicUsize,
-}
-
-impl Taskloop {
-    /// One fewer needs it; the last frees it.
-    ///
-    /// # Safety
-    /// `this` came from `Box::into_raw`, and the caller was counted.
-    unsafe fn release(this: *const Taskloop) {
-        // SAFETY: by the caller's promise. AcqRel: all uses come before the last one's.
-        unsafe {
-            if (*this).users.fetch_sub(1, Ordering::AcqRel) == 1 {
-                drop(Box::from_raw(this.cast_mut()));
-            }
-        }
-    }
-}
 
 /// How many tasks libgomp makes of `trips` iterations, by the clauses `grainsize` and `num_tasks` (OpenMP 5.2, 12.6).
 fn task_count(gomp: &Libgomp, trips: u64, flags: c_uint, number: u64) -> u64 {
