@@ -15,6 +15,7 @@ use crate::os::clock;
 use crate::os::system;
 use crate::samples;
 use crate::session::fork;
+use crate::session::modules::Code;
 use crate::session::{self, Session};
 
 /// Records the compact event that `row` makes. It may be called several times: what it does besides, giving an object
@@ -249,7 +250,7 @@ fn put(
     mut encode: impl FnMut(&mut State, u64, &mut [u64]) -> Option<usize>,
 ) -> Option<()> {
     let mut attempt = || {
-        session.modules.note(code, &recorder.stream.modules, |module| {
+        session.modules.note(code, Code::Runs, &recorder.stream.modules, |module| {
             let encode = |_: &mut State, ticks, out: &mut [u64]| module.encode(ticks, out);
             recorder.put_slowly(clock::ticks(), encode).is_some()
         });

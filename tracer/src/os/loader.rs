@@ -2,13 +2,16 @@
 //!
 //! `dladdr`, `dlsym` and `dlopen` take the lock that a thread holds while it loads or closes a library. A constructor may
 //! wait for a team of threads meanwhile, none of which may ask for that lock. `dl_iterate_phdr` has another one, which
-//! constructors do not hold.
+//! constructors do not hold. But the function that it calls does, and may wait for a team, too. `_dl_find_object` (glibc 2.35)
+//! takes no lock: threads of the program ask that, where it is.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs;
 use std::mem::transmute;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
+
+use crate::os::forks;
 
 /// `dlsym`, which takes the loader's lock. A symbol that is not there leaves no error for the program's `dlerror`.
 ///
@@ -32,16 +35,28 @@ pub(crate) fn forget_error() {
     }
 }
 
-/// The program headers of a module; none where the loader gives no table.
-///
-/// # Safety
-/// `dl_iterate_phdr` passes `info`, and is running.
-pub(crate) unsafe fn program_headers(info: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
-    if info.dlpi_phdr.is_null() {
-        return &[];
+/// Calls `visit` with each module, until it returns true; not at all where the loader cannot be asked (see [`forks::outside`]).
+/// The loader holds a lock meanwhile.
+pub(crate) fn each_module<F: FnMut(&libc::dl_phdr_info, &[libc::Elf64_Phdr]) -> bool>(
+    mut visit: F,
+) -> Option<()> {
+    unsafe extern "C" fn call<F: FnMut(&libc::dl_phdr_info, &[libc::Elf64_Phdr]) -> bool>(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        visit: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid structure, and `visit` is the function below.
+        let (info, visit) = unsafe { (&*info, &mut *visit.cast::<F>()) };
+        let headers = match info.dlpi_phdr.is_null() {
+            true => &[],
+            // SAFETY: the loader keeps the program headers of a loaded module mapped.
+            false => unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) },
+        };
+        c_int::from(visit(info, headers))
     }
-    // SAFETY: the loader keeps the program headers of a loaded module mapped.
-    unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) }
+    // SAFETY: `call` treats its arguments as `dl_iterate_phdr` gives them.
+    forks::outside(|| unsafe { libc::dl_iterate_phdr(Some(call::<F>), (&raw mut visit).cast()) })?;
+    Some(())
 }
 
 /// `struct dl_find_object` of glibc.
@@ -104,6 +119,95 @@ pub(crate) fn unwind_header_of(pc: u64) -> Option<u64> {
     Some(found.map_or(0, |found| found.eh_frame as u64))
 }
 
+/// By what a module is told from others. One that comes in its place, when it is gone, may have the same all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Mark {
+    link_map: usize,
+    start: usize,
+    end: usize,
+    eh_frame: usize,
+}
+
+impl Mark {
+    fn of(found: &FoundObject) -> Mark {
+        Mark {
+            link_map: found.link_map as usize,
+            start: found.map_start as usize,
+            end: found.map_end as usize,
+            eh_frame: found.eh_frame as usize,
+        }
+    }
+}
+
+/// Whether the C library can be asked without a lock.
+pub(crate) fn asks_without_lock() -> bool {
+    // Relaxed: see `prepare`.
+    !FIND_OBJECT.load(Ordering::Relaxed).is_null()
+}
+
+/// The mark of the module at `pc`, nothing where there is none. `None` where the C library cannot be asked without a lock.
+pub(crate) fn mark_at(pc: u64) -> Option<Option<Mark>> {
+    Some(find_object(pc as usize)?.as_ref().map(Mark::of))
+}
+
+/// A module whose code runs, as the loader has it.
+#[derive(Debug)]
+pub(crate) struct Running {
+    pub(crate) mark: Mark,
+    pub(crate) load_address: u64,
+    pub(crate) name: *const c_char,
+    pub(crate) headers: &'static [libc::Elf64_Phdr],
+}
+
+/// The module at `pc`, without a lock; nothing where there is none. `None` where it cannot be found so.
+///
+/// # Safety
+/// The code at `pc` stays loaded for as long as the result is used.
+pub(crate) unsafe fn running_at(pc: u64) -> Option<Option<Running>> {
+    let Some(found) = find_object(pc as usize)? else {
+        return Some(None);
+    };
+    // SAFETY: the loader keeps the structure for as long as the module is loaded, as the caller promises.
+    let LinkMap { addr, name } = *unsafe { found.link_map.cast::<LinkMap>().as_ref() }?;
+    // SAFETY: a C string of the loader.
+    let is_program = name.is_null() || unsafe { *name } == 0;
+    let headers = match is_program {
+        true => headers_of_program(),
+        // SAFETY: its memory begins there, and stays by the caller's promise.
+        false => unsafe { headers_in_memory(found.map_start.cast()) },
+    }?;
+    Some(Some(Running { mark: Mark::of(&found), load_address: addr as u64, name, headers }))
+}
+
+/// The program headers of the program, as the kernel has passed them.
+fn headers_of_program() -> Option<&'static [libc::Elf64_Phdr]> {
+    // SAFETY: only reads what the kernel has passed.
+    let [first, count, bytes] =
+        [libc::AT_PHDR, libc::AT_PHNUM, libc::AT_PHENT].map(|kind| unsafe { libc::getauxval(kind) } as usize);
+    let is_usual = first != 0 && bytes == size_of::<libc::Elf64_Phdr>();
+    // SAFETY: the program's headers, which stay as long as the process.
+    is_usual.then(|| unsafe { std::slice::from_raw_parts(first as *const libc::Elf64_Phdr, count) })
+}
+
+/// The program headers behind the ELF header of a module, where they lie in its first page; else `None`.
+///
+/// # Safety
+/// The first page of a loaded module's memory is there.
+unsafe fn headers_in_memory(start: *const u8) -> Option<&'static [libc::Elf64_Phdr]> {
+    /// Less than all processors' pages have.
+    const PAGE: usize = 4096;
+    // SAFETY: by this function's contract.
+    let (magic, header) = unsafe { (&*start.cast::<[u8; 4]>(), &*start.cast::<libc::Elf64_Ehdr>()) };
+    if magic != b"\x7fELF" || usize::from(header.e_phentsize) != size_of::<libc::Elf64_Phdr>() {
+        return None;
+    }
+    let (first, count) = (usize::try_from(header.e_phoff).ok()?, usize::from(header.e_phnum));
+    let end = first.checked_add(count * size_of::<libc::Elf64_Phdr>())?;
+    let is_here = first % align_of::<libc::Elf64_Phdr>() == 0 && end <= PAGE;
+    // SAFETY: within the first page.
+    is_here.then(|| unsafe { std::slice::from_raw_parts(start.add(first).cast(), count) })
+}
+
 /// A library, or the program.
 struct Found {
     /// Which one it is: an address that no other module has. Where its memory begins would not do: glibc gives the parts of a
@@ -113,8 +217,7 @@ struct Found {
     name: Vec<u8>,
 }
 
-/// The library that holds `address`. It asks without a lock where it can: a thread that forks meanwhile would leave the
-/// lock of `dl_iterate_phdr` taken in the child.
+/// The library that holds `address`. It asks without a lock where it can.
 fn at(address: *const c_void) -> Option<Found> {
     if let Some(found) = find_object(address as usize) {
         let found = found?;
@@ -123,15 +226,8 @@ fn at(address: *const c_void) -> Option<Found> {
         let name = unsafe { link_map.as_ref() }?.name;
         return Some(Found { module: link_map as usize, name: copied(name) });
     }
-    struct Search {
-        address: usize,
-        found: Option<Found>,
-    }
-    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a valid structure, and `search` is the one below.
-        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-        // SAFETY: as the loader passes it.
-        let headers = unsafe { program_headers(info) };
+    let mut found = None;
+    each_module(|info, headers| {
         let loads = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
         let begin_and_end = loads.map(|header| {
             let begin = info.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
@@ -141,19 +237,14 @@ fn at(address: *const c_void) -> Option<Found> {
         let mut is_here = false;
         for (begin, end) in begin_and_end {
             base = base.min(begin);
-            is_here |= (begin..end).contains(&search.address);
+            is_here |= (begin..end).contains(&(address as usize));
         }
-        if !is_here {
-            return 0;
+        if is_here {
+            found = Some(Found { module: base, name: copied(info.dlpi_name) });
         }
-        let name = copied(info.dlpi_name);
-        search.found = Some(Found { module: base, name });
-        1
-    }
-    let mut search = Search { address: address as usize, found: None };
-    // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    search.found
+        is_here
+    })?;
+    found
 }
 
 /// A name that the loader has for a module.
@@ -165,18 +256,12 @@ fn copied(name: *const c_char) -> Vec<u8> {
     }
 }
 
-/// Whether a module besides this library defines the symbol, or may do so: it has no hash table of the usual kind.
+/// Whether a module besides this library defines the symbol, or may do so: it has no hash table of the usual kind. False where the
+/// loader cannot be asked.
 pub(crate) fn is_defined_elsewhere(name: &CStr) -> bool {
-    struct Search<'n> {
-        name: &'n CStr,
-        found: bool,
-    }
-    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a valid structure, and `search` is the one below.
-        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-        // SAFETY: as the loader passes it.
-        let headers = unsafe { program_headers(info) };
-        let own = (&raw const FIND_OBJECT) as usize;
+    let own = (&raw const FIND_OBJECT) as usize;
+    let mut found = false;
+    each_module(|info, headers| {
         let is_own = headers.iter().any(|header| {
             let begin = info.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
             header.p_type == libc::PT_LOAD && own.wrapping_sub(begin) < header.p_memsz as usize
@@ -188,14 +273,11 @@ pub(crate) fn is_defined_elsewhere(name: &CStr) -> bool {
             let base = info.dlpi_addr as usize;
             let dynamic = base.wrapping_add(dynamic.p_vaddr as usize);
             // SAFETY: the dynamic section of a module that the loader has.
-            search.found |= unsafe { defines(base, dynamic as *const Dynamic, search.name) };
+            found |= unsafe { defines(base, dynamic as *const Dynamic, name) };
         }
-        c_int::from(search.found)
-    }
-    let mut search = Search { name, found: false };
-    // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    search.found
+        found
+    });
+    found
 }
 
 /// An entry of a dynamic section: tag and value.
@@ -295,6 +377,30 @@ mod tests {
         }
         for name in [c"omptrace_no_such_symbol", c"__tsan_init", c""] {
             assert!(!is_defined_elsewhere(name), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn what_runs_is_found_with_and_without_a_lock() {
+        prepare();
+        for code in [at as fn(*const c_void) -> Option<Found> as usize, libc::getpid as *const () as usize] {
+            let mut expected = None;
+            each_module(|info, headers| {
+                let holds = |header: &libc::Elf64_Phdr| {
+                    let begin = info.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
+                    header.p_type == libc::PT_LOAD && code.wrapping_sub(begin) < header.p_memsz as usize
+                };
+                let is_it = headers.iter().any(holds);
+                if is_it {
+                    expected = Some((info.dlpi_addr, copied(info.dlpi_name), headers.len()));
+                }
+                is_it
+            })
+            .unwrap();
+            // SAFETY: neither is ever unloaded.
+            let found = unsafe { running_at(code as u64) }.unwrap().unwrap();
+            assert_eq!(Some((found.load_address, copied(found.name), found.headers.len())), expected);
+            assert_eq!(mark_at(code as u64), Some(Some(found.mark)));
         }
     }
 
