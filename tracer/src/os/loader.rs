@@ -119,7 +119,7 @@ pub(crate) fn unwind_header_of(pc: u64) -> Option<u64> {
     Some(found.map_or(0, |found| found.eh_frame as u64))
 }
 
-/// By what a module is told from others. One that comes in its place, when it is gone, may have the same all the same.
+/// What distinguishes a module from others. One that comes in its place, when it is gone, may have the same all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Mark {
     link_map: usize,

@@ -239,7 +239,7 @@ impl Modules {
     }
 }
 
-/// A number that tells a running module from one that was in its place before, unlike its mark alone; not 0.
+/// A number that distinguishes a running module from one that was in its place before, which its mark may not; not 0.
 fn stamp_of(running: &Running) -> u64 {
     let mut hasher = DefaultHasher::new();
     running.mark.hash(&mut hasher);
