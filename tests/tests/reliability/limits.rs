@@ -160,3 +160,45 @@ fn the_first_use_of_openmp_may_be_on_the_smallest_stack() {
     }
     assert!(lived > programs.len(), "{lived} of {}", programs.len());
 }
+
+/// The program's files have the numbers that they have alone, and it can open two fewer: what the tracer keeps open has the highest
+/// numbers.
+#[test]
+fn the_programs_descriptors_are_those_that_it_has_alone() {
+    const SOURCE: &str = "tests/programs/descriptors_left.c";
+    let of_clang = compile(SOURCE, Compiler::Clang14, &[]);
+    let of_gcc = compile(SOURCE, Compiler::Gcc, &[]);
+    let numbers = |output: &std::process::Output| -> Vec<String> {
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        said.lines().filter(|line| !line.starts_with("threads")).map(str::to_owned).collect()
+    };
+    for (program, preloaded) in [(&of_clang, None), (&of_gcc, Some(libgomp_adapter()))] {
+        for limit in [8, 9, 10, 12, 16, 24, 32, 64, 100, 2000] {
+            let ends = || {
+                let mut command = Command::new(program);
+                command.env("LD_LIBRARY_PATH", runtime("llvm-19"));
+                limited(&mut command, libc::RLIMIT_NOFILE, limit);
+                command
+            };
+            let alone = ends().output().expect("it can be run");
+            assert_eq!(alone.status.code(), Some(3), "{limit}: {alone:?}");
+            for settings in [&[][..], &[("OMPTRACE_SAMPLE", "cpu")], &[("OMPTRACE_COMPRESS", "off")]] {
+                let traces = Traces::folder();
+                let mut command = ends();
+                command.envs(settings.iter().copied());
+                command.envs(preloaded.iter().map(|library| ("LD_PRELOAD", library)));
+                let output = run(&traces, &mut command);
+                assert_eq!(output.status, alone.status, "{limit} {settings:?}: {output:?}");
+                let [alone, traced] = [&alone, &output].map(numbers);
+                assert_eq!(traced.len(), alone.len() - 2, "{limit} {settings:?}");
+                // Where there may be more, they are the last that are looked for.
+                let same = match limit {
+                    0..=64 => traced.len(),
+                    65..=1000 => 50,
+                    _ => 950,
+                };
+                assert_eq!(traced[..same], alone[..same], "{limit} {settings:?}");
+            }
+        }
+    }
+}
