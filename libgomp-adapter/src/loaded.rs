@@ -144,7 +144,7 @@ impl Mark {
         let mut found: FoundObject = unsafe { mem::zeroed() };
         // SAFETY: any address may be asked about.
         let is_found = unsafe { find(address as *mut c_void, &raw mut found) } == 0;
-        Some(is_found.then(|| Mark {
+        Some(is_found.then_some(Mark {
             start: found.map_start as usize,
             end: found.map_end as usize,
             link_map: found.link_map as usize,

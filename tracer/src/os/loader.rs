@@ -11,6 +11,8 @@ use std::mem::transmute;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use omptrace_device::memory;
+
 use crate::os::forks;
 
 /// `dlsym`, which takes the loader's lock. A symbol that is not there leaves no error for the program's `dlerror`.
@@ -150,33 +152,71 @@ pub(crate) fn mark_at(pc: u64) -> Option<Option<Mark>> {
     Some(find_object(pc as usize)?.as_ref().map(Mark::of))
 }
 
-/// A module whose code runs, as the loader has it.
+/// A module as the loader has it, copied.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct Copied {
     pub(crate) mark: Mark,
     pub(crate) load_address: u64,
-    pub(crate) name: *const c_char,
-    pub(crate) headers: &'static [libc::Elf64_Phdr],
+    /// Empty for the program itself.
+    pub(crate) name: Vec<u8>,
+    pub(crate) headers: Vec<libc::Elf64_Phdr>,
 }
 
-/// The module at `pc`, without a lock; nothing where there is none. `None` where it cannot be found so.
-///
-/// # Safety
-/// The code at `pc` stays loaded for as long as the result is used.
-pub(crate) unsafe fn running_at(pc: u64) -> Option<Option<Running>> {
+/// The module at `pc`, without a lock; nothing where there is none. `None` where it cannot be found so. Another thread may unload
+/// it meanwhile: so the kernel copies what belongs to it.
+pub(crate) fn copy_at(pc: u64) -> Option<Option<Copied>> {
+    const MAX_NAME: usize = 4096;
     let Some(found) = find_object(pc as usize)? else {
         return Some(None);
     };
+    let [load_address, name] = copied_words(found.link_map as usize)?;
+    let name = match name {
+        0 => Vec::new(),
+        name => memory::text(name as *const c_char, MAX_NAME)?,
+    };
+    let headers = match name.is_empty() {
+        true => headers_of_program()?.to_vec(),
+        false => copied_headers(found.map_start as usize)?,
+    };
+    Some(Some(Copied { mark: Mark::of(&found), load_address: load_address as u64, name, headers }))
+}
+
+fn copied_words<const N: usize>(address: usize) -> Option<[usize; N]> {
+    let mut words = [0; N];
+    // SAFETY: the words' bytes, each of which may have any value.
+    let bytes =
+        unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), size_of::<[usize; N]>()) };
+    memory::copy(address, bytes).then_some(words)
+}
+
+/// A module that calls, so that it stays loaded: what [`Copied`] has, where it lies.
+#[derive(Debug)]
+pub(crate) struct Calling {
+    pub(crate) mark: Mark,
+    pub(crate) load_address: u64,
+    pub(crate) name: &'static [u8],
+    pub(crate) headers: &'static [libc::Elf64_Phdr],
+}
+
+/// The module at `pc`; `None` where there is none, or it cannot be found without a lock.
+///
+/// # Safety
+/// The code at `pc` stays loaded for as long as the result is used.
+pub(crate) unsafe fn calling_at(pc: u64) -> Option<Calling> {
+    let found = find_object(pc as usize)??;
     // SAFETY: the loader keeps the structure for as long as the module is loaded, as the caller promises.
     let LinkMap { addr, name } = *unsafe { found.link_map.cast::<LinkMap>().as_ref() }?;
-    // SAFETY: a C string of the loader.
-    let is_program = name.is_null() || unsafe { *name } == 0;
-    let headers = match is_program {
+    let name = match name.is_null() {
+        true => &[],
+        // SAFETY: a C string of the loader.
+        false => unsafe { CStr::from_ptr(name) }.to_bytes(),
+    };
+    let headers = match name.is_empty() {
         true => headers_of_program(),
         // SAFETY: its memory begins there, and stays by the caller's promise.
         false => unsafe { headers_in_memory(found.map_start.cast()) },
     }?;
-    Some(Some(Running { mark: Mark::of(&found), load_address: addr as u64, name, headers }))
+    Some(Calling { mark: Mark::of(&found), load_address: addr as u64, name, headers })
 }
 
 /// The program headers of the program, as the kernel has passed them.
@@ -194,18 +234,38 @@ fn headers_of_program() -> Option<&'static [libc::Elf64_Phdr]> {
 /// # Safety
 /// The first page of a loaded module's memory is there.
 unsafe fn headers_in_memory(start: *const u8) -> Option<&'static [libc::Elf64_Phdr]> {
-    /// Less than all processors' pages have.
-    const PAGE: usize = 4096;
     // SAFETY: by this function's contract.
-    let (magic, header) = unsafe { (&*start.cast::<[u8; 4]>(), &*start.cast::<libc::Elf64_Ehdr>()) };
-    if magic != b"\x7fELF" || usize::from(header.e_phentsize) != size_of::<libc::Elf64_Phdr>() {
+    let (first, count) = place_of_headers(unsafe { &*start.cast() })?;
+    // SAFETY: within the first page.
+    Some(unsafe { std::slice::from_raw_parts(start.add(first).cast(), count) })
+}
+
+/// The same, copied from a module that may be gone.
+fn copied_headers(start: usize) -> Option<Vec<libc::Elf64_Phdr>> {
+    const WORDS: usize = size_of::<libc::Elf64_Ehdr>() / size_of::<usize>();
+    let header = copied_words::<WORDS>(start)?;
+    // SAFETY: each of its fields may have any value.
+    let header = unsafe { transmute::<[usize; WORDS], libc::Elf64_Ehdr>(header) };
+    let (first, count) = place_of_headers(&header)?;
+    let mut bytes = vec![0_u8; count * size_of::<libc::Elf64_Phdr>()];
+    if !memory::copy(start + first, &mut bytes) {
         return None;
     }
+    let headers = bytes.chunks_exact(size_of::<libc::Elf64_Phdr>());
+    // SAFETY: as many bytes as a header has, each of whose fields may have any value.
+    Some(headers.map(|bytes| unsafe { bytes.as_ptr().cast::<libc::Elf64_Phdr>().read_unaligned() }).collect())
+}
+
+/// Where the program headers lie behind the ELF header, and how many there are, if they are of the usual kind.
+fn place_of_headers(header: &libc::Elf64_Ehdr) -> Option<(usize, usize)> {
+    /// No processor's pages have less.
+    const PAGE: usize = 4096;
+    let is_usual = header.e_ident.starts_with(b"\x7fELF")
+        && usize::from(header.e_phentsize) == size_of::<libc::Elf64_Phdr>();
     let (first, count) = (usize::try_from(header.e_phoff).ok()?, usize::from(header.e_phnum));
     let end = first.checked_add(count * size_of::<libc::Elf64_Phdr>())?;
-    let is_here = first % align_of::<libc::Elf64_Phdr>() == 0 && end <= PAGE;
-    // SAFETY: within the first page.
-    is_here.then(|| unsafe { std::slice::from_raw_parts(start.add(first).cast(), count) })
+    let is_here = first.is_multiple_of(align_of::<libc::Elf64_Phdr>()) && end <= PAGE;
+    (is_usual && is_here).then_some((first, count))
 }
 
 /// A library, or the program.
@@ -381,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_is_found_with_and_without_a_lock() {
+    fn modules_are_found_with_and_without_a_lock() {
         prepare();
         for code in [at as fn(*const c_void) -> Option<Found> as usize, libc::getpid as *const () as usize] {
             let mut expected = None;
@@ -398,9 +458,11 @@ mod tests {
             })
             .unwrap();
             // SAFETY: neither is ever unloaded.
-            let found = unsafe { running_at(code as u64) }.unwrap().unwrap();
-            assert_eq!(Some((found.load_address, copied(found.name), found.headers.len())), expected);
-            assert_eq!(mark_at(code as u64), Some(Some(found.mark)));
+            let calling = unsafe { calling_at(code as u64) }.unwrap();
+            assert_eq!(Some((calling.load_address, calling.name.to_vec(), calling.headers.len())), expected);
+            let found = copy_at(code as u64).unwrap().unwrap();
+            assert_eq!(Some((found.load_address, found.name, found.headers.len())), expected);
+            assert_eq!((found.mark, Some(Some(found.mark))), (calling.mark, mark_at(code as u64)));
         }
     }
 

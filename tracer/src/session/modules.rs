@@ -14,11 +14,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use omptrace_device::memory;
 use omptrace_settings::value::Keep;
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange, Text};
 
-use crate::os::loader::{self, Mark, Running};
+use crate::os::loader::{self, Mark};
 use crate::os::lock::{Guard, Mutex};
 use crate::os::module_file;
 use crate::os::system;
@@ -36,22 +37,27 @@ pub(crate) struct KnownModules {
 struct Known {
     start: u64,
     end: u64,
-    /// [`stamp_of`] the module; 0 where it was found without.
+    /// `None` where it was found under the loader's lock.
+    mark: Option<Mark>,
+    /// [`stamp_of`] the module; 0 where it was found under the loader's lock.
     stamp: u64,
 }
+
+const NONE_KNOWN: Known = Known { start: 0, end: 0, mark: None, stamp: 0 };
 
 impl KnownModules {
     pub(crate) const fn new() -> KnownModules {
         KnownModules {
-            known: [const { Cell::new(Known { start: 0, end: 0, stamp: 0 }) }; 4],
+            known: [const { Cell::new(NONE_KNOWN) }; 4],
             next: Cell::new(0),
             state: Cell::new((0, 0)),
         }
     }
 
-    fn contains(&self, code: u64, stamp: u64) -> bool {
+    /// The one that holds `code` and has this mark.
+    fn find(&self, code: u64, mark: Option<Mark>) -> Option<Known> {
         let mut all = self.known.iter().map(Cell::get);
-        all.any(|known| known.stamp == stamp && (known.start..known.end).contains(&code))
+        all.find(|known| known.mark == mark && (known.start..known.end).contains(&code))
     }
 
     fn add(&self, known: Known) {
@@ -61,7 +67,7 @@ impl KnownModules {
     }
 
     pub(crate) fn forget(&self) {
-        self.known.iter().for_each(|known| known.set(Known { start: 0, end: 0, stamp: 0 }));
+        self.known.iter().for_each(|known| known.set(NONE_KNOWN));
     }
 }
 
@@ -121,10 +127,12 @@ type State = (u64, u64);
 /// Whose code it is that a module is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
-    /// The calling thread's: its module stays loaded meanwhile.
-    Runs,
-    /// That of a thread some time ago: its module may be gone.
-    Ran,
+    /// The code calls, so that its module stays loaded.
+    Calls,
+    /// A callback names it. Its module may be gone: a worker reports the end of a region late.
+    Named,
+    /// A sample has it; a thread of ours asks.
+    Sampled,
 }
 
 impl Modules {
@@ -158,22 +166,36 @@ impl Modules {
             return;
         }
         self.refresh(known, &mut report);
-        let running = match whose {
-            // SAFETY: the calling thread's code.
-            Code::Runs => unsafe { loader::running_at(code) },
-            Code::Ran => None,
+        let mark = match whose {
+            Code::Calls | Code::Named => loader::mark_at(code),
+            Code::Sampled => None,
         };
-        let stamp = running.as_ref().map_or(0, |running| running.as_ref().map_or(0, stamp_of));
-        if known.contains(code, stamp) {
+        if mark == Some(None) {
             return;
         }
-        let module = match running {
-            Some(running) => running.as_ref().map(|it| Loaded::of(it.load_address, it.name, it.headers)),
-            None => self.module_at(code),
+        if let Some(known) = known.find(code, mark.flatten()) {
+            // Another module may have the mark of one that is gone. Whoever uses it begins with a call.
+            // SAFETY: the code calls, so that its module, with its notes, stays.
+            let stamp = (whose == Code::Calls).then(|| unsafe {
+                let it = loader::calling_at(code)?;
+                Some(stamp_of(it.mark, it.name, build_id_in(it.load_address, it.headers)))
+            });
+            if stamp.flatten().is_none_or(|stamp| stamp == known.stamp) {
+                return;
+            }
+        }
+        let copied = mark.and_then(|_| loader::copy_at(code)).flatten();
+        let (module, stamp) = match copied {
+            Some(it) => {
+                let stamp = stamp_of(it.mark, &it.name, &build_id_of(it.load_address, &it.headers));
+                (Some(Loaded::of(it.load_address, &it.name, &it.headers)), stamp)
+            }
+            None => (self.module_at(code), 0),
         };
         let Some(module) = module else {
             return;
         };
+        let known_by = mark.flatten();
         let mark = loader::mark_at(module.start).flatten();
         let mut reported = self.reported.lock();
         let is_new = !reported.modules.iter().any(|(known, _)| *known == module);
@@ -184,7 +206,7 @@ impl Modules {
             reported.modules.push((module.clone(), mark));
         }
         drop(reported);
-        known.add(Known { start: module.start, end: module.end, stamp });
+        known.add(Known { start: module.start, end: module.end, mark: known_by, stamp });
         if let Some(folder) = self.registry.as_ref().filter(|_| is_new) {
             module_file::send(folder, &module.path, &module.file);
         }
@@ -239,16 +261,11 @@ impl Modules {
     }
 }
 
-/// A number that distinguishes a running module from one that was in its place before, which its mark may not; not 0.
-fn stamp_of(running: &Running) -> u64 {
+/// A number that distinguishes a module from one that was in its place before, which its mark may not.
+fn stamp_of(mark: Mark, name: &[u8], build_id: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
-    running.mark.hash(&mut hasher);
-    if !running.name.is_null() {
-        // SAFETY: the loader's names are C strings.
-        unsafe { CStr::from_ptr(running.name) }.hash(&mut hasher);
-    }
-    build_id_of(running.load_address, running.headers).hash(&mut hasher);
-    hasher.finish() | 1
+    (mark, name, build_id).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The loader's counts of libraries added and removed since the process began; `None` where it cannot be asked.
@@ -263,7 +280,7 @@ pub(crate) fn loader_counts() -> Option<(u64, u64)> {
 
 impl Loaded {
     /// The module of this load address, name and program headers.
-    fn of(load_address: u64, name: *const libc::c_char, headers: &[libc::Elf64_Phdr]) -> Loaded {
+    fn of(load_address: u64, name: &[u8], headers: &[libc::Elf64_Phdr]) -> Loaded {
         let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
         let start = loads().map(|header| load_address.wrapping_add(header.p_vaddr)).min();
         let end = loads().map(|header| load_address.wrapping_add(header.p_vaddr + header.p_memsz)).max();
@@ -287,34 +304,50 @@ fn loaded_at(code: u64) -> Option<Option<Loaded>> {
         };
         let is_it = holds(&code);
         if is_it {
-            found = Some(Loaded::of(info.dlpi_addr, info.dlpi_name, headers));
+            let name = match info.dlpi_name.is_null() {
+                true => &[],
+                // SAFETY: the loader's names are C strings.
+                false => unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes(),
+            };
+            found = Some(Loaded::of(info.dlpi_addr, name, headers));
         }
         is_it
     })?;
     Some(found)
 }
 
-/// The build id of a loaded module, empty where it has none.
-fn build_id_of(load_address: u64, headers: &[libc::Elf64_Phdr]) -> &[u8] {
+/// The most bytes of notes that are looked at.
+const MAX_NOTES: u64 = 4096;
+
+/// The build id of a module, empty where it has none. Another thread may unload the module: the kernel copies.
+fn build_id_of(load_address: u64, headers: &[libc::Elf64_Phdr]) -> Vec<u8> {
+    let mut notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
+    let found = notes.find_map(|header| {
+        let mut note = vec![0; header.p_memsz.min(MAX_NOTES) as usize];
+        let address = load_address.wrapping_add(header.p_vaddr) as usize;
+        memory::copy(address, &mut note).then(|| build_id(&note).map(<[u8]>::to_vec)).flatten()
+    });
+    found.unwrap_or_default()
+}
+
+/// The same where the module lies.
+///
+/// # Safety
+/// It is loaded, and stays so for as long as the result is used.
+unsafe fn build_id_in(load_address: u64, headers: &'static [libc::Elf64_Phdr]) -> &'static [u8] {
     let mut notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
     let found = notes.find_map(|header| {
         let note = load_address.wrapping_add(header.p_vaddr) as *const u8;
         // SAFETY: a note segment of a loaded module is mapped and readable.
-        build_id(unsafe { std::slice::from_raw_parts(note, header.p_memsz as usize) })
+        build_id(unsafe { std::slice::from_raw_parts(note, header.p_memsz.min(MAX_NOTES) as usize) })
     });
     found.unwrap_or_default()
 }
 
 /// The path of a module by the loader's name, which is empty for the program itself; and by which its file is opened.
-fn path_of(name: *const libc::c_char) -> (Vec<u8>, Vec<u8>) {
+fn path_of(name: &[u8]) -> (Vec<u8>, Vec<u8>) {
     const PROGRAM: &str = "/proc/self/exe";
 
-    let name = if name.is_null() {
-        &[][..]
-    } else {
-        // SAFETY: the loader's names are C strings.
-        unsafe { CStr::from_ptr(name) }.to_bytes()
-    };
     if name.is_empty() {
         let path = std::fs::read_link(PROGRAM).unwrap_or_default();
         return (path.into_os_string().into_vec(), PROGRAM.into());
@@ -352,7 +385,7 @@ mod tests {
         let code = finds_this_program_once as fn() as usize as u64;
         let mut paths = Vec::new();
         for known in [&known, &known, &other] {
-            modules.note(code, Code::Runs, known, |module| {
+            modules.note(code, Code::Calls, known, |module| {
                 paths.push(module.path.lossy().into_owned());
                 true
             });
