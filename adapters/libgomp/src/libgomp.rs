@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use omptrace_runtimes::Vendor;
 
 use crate::elf::{Library, Symbols, begins_with};
-use crate::loaded::{self, Module};
+use crate::loaded::{self, Mark, Module};
 use crate::{old_locks, release, start, thread, unload};
 
 /// The function that GCC makes of a region's or task's body.
@@ -31,8 +31,11 @@ macro_rules! functions {
             scope: &'static [Symbols],
             /// It stays loaded until the process ends.
             is_kept: AtomicBool,
-            /// It was unloaded all the same: it was found while that was under way.
+            /// It was unloaded all the same: it was found while that was under way, or the program unloaded it by a way that is
+            /// not seen here.
             is_gone: AtomicBool,
+            /// By which it is recognised until it is kept.
+            mark: Option<Mark>,
             /// It has OMPT itself, as LLVM's and Intel's runtimes have, which serve GCC's code, too. Nothing is reported.
             pub(crate) has_ompt: bool,
             /// The version for tools.
@@ -51,6 +54,7 @@ macro_rules! functions {
                 let has_ompt = unsafe { library.has_ompt() };
                 let find = |name: &CStr| scope.iter().find_map(|one| one.function(name));
                 let version = release::of(|name| find(name).is_some());
+                let mark = Mark::at(library.module.place.start).flatten();
                 let mut gomp = Box::<Libgomp>::new_uninit();
                 let made = gomp.as_mut_ptr();
                 // Each field by itself: to copy the whole, the compiler calls `memcpy`, which may be the program's.
@@ -73,6 +77,7 @@ macro_rules! functions {
                     (&raw mut (*made).with_old_locks).write(OnceLock::new());
                     (&raw mut (*made).is_kept).write(AtomicBool::new(is_kept));
                     (&raw mut (*made).is_gone).write(AtomicBool::new(false));
+                    (&raw mut (*made).mark).write(mark);
                     (&raw mut (*made).library).write(library);
                     (&raw mut (*made).scope).write(scope);
                     gomp.assume_init()
@@ -319,7 +324,8 @@ impl Libgomp {
             return found;
         }
         let library = self.library.module.library;
-        let mut gomp = Libgomp::of(self.library.clone(), self.scope, true);
+        let is_kept = self.is_kept.load(Ordering::Relaxed);
+        let mut gomp = Libgomp::of(self.library.clone(), self.scope, is_kept);
         replace_locks! {
             gomp, library, old_locks::VERSION,
             omp_init_lock omp_init_lock_ omp_destroy_lock omp_destroy_lock_ omp_set_lock omp_set_lock_
@@ -342,7 +348,33 @@ impl Libgomp {
         if self.is_kept.swap(true, Ordering::Relaxed) {
             return;
         }
-        self.library.keep();
+        // The name that the loader has now: an earlier one may be gone.
+        if let Some(module) = Module::of_code(self.library.module.place.start) {
+            keep(module.name);
+        }
+    }
+
+    /// Whether it is loaded, as it was when it was found. Without a lock; true where that cannot be known so.
+    #[inline]
+    pub(crate) fn is_there(&self) -> bool {
+        // Relaxed: the loader has locks of its own.
+        self.is_kept.load(Ordering::Relaxed) || self.is_still_there()
+    }
+
+    #[inline(never)]
+    fn is_still_there(&self) -> bool {
+        self.mark.is_none() || Mark::at(self.library.module.place.start).is_none_or(|now| now == self.mark)
+    }
+}
+
+/// Keeps a library loaded until the process ends.
+fn keep(name: *const c_char) {
+    let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
+    // SAFETY: the loader's own name of a loaded library.
+    let handle = unsafe { libc::dlopen(name, flags) };
+    if !handle.is_null() {
+        // SAFETY: the handle from above; the library stays all the same.
+        unsafe { unload::close(handle) };
     }
 }
 
@@ -382,17 +414,6 @@ impl Candidate {
         library.function(c"__kmpc_fork_call").is_some()
             // SAFETY: by the caller's promise, also for the headers.
             || unsafe { release::looks_for_tools(library.base, &*self.headers) }
-    }
-
-    /// Keeps it loaded until the process ends.
-    fn keep(&self) {
-        let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
-        // SAFETY: the loader's own name of a loaded library.
-        let handle = unsafe { libc::dlopen(self.module.name, flags) };
-        if !handle.is_null() {
-            // SAFETY: the handle from above; the library stays all the same.
-            unsafe { unload::close(handle) };
-        }
     }
 
     /// Whether it has more than a few functions.
@@ -456,7 +477,11 @@ pub(crate) fn serving(return_address: *const c_void) -> Serving {
         // Acquire: pairs with the release in `find_serving`, behind which the site's libgomp is.
         let known = site.return_address.load(Ordering::Acquire);
         if known == address {
-            return Serving::of(site.serving.load(Ordering::Relaxed));
+            let serving = Serving::of(site.serving.load(Ordering::Relaxed));
+            if serving.is_there() {
+                return serving;
+            }
+            break;
         }
         if known == 0 {
             break;
@@ -475,7 +500,7 @@ pub(crate) fn any() -> Option<&'static Libgomp> {
 fn from(first: Option<&'static Libgomp>) -> impl Iterator<Item = &'static Libgomp> {
     let all = std::iter::successors(first, |gomp| gomp.next);
     // Relaxed: whoever asks for one that goes meanwhile runs code that goes, too.
-    all.filter(|gomp| !gomp.is_gone.load(Ordering::Relaxed))
+    all.filter(|gomp| !gomp.is_gone.load(Ordering::Relaxed) && gomp.is_there())
 }
 
 /// The libgomp of the list from `first` on that this library is.
@@ -495,7 +520,7 @@ pub(crate) fn keep_all() {
             others.extend(Candidate::of(module, headers));
         }
     });
-    others.iter().for_each(Candidate::keep);
+    others.iter().for_each(|library| keep(library.module.name));
 }
 
 /// The program may hold a lock of its own in this call. What it has in the place of the C library's functions may take the same lock. So
@@ -504,8 +529,12 @@ pub(crate) fn keep_all() {
 #[inline(never)]
 fn find_serving(address: usize) -> Serving {
     if let Some(serving) = served::of(address) {
-        remember(address, serving);
-        return serving;
+        if serving.is_there() {
+            remember(address, serving);
+            return serving;
+        }
+        // The program has unloaded it by a way that is not seen here, and its caller, too: there is another one now.
+        forget_unloaded();
     }
     let Some(_searching) = thread::Searching::begin() else {
         // A function of the program's that the search below has called.
@@ -538,6 +567,14 @@ impl Serving {
     fn of(gomp: *const Libgomp) -> Serving {
         // SAFETY: NULL, or a libgomp that was leaked.
         unsafe { gomp.as_ref() }.map_or(Serving::TailCall, Serving::Libgomp)
+    }
+
+    #[inline]
+    fn is_there(self) -> bool {
+        match self {
+            Serving::Libgomp(gomp) => gomp.is_there(),
+            Serving::TailCall => true,
+        }
     }
 
     fn libgomp(self) -> *mut Libgomp {
@@ -615,11 +652,12 @@ mod served {
         }
     }
 
-    /// Forgets the libraries that `is_gone` says are not loaded any more.
+    /// Forgets the libraries that `is_gone` says are not loaded any more, or that are served by one that is not.
     pub(super) fn forget(is_gone: impl Fn(usize) -> bool) {
         for caller in &CALLERS_KNOWN {
-            let begin = caller.begin.load(Ordering::Relaxed);
-            if begin > no_site::TAKEN && is_gone(begin) {
+            let begin = caller.begin.load(Ordering::Acquire);
+            let is_served = || Serving::of(caller.serving.load(Ordering::Acquire)).is_there();
+            if begin > no_site::TAKEN && (is_gone(begin) || !is_served()) {
                 // Relaxed: what is put here later is released by itself.
                 let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
                 let _ = caller.begin.compare_exchange(begin, no_site::FORGOTTEN, success, failure);
@@ -640,6 +678,8 @@ fn remember(address: usize, serving: Serving) {
         let site = &CACHE[place % SITES];
         let known = site.return_address.load(Ordering::Relaxed);
         if known == address {
+            // Relaxed: whoever finds the former one sees that it is not there.
+            site.serving.store(serving.libgomp(), Ordering::Relaxed);
             break;
         }
         // Relaxed: nothing is read behind it, and what is written is released below.
@@ -659,12 +699,13 @@ fn remember(address: usize, serving: Serving) {
 ///
 /// Nobody looks for such a site meanwhile: its code is gone.
 pub(crate) fn forget_unloaded() {
-    if any().is_none() {
+    // SAFETY: NULL, or a libgomp that was leaked. Acquire: pairs with the release in `add`.
+    let Some(last) = (unsafe { FOUND.load(Ordering::Acquire).as_ref() }) else {
         return;
-    }
+    };
     let is_gone = |address: usize| Module::of_code(address).is_none();
-    for gomp in from(any()) {
-        if is_gone(gomp.library.module.place.start) {
+    for gomp in std::iter::successors(Some(last), |gomp| gomp.next) {
+        if !gomp.is_there() || gomp.mark.is_none() && is_gone(gomp.library.module.place.start) {
             gomp.is_gone.store(true, Ordering::Relaxed);
         }
     }

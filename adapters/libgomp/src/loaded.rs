@@ -127,6 +127,32 @@ fn find_with(find: FindObject, address: usize) -> Option<Module> {
     }
 }
 
+/// By what a library is recognised as long as it is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mark {
+    start: usize,
+    end: usize,
+    link_map: usize,
+    eh_frame: usize,
+}
+
+impl Mark {
+    /// Of the library at an address, if there is one; `None` where the loader cannot be asked without a lock.
+    pub(crate) fn at(address: usize) -> Option<Option<Mark>> {
+        let find = find_object()?;
+        // SAFETY: all zeros is a value of this structure.
+        let mut found: FoundObject = unsafe { mem::zeroed() };
+        // SAFETY: any address may be asked about.
+        let is_found = unsafe { find(address as *mut c_void, &raw mut found) } == 0;
+        Some(is_found.then_some(Mark {
+            start: found.map_start as usize,
+            end: found.map_end as usize,
+            link_map: found.link_map as usize,
+            eh_frame: found.eh_frame as usize,
+        }))
+    }
+}
+
 /// Calls `f` with each library, in the order in which they were loaded. It must not load any: the loader holds a lock then.
 pub(crate) fn each<F: FnMut(&Module, &[libc::Elf64_Phdr])>(mut f: F) {
     type Iterate = unsafe extern "C" fn(Visit, *mut c_void) -> c_int;

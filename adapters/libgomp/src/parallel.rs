@@ -411,9 +411,13 @@ entry_in_memory! {
 /// At exit, outside of all regions, libgomp's threads are simply gone.
 pub(crate) fn end_threads_of_pool(thread: &Thread) {
     let gomp = thread.led_of.get();
+    // The program may have unloaded it.
+    if thread.led.get() < 2 || thread.has_artificial_team.get() || !gomp.is_there() {
+        return;
+    }
     // SAFETY: libgomp's function, without arguments.
     let is_outside = unsafe { real!(gomp, omp_get_level)() } == 0;
-    if thread.led.get() < 2 || thread.has_artificial_team.get() || !is_outside {
+    if !is_outside {
         return;
     }
     // SAFETY: a function of the region's type, which reads the data as what it is.

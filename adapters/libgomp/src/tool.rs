@@ -439,10 +439,9 @@ unsafe extern "C" fn finalize_tool() {
 
 /// The libgomp that answers the tool's questions.
 fn gomp() -> Option<&'static Libgomp> {
-    match thread::of_tool() {
-        Some(thread) => Some(thread.gomp.get()),
-        None => libgomp::any(),
-    }
+    let of_thread = thread::of_tool().map(|thread| thread.gomp.get());
+    // The program may have unloaded the one that the thread called last.
+    of_thread.filter(|gomp| gomp.is_there()).or_else(libgomp::any)
 }
 
 unsafe extern "C" fn get_num_procs() -> c_int {

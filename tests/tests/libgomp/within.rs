@@ -1,10 +1,11 @@
 //! Calls of OpenMP from within others: from constructors, while the loader holds its lock, and from functions of the program's that
 //! the adapter calls.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use omptrace_tests::env::count_tool;
+use omptrace_tests::env::{Compiler, compile, count_tool};
 
 use super::{adapted, compiled, output};
 
@@ -73,5 +74,34 @@ fn functions_that_the_adapter_calls_may_be_the_programs_and_use_openmp() {
             let program = compiled("own_functions.c", &flags);
             is_the_same(|| limited(&program), 7, &format!("{how} {replaced}"));
         }
+    }
+}
+
+/// Such as a plugin that was opened with `RTLD_DEEPBIND` and closes others itself.
+#[test]
+fn a_libgomp_may_be_unloaded_by_a_way_that_the_adapter_does_not_see() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let gcc = Command::new(Compiler::Gcc.path()).arg("-print-file-name=libgomp.so.1").output();
+    let libgomp = String::from_utf8_lossy(&gcc.expect("GCC is there").stdout).trim().to_owned();
+    let patchelf = |words: &[&str], file: &Path| {
+        let status = Command::new("patchelf").args(words).arg(file).status();
+        assert!(status.expect("patchelf is there").success());
+    };
+    let libraries = ["libgomp-a.so.1", "libgomp-b.so.1"].map(|name| {
+        let (renamed, library) = (folder.path().join(name), folder.path().join(format!("user-of-{name}")));
+        fs::copy(&libgomp, &renamed).expect("our folder");
+        fs::copy(compiled("openmp_library.c", &["-shared", "-fPIC"]), &library).expect("our folder");
+        patchelf(&["--set-soname", name], &renamed);
+        patchelf(&["--replace-needed", "libgomp.so.1", name], &library);
+        library
+    });
+    let host = compile("tests/programs/closes_unseen.c", Compiler::Gcc, &["-fno-openmp", "-ldl"]);
+    for libraries in [&libraries[..1], &libraries[..]] {
+        let command = || {
+            let mut command = limited(&host);
+            command.args(libraries).env("LD_LIBRARY_PATH", folder.path());
+            command
+        };
+        is_the_same(command, 7, &format!("{libraries:?}"));
     }
 }

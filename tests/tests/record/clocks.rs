@@ -98,3 +98,53 @@ fn a_program_by_another_clock_is_seen_to_run() {
     assert!(said.contains("still running"), "{said}");
     assert!(top.status.success(), "{top:?}");
 }
+
+/// Traces without a note are found by when their files came. The clock that says so is the system's, also where others are faked.
+#[test]
+fn a_trace_without_a_note_is_found_where_a_time_is_faked() {
+    // What is written there is gone with the process.
+    let script = "mount -t tmpfs none \"$OMPTRACE_REGISTRY\" && exec \"$@\"";
+    // SAFETY: no arguments, and it cannot fail.
+    let kind = match unsafe { libc::geteuid() } {
+        0 => "-m",
+        _ => "-rm",
+    };
+    let without_note = ["unshare", kind, "sh", "-c", script, "sh"];
+    for compiler in [Compiler::Clang22, Compiler::Gcc] {
+        let program = compile("tests/programs/tasks.c", compiler, &[]);
+        let program = [program.as_os_str(), "2".as_ref(), "4".as_ref()];
+        for shift in [None, Some("-15d"), Some("+15d"), Some("+0 x100")] {
+            for is_within in [false, true] {
+                let traces = Traces::folder();
+                let faked = shift.map(|shift| ["faketime", "-f", shift]);
+                let faked = faked.iter().flatten().map(OsStr::new);
+                let record = [omptrace_program().into_os_string(), "record".into()];
+                let options = ["--libgomp", "observe", "-o", "x.omptrace", "--"].map(OsStr::new);
+                let record: Vec<&OsStr> = record.iter().map(|word| word.as_os_str()).chain(options).collect();
+                let outside: Vec<&OsStr> = match is_within {
+                    false => faked.clone().chain(record).collect(),
+                    true => record,
+                };
+                let mut command = Command::new(outside[0]);
+                command.args(&outside[1..]).args(without_note).current_dir(traces.path());
+                if is_within {
+                    command.args(faked);
+                }
+                ended_well(command.args(program));
+                let trace = traces.only();
+                assert_eq!(info(&trace)["size"]["sealed"], true, "{shift:?} {is_within}");
+                is_short(&trace);
+            }
+        }
+    }
+    // The same by another clock of the machine.
+    let program = compile("tests/programs/tasks.c", Compiler::Clang22, &[]);
+    for seconds in [-200, 200] {
+        let traces = Traces::folder();
+        let elsewhere = elsewhere(seconds);
+        let words = ["-o", "x.omptrace", "--"].map(OsStr::new).into_iter();
+        let words = words.chain(elsewhere.iter().map(OsStr::new)).chain(without_note.map(OsStr::new));
+        record(&traces, words.chain([program.as_os_str(), "2".as_ref(), "4".as_ref()]));
+        is_short(&traces.only());
+    }
+}

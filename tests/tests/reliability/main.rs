@@ -7,6 +7,7 @@ mod disks;
 mod ends;
 mod files;
 mod limits;
+mod loader;
 mod other_tools;
 mod permissions;
 mod sanitizers;

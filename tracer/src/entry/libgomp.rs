@@ -19,7 +19,6 @@ use crate::entry::preload;
 use crate::os::loader;
 use crate::os::lock::Mutex;
 use crate::os::system;
-use crate::session::fork;
 
 type SetAffinity = unsafe extern "C" fn(libc::pthread_t, libc::size_t, *const libc::cpu_set_t) -> c_int;
 
@@ -218,9 +217,8 @@ pub(crate) fn max_threads() -> Option<i32> {
 
 /// The libgomps that the loader has.
 fn loaded() -> Vec<String> {
-    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a valid structure, and `found` is the list below.
-        let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<String>>()) };
+    let mut found: Vec<String> = Vec::new();
+    loader::each_module(|info, _| {
         if !info.dlpi_name.is_null() {
             // SAFETY: the loader's names are C strings.
             let name = unsafe { CStr::from_ptr(info.dlpi_name) }.to_string_lossy();
@@ -228,11 +226,8 @@ fn loaded() -> Vec<String> {
                 found.push(name.into_owned());
             }
         }
-        0
-    }
-    let mut found: Vec<String> = Vec::new();
-    // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
-    fork::outside_forks(|| unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) });
+        false
+    });
     found
 }
 

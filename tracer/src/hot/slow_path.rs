@@ -3,7 +3,7 @@
 //! It may take locks, make system calls and start sessions. A signal handler's callback may come while the same thread is
 //! here or on the hot path. It is counted as lost: it would break the event that is being written.
 
-use omptrace_trace_format::event::{CompactRow, Counters, Event, WideRow, encode_compact};
+use omptrace_trace_format::event::{CompactRow, Counters, Event, ParallelBegin, WideRow, encode_compact};
 use omptrace_trace_format::predict::State;
 
 use crate::counters;
@@ -15,6 +15,7 @@ use crate::os::clock;
 use crate::os::system;
 use crate::samples;
 use crate::session::fork;
+use crate::session::modules::Code;
 use crate::session::{self, Session};
 
 /// Records the compact event that `row` makes. It may be called several times: what it does besides, giving an object
@@ -26,7 +27,11 @@ pub(crate) fn compact<R: CompactRow + Into<Event<'static>>>(row: impl Fn(&State)
             return;
         }
         let code = row(recorder.state()).code();
-        record(recorder, code, |state, ticks, out| encode_compact(row(state), state, ticks, out));
+        let whose = match R::KIND == ParallelBegin::KIND {
+            true => Code::Calls,
+            false => Code::Named,
+        };
+        record(recorder, (code, whose), |state, ticks, out| encode_compact(row(state), state, ticks, out));
     });
 }
 
@@ -38,7 +43,7 @@ pub(crate) fn wide<W: WideRow>(row: impl FnOnce(&Recorder) -> W) {
             fork::wake_up();
         }
         let row = row(recorder);
-        record(recorder, row.code(), |_, ticks, out| row.encode(ticks, out));
+        record(recorder, (row.code(), Code::Named), |_, ticks, out| row.encode(ticks, out));
     });
 }
 
@@ -51,7 +56,7 @@ pub(crate) fn beside<W: WideRow + Clone + Into<Event<'static>>>(row: impl FnOnce
         if Mode::current() == Mode::Child && fork::still_asleep(recorder, || row.clone().into()) {
             return;
         }
-        record(recorder, row.code(), |_, ticks, out| row.encode(ticks, out));
+        record(recorder, (row.code(), Code::Named), |_, ticks, out| row.encode(ticks, out));
     });
 }
 
@@ -68,7 +73,7 @@ pub(crate) fn counters(values: &[u64]) {
             return;
         }
         let row = Counters { values: values.into() };
-        record(recorder, 0, |_, ticks, out| row.encode(ticks, out));
+        record(recorder, (0, Code::Named), |_, ticks, out| row.encode(ticks, out));
     });
 }
 
@@ -219,7 +224,7 @@ fn begin_recorder(last: &'static Recorder) -> Option<&'static Recorder> {
 /// Records the event that `encode` writes, on a recorder that is closed.
 fn record(
     recorder: &'static Recorder,
-    code: u64,
+    code: (u64, Code),
     mut encode: impl FnMut(&mut State, u64, &mut [u64]) -> Option<usize>,
 ) {
     let stream = &recorder.stream;
@@ -245,16 +250,16 @@ fn record(
 fn put(
     session: &'static Session,
     recorder: &'static Recorder,
-    code: u64,
+    code: (u64, Code),
     mut encode: impl FnMut(&mut State, u64, &mut [u64]) -> Option<usize>,
 ) -> Option<()> {
     let mut attempt = || {
-        session.modules.note(code, &recorder.stream.modules, |module| {
+        session.modules.note(code.0, code.1, &recorder.stream.modules, |module| {
             let encode = |_: &mut State, ticks, out: &mut [u64]| module.encode(ticks, out);
             recorder.put_slowly(clock::ticks(), encode).is_some()
         });
         recorder.asked_for_modules();
-        if code != 0 {
+        if code.0 != 0 {
             start::program_uses_openmp(session);
         }
         recorder.put_slowly(clock::ticks(), &mut encode)

@@ -2,13 +2,18 @@
 //!
 //! `dladdr`, `dlsym` and `dlopen` take the lock that a thread holds while it loads or closes a library. A constructor may
 //! wait for a team of threads meanwhile, none of which may ask for that lock. `dl_iterate_phdr` has another one, which
-//! constructors do not hold.
+//! constructors do not hold. But the function that it calls does, and may wait for a team, too. `_dl_find_object` (glibc 2.35)
+//! takes no lock: threads of the program ask that, where it is.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs;
 use std::mem::transmute;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
+
+use omptrace_device::memory;
+
+use crate::os::forks;
 
 /// `dlsym`, which takes the loader's lock. A symbol that is not there leaves no error for the program's `dlerror`.
 ///
@@ -32,16 +37,28 @@ pub(crate) fn forget_error() {
     }
 }
 
-/// The program headers of a module; none where the loader gives no table.
-///
-/// # Safety
-/// `dl_iterate_phdr` passes `info`, and is running.
-pub(crate) unsafe fn program_headers(info: &libc::dl_phdr_info) -> &[libc::Elf64_Phdr] {
-    if info.dlpi_phdr.is_null() {
-        return &[];
+/// Calls `visit` with each module, until it returns true; not at all where the loader cannot be asked (see [`forks::outside`]).
+/// The loader holds a lock meanwhile.
+pub(crate) fn each_module<F: FnMut(&libc::dl_phdr_info, &[libc::Elf64_Phdr]) -> bool>(
+    mut visit: F,
+) -> Option<()> {
+    unsafe extern "C" fn call<F: FnMut(&libc::dl_phdr_info, &[libc::Elf64_Phdr]) -> bool>(
+        info: *mut libc::dl_phdr_info,
+        _: usize,
+        visit: *mut c_void,
+    ) -> c_int {
+        // SAFETY: the loader passes a valid structure, and `visit` is the function below.
+        let (info, visit) = unsafe { (&*info, &mut *visit.cast::<F>()) };
+        let headers = match info.dlpi_phdr.is_null() {
+            true => &[],
+            // SAFETY: the loader keeps the program headers of a loaded module mapped.
+            false => unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) },
+        };
+        c_int::from(visit(info, headers))
     }
-    // SAFETY: the loader keeps the program headers of a loaded module mapped.
-    unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) }
+    // SAFETY: `call` treats its arguments as `dl_iterate_phdr` gives them.
+    forks::outside(|| unsafe { libc::dl_iterate_phdr(Some(call::<F>), (&raw mut visit).cast()) })?;
+    Some(())
 }
 
 /// `struct dl_find_object` of glibc.
@@ -104,6 +121,153 @@ pub(crate) fn unwind_header_of(pc: u64) -> Option<u64> {
     Some(found.map_or(0, |found| found.eh_frame as u64))
 }
 
+/// What distinguishes a module from others. One that comes in its place, when it is gone, may have the same all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Mark {
+    link_map: usize,
+    start: usize,
+    end: usize,
+    eh_frame: usize,
+}
+
+impl Mark {
+    fn of(found: &FoundObject) -> Mark {
+        Mark {
+            link_map: found.link_map as usize,
+            start: found.map_start as usize,
+            end: found.map_end as usize,
+            eh_frame: found.eh_frame as usize,
+        }
+    }
+}
+
+/// Whether the C library can be asked without a lock.
+pub(crate) fn asks_without_lock() -> bool {
+    // Relaxed: see `prepare`.
+    !FIND_OBJECT.load(Ordering::Relaxed).is_null()
+}
+
+/// The mark of the module at `pc`, nothing where there is none. `None` where the C library cannot be asked without a lock.
+pub(crate) fn mark_at(pc: u64) -> Option<Option<Mark>> {
+    Some(find_object(pc as usize)?.as_ref().map(Mark::of))
+}
+
+/// A module as the loader has it, copied.
+#[derive(Debug)]
+pub(crate) struct Copied {
+    pub(crate) mark: Mark,
+    pub(crate) load_address: u64,
+    /// Empty for the program itself.
+    pub(crate) name: Vec<u8>,
+    pub(crate) headers: Vec<libc::Elf64_Phdr>,
+}
+
+/// The module at `pc`, without a lock; nothing where there is none. `None` where it cannot be found so. Another thread may unload
+/// it meanwhile: so the kernel copies what belongs to it.
+pub(crate) fn copy_at(pc: u64) -> Option<Option<Copied>> {
+    const MAX_NAME: usize = 4096;
+    let Some(found) = find_object(pc as usize)? else {
+        return Some(None);
+    };
+    let [load_address, name] = copied_words(found.link_map as usize)?;
+    let name = match name {
+        0 => Vec::new(),
+        name => memory::text(name as *const c_char, MAX_NAME)?,
+    };
+    let headers = match name.is_empty() {
+        true => headers_of_program()?.to_vec(),
+        false => copied_headers(found.map_start as usize)?,
+    };
+    Some(Some(Copied { mark: Mark::of(&found), load_address: load_address as u64, name, headers }))
+}
+
+fn copied_words<const N: usize>(address: usize) -> Option<[usize; N]> {
+    let mut words = [0; N];
+    // SAFETY: the words' bytes, each of which may have any value.
+    let bytes =
+        unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), size_of::<[usize; N]>()) };
+    memory::copy(address, bytes).then_some(words)
+}
+
+/// A module that calls, so that it stays loaded: what [`Copied`] has, where it lies.
+#[derive(Debug)]
+pub(crate) struct Calling {
+    pub(crate) mark: Mark,
+    pub(crate) load_address: u64,
+    pub(crate) name: &'static [u8],
+    pub(crate) headers: &'static [libc::Elf64_Phdr],
+}
+
+/// The module at `pc`; `None` where there is none, or it cannot be found without a lock.
+///
+/// # Safety
+/// The code at `pc` stays loaded for as long as the result is used.
+pub(crate) unsafe fn calling_at(pc: u64) -> Option<Calling> {
+    let found = find_object(pc as usize)??;
+    // SAFETY: the loader keeps the structure for as long as the module is loaded, as the caller promises.
+    let LinkMap { addr, name } = *unsafe { found.link_map.cast::<LinkMap>().as_ref() }?;
+    let name = match name.is_null() {
+        true => &[],
+        // SAFETY: a C string of the loader.
+        false => unsafe { CStr::from_ptr(name) }.to_bytes(),
+    };
+    let headers = match name.is_empty() {
+        true => headers_of_program(),
+        // SAFETY: its memory begins there, and stays by the caller's promise.
+        false => unsafe { headers_in_memory(found.map_start.cast()) },
+    }?;
+    Some(Calling { mark: Mark::of(&found), load_address: addr as u64, name, headers })
+}
+
+/// The program headers of the program, as the kernel has passed them.
+fn headers_of_program() -> Option<&'static [libc::Elf64_Phdr]> {
+    // SAFETY: only reads what the kernel has passed.
+    let [first, count, bytes] =
+        [libc::AT_PHDR, libc::AT_PHNUM, libc::AT_PHENT].map(|kind| unsafe { libc::getauxval(kind) } as usize);
+    let is_usual = first != 0 && bytes == size_of::<libc::Elf64_Phdr>();
+    // SAFETY: the program's headers, which stay as long as the process.
+    is_usual.then(|| unsafe { std::slice::from_raw_parts(first as *const libc::Elf64_Phdr, count) })
+}
+
+/// The program headers behind the ELF header of a module, where they lie in its first page; else `None`.
+///
+/// # Safety
+/// The first page of a loaded module's memory is there.
+unsafe fn headers_in_memory(start: *const u8) -> Option<&'static [libc::Elf64_Phdr]> {
+    // SAFETY: by this function's contract.
+    let (first, count) = place_of_headers(unsafe { &*start.cast() })?;
+    // SAFETY: within the first page.
+    Some(unsafe { std::slice::from_raw_parts(start.add(first).cast(), count) })
+}
+
+/// The same, copied from a module that may be gone.
+fn copied_headers(start: usize) -> Option<Vec<libc::Elf64_Phdr>> {
+    const WORDS: usize = size_of::<libc::Elf64_Ehdr>() / size_of::<usize>();
+    let header = copied_words::<WORDS>(start)?;
+    // SAFETY: each of its fields may have any value.
+    let header = unsafe { transmute::<[usize; WORDS], libc::Elf64_Ehdr>(header) };
+    let (first, count) = place_of_headers(&header)?;
+    let mut bytes = vec![0_u8; count * size_of::<libc::Elf64_Phdr>()];
+    if !memory::copy(start + first, &mut bytes) {
+        return None;
+    }
+    let headers = bytes.chunks_exact(size_of::<libc::Elf64_Phdr>());
+    // SAFETY: as many bytes as a header has, each of whose fields may have any value.
+    Some(headers.map(|bytes| unsafe { bytes.as_ptr().cast::<libc::Elf64_Phdr>().read_unaligned() }).collect())
+}
+
+/// Where the program headers lie behind the ELF header, and how many there are, if they are of the usual kind.
+fn place_of_headers(header: &libc::Elf64_Ehdr) -> Option<(usize, usize)> {
+    /// No processor's pages have less.
+    const PAGE: usize = 4096;
+    let is_usual = header.e_ident.starts_with(b"\x7fELF")
+        && usize::from(header.e_phentsize) == size_of::<libc::Elf64_Phdr>();
+    let (first, count) = (usize::try_from(header.e_phoff).ok()?, usize::from(header.e_phnum));
+    let end = first.checked_add(count * size_of::<libc::Elf64_Phdr>())?;
+    let is_here = first.is_multiple_of(align_of::<libc::Elf64_Phdr>()) && end <= PAGE;
+    (is_usual && is_here).then_some((first, count))
+}
+
 /// A library, or the program.
 struct Found {
     /// Which one it is: an address that no other module has. Where its memory begins would not do: glibc gives the parts of a
@@ -113,8 +277,7 @@ struct Found {
     name: Vec<u8>,
 }
 
-/// The library that holds `address`. It asks without a lock where it can: a thread that forks meanwhile would leave the
-/// lock of `dl_iterate_phdr` taken in the child.
+/// The library that holds `address`. It asks without a lock where it can.
 fn at(address: *const c_void) -> Option<Found> {
     if let Some(found) = find_object(address as usize) {
         let found = found?;
@@ -123,15 +286,8 @@ fn at(address: *const c_void) -> Option<Found> {
         let name = unsafe { link_map.as_ref() }?.name;
         return Some(Found { module: link_map as usize, name: copied(name) });
     }
-    struct Search {
-        address: usize,
-        found: Option<Found>,
-    }
-    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a valid structure, and `search` is the one below.
-        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-        // SAFETY: as the loader passes it.
-        let headers = unsafe { program_headers(info) };
+    let mut found = None;
+    each_module(|info, headers| {
         let loads = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
         let begin_and_end = loads.map(|header| {
             let begin = info.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
@@ -141,19 +297,14 @@ fn at(address: *const c_void) -> Option<Found> {
         let mut is_here = false;
         for (begin, end) in begin_and_end {
             base = base.min(begin);
-            is_here |= (begin..end).contains(&search.address);
+            is_here |= (begin..end).contains(&(address as usize));
         }
-        if !is_here {
-            return 0;
+        if is_here {
+            found = Some(Found { module: base, name: copied(info.dlpi_name) });
         }
-        let name = copied(info.dlpi_name);
-        search.found = Some(Found { module: base, name });
-        1
-    }
-    let mut search = Search { address: address as usize, found: None };
-    // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    search.found
+        is_here
+    })?;
+    found
 }
 
 /// A name that the loader has for a module.
@@ -165,18 +316,12 @@ fn copied(name: *const c_char) -> Vec<u8> {
     }
 }
 
-/// Whether a module besides this library defines the symbol, or may do so: it has no hash table of the usual kind.
+/// Whether a module besides this library defines the symbol, or may do so: it has no hash table of the usual kind. False where the
+/// loader cannot be asked.
 pub(crate) fn is_defined_elsewhere(name: &CStr) -> bool {
-    struct Search<'n> {
-        name: &'n CStr,
-        found: bool,
-    }
-    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a valid structure, and `search` is the one below.
-        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-        // SAFETY: as the loader passes it.
-        let headers = unsafe { program_headers(info) };
-        let own = (&raw const FIND_OBJECT) as usize;
+    let own = (&raw const FIND_OBJECT) as usize;
+    let mut found = false;
+    each_module(|info, headers| {
         let is_own = headers.iter().any(|header| {
             let begin = info.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
             header.p_type == libc::PT_LOAD && own.wrapping_sub(begin) < header.p_memsz as usize
@@ -188,14 +333,11 @@ pub(crate) fn is_defined_elsewhere(name: &CStr) -> bool {
             let base = info.dlpi_addr as usize;
             let dynamic = base.wrapping_add(dynamic.p_vaddr as usize);
             // SAFETY: the dynamic section of a module that the loader has.
-            search.found |= unsafe { defines(base, dynamic as *const Dynamic, search.name) };
+            found |= unsafe { defines(base, dynamic as *const Dynamic, name) };
         }
-        c_int::from(search.found)
-    }
-    let mut search = Search { name, found: false };
-    // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
-    unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) };
-    search.found
+        found
+    });
+    found
 }
 
 /// An entry of a dynamic section: tag and value.
@@ -295,6 +437,32 @@ mod tests {
         }
         for name in [c"omptrace_no_such_symbol", c"__tsan_init", c""] {
             assert!(!is_defined_elsewhere(name), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn modules_are_found_with_and_without_a_lock() {
+        prepare();
+        for code in [at as fn(*const c_void) -> Option<Found> as usize, libc::getpid as *const () as usize] {
+            let mut expected = None;
+            each_module(|info, headers| {
+                let holds = |header: &libc::Elf64_Phdr| {
+                    let begin = info.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
+                    header.p_type == libc::PT_LOAD && code.wrapping_sub(begin) < header.p_memsz as usize
+                };
+                let is_it = headers.iter().any(holds);
+                if is_it {
+                    expected = Some((info.dlpi_addr, copied(info.dlpi_name), headers.len()));
+                }
+                is_it
+            })
+            .unwrap();
+            // SAFETY: neither is ever unloaded.
+            let calling = unsafe { calling_at(code as u64) }.unwrap();
+            assert_eq!(Some((calling.load_address, calling.name.to_vec(), calling.headers.len())), expected);
+            let found = copy_at(code as u64).unwrap().unwrap();
+            assert_eq!(Some((found.load_address, found.name, found.headers.len())), expected);
+            assert_eq!((found.mark, Some(Some(found.mark))), (calling.mark, mark_at(code as u64)));
         }
     }
 

@@ -13,6 +13,7 @@
 //! | [`protected_fd`] | files whose descriptors the program may close |
 //! | [`helper_thread`] | the tracer's own threads, which may have to begin and end under the loader's lock |
 //! | [`loader`] | which library holds an address, without the loader's lock |
+//! | [`forks`] | no thread of ours is in the loader while another one forks |
 //! | [`stack`] | a stack of our own, for threads that have a small one |
 //! | [`module_file`] | sends the files of modules to `omptrace record` |
 //! | [`emergency_alloc`] | memory where the program has none left |
@@ -23,6 +24,7 @@
 pub(crate) mod clock;
 pub(crate) mod containment;
 mod emergency_alloc;
+pub(crate) mod forks;
 pub(crate) mod helper_thread;
 pub(crate) mod kernel;
 pub(crate) mod loader;

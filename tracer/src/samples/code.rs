@@ -6,7 +6,6 @@
 //! modules that come later. A handler asks the C library, without a lock, whether a module is still where it was
 //! (`_dl_find_object`, glibc 2.35).
 
-use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -16,7 +15,6 @@ use framehop::{ExplicitModuleSectionInfo, Module, MustNotAllocateDuringUnwind, U
 
 use super::rules::Rules;
 use crate::os::loader;
-use crate::session::fork;
 use crate::session::modules;
 
 pub(super) type Unwinding = UnwinderX86_64<&'static [u8], MustNotAllocateDuringUnwind>;
@@ -78,9 +76,11 @@ pub(super) fn refresh() {
         return;
     }
     let mut found = Vec::new();
-    // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
-    let asked =
-        fork::outside_forks(|| unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut found).cast()) });
+    let asked = loader::each_module(|info, headers| {
+        // SAFETY: the loader holds its lock, and lists this module.
+        found.extend(unsafe { code_of(info, headers) });
+        false
+    });
     if asked.is_none() {
         return;
     }
@@ -158,21 +158,11 @@ impl Code {
     }
 }
 
-unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
-    // SAFETY: the loader passes a valid structure, and `found` is the list in `refresh`.
-    let (info, found) = unsafe { (&*info, &mut *found.cast::<Vec<Found>>()) };
-    // SAFETY: the loader, which holds its lock, keeps what it lists mapped.
-    found.extend(unsafe { code_of(info) });
-    0
-}
-
 /// The module's code; `None` where it has no unwind information, or one of an unknown form.
 ///
 /// # Safety
 /// The loader holds its lock, and lists this module.
-unsafe fn code_of(info: &libc::dl_phdr_info) -> Option<Found> {
-    // SAFETY: as the loader passes it.
-    let headers = unsafe { loader::program_headers(info) };
+unsafe fn code_of(info: &libc::dl_phdr_info, headers: &[libc::Elf64_Phdr]) -> Option<Found> {
     let place = |header: &libc::Elf64_Phdr| {
         let start = info.dlpi_addr.wrapping_add(header.p_vaddr);
         start..start.wrapping_add(header.p_memsz)

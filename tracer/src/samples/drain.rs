@@ -15,6 +15,7 @@ use crate::hot::recorder::{self, Recorder};
 use crate::hot::slow_path;
 use crate::hot::stream::{Kind, SamplesOf};
 use crate::os::clock;
+use crate::session::modules::Code;
 use crate::session::{self, Session};
 
 /// What is kept from one time that samples are drained to the next.
@@ -202,7 +203,7 @@ impl SampleStream {
             if noted.0.insert(std::ptr::from_ref(module).addr()) {
                 let recorder = self.recorder;
                 let newest = self.of.newest;
-                session.modules.note(code, &recorder.stream.modules, |module| {
+                session.modules.note(code, Code::Sampled, &recorder.stream.modules, |module| {
                     self.put(session, newest, |_, ticks, out| module.encode(ticks, out))
                 });
             }

@@ -11,7 +11,6 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
-use std::time::Duration;
 
 use ompt_sys::ompt_task_initial;
 use omptrace_trace_format::block::ClockPair;
@@ -22,8 +21,9 @@ use crate::devices;
 use crate::dialects::collector;
 use crate::hot::recorder::{self, Mode, Recorder};
 use crate::hot::tls;
-use crate::os::clock::{self, Stopwatch};
+use crate::os::clock;
 use crate::os::containment::contained;
+use crate::os::forks::{self, PATIENCE};
 use crate::os::stack;
 use crate::os::system;
 use crate::quirks::lock_after_exit;
@@ -32,53 +32,15 @@ use crate::samples;
 use crate::session;
 use crate::session::signal;
 
-/// How long a fork waits for other threads to leave the loader, and they for a fork. Without this limit, a signal handler
-/// that forks, or that interrupts a fork, would wait for its own thread.
-const PATIENCE: Duration = Duration::from_millis(200);
-
-/// Threads that hold the loader's lock for us.
-static IN_LOADER: AtomicU32 = AtomicU32::new(0);
-/// Forks in progress.
-static FORKS: AtomicU32 = AtomicU32::new(0);
-
 /// The clocks before the first event that this process held back; null where it held none back.
 static SINCE: AtomicPtr<ClockPair> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The parent had paused recording, or ended it, when this child was forked: that goes for the child, too.
 static WAS_PAUSED: AtomicBool = AtomicBool::new(false);
 
-/// This process is a child, and a thread that it does not have may hold the loader's lock for ever.
-static LOADER_IS_LOST: AtomicBool = AtomicBool::new(false);
-
 /// The chunk that the hot path of the thread that forks stores an event in, where a signal handler forks that interrupted it;
 /// null otherwise. In the child, the handler returns to the hot path.
 static INTERRUPTED: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
-
-/// Runs `f`, which takes the loader's lock, while no thread forks. glibc (2.36) does not free that lock in the child, where
-/// the thread that holds it does not exist. The child's first event would wait for it for ever. Returns `None`, and does not
-/// run `f`, in a child that may be in that state all the same. That is one of a raw clone, before which no fork handler ran.
-pub(crate) fn outside_forks<T>(f: impl FnOnce() -> T) -> Option<T> {
-    // Relaxed: a child has one thread when it is stored.
-    if LOADER_IS_LOST.load(Ordering::Relaxed) {
-        return None;
-    }
-    let mut waiting = None;
-    loop {
-        // SeqCst; pairs with `before`: either the fork sees this thread, or this thread sees the fork.
-        IN_LOADER.fetch_add(1, Ordering::SeqCst);
-        if FORKS.load(Ordering::SeqCst) == 0
-            || waiting.get_or_insert_with(Stopwatch::start).elapsed() > PATIENCE
-        {
-            break;
-        }
-        IN_LOADER.fetch_sub(1, Ordering::SeqCst);
-        system::yield_now();
-    }
-    let result = f();
-    // Release; pairs with `before`: it has left the loader.
-    IN_LOADER.fetch_sub(1, Ordering::Release);
-    Some(result)
-}
 
 /// Registers the handlers; once per process.
 pub(crate) fn watch() {
@@ -86,32 +48,22 @@ pub(crate) fn watch() {
     extern "C" fn before() {
         // Before the fork is announced: what a device delivers now may need the loader.
         let _ = contained(|| devices::before_fork(PATIENCE));
-        // SeqCst; pairs with `outside_forks`.
-        FORKS.fetch_add(1, Ordering::SeqCst);
+        forks::begins();
         let storing_in = tls::recorder().storing_in();
         if !storing_in.is_null() {
             // Relaxed: read by this thread, in the child.
             INTERRUPTED.store(storing_in, Ordering::Relaxed);
         }
-        let start = Stopwatch::start();
-        while IN_LOADER.load(Ordering::SeqCst) > 0 && start.elapsed() < PATIENCE {
-            system::yield_now();
-        }
+        forks::wait_for_loader();
     }
     extern "C" fn in_parent() {
-        // SeqCst; pairs with `outside_forks`.
-        FORKS.fetch_sub(1, Ordering::SeqCst);
+        forks::ended_in_parent();
         let _ = contained(|| devices::after_fork(PATIENCE));
         // Relaxed: as above.
         INTERRUPTED.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
     extern "C" fn in_child() {
-        // Relaxed: the child has one thread.
-        FORKS.store(0, Ordering::Relaxed);
-        if IN_LOADER.swap(0, Ordering::Relaxed) > 0 {
-            // Patience was not enough.
-            LOADER_IS_LOST.store(true, Ordering::Relaxed);
-        }
+        forks::ended_in_child();
         if let Some(parent) = session::current() {
             parent.let_go();
         }
@@ -154,8 +106,8 @@ fn become_child() {
 pub(crate) fn notice() {
     let stranger = session::current().is_some_and(|session| session.pid != system::process_id());
     if stranger && Mode::current() != Mode::Child {
-        // The handlers did not run. Relaxed: the child has one thread.
-        LOADER_IS_LOST.store(true, Ordering::Relaxed);
+        // The handlers did not run.
+        forks::lose_loader();
         become_child();
     }
 }

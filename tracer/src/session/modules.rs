@@ -1,55 +1,73 @@
 //! Which module (program or shared library) holds a code address: asked when an address is new, recorded as an event
 //! when the module is.
 //!
-//! Libraries come and go, also at the same address, so a module is valid from its event's time on. The loader counts
-//! libraries added and removed; whoever asks compares the counts first. An address asks once per chunk
+//! Libraries come and go, also at the same address, so a module is valid from its event's time on. Whoever asks finds out first
+//! which of the reported modules are gone, by their [marks](Mark), without a lock. Where the C library has no such
+//! function, the loader's counts of libraries added and removed say whether anything changed. An address asks once per chunk
 //! ([`crate::hot::slow_path`]). So does a parallel region that begins some microseconds after the last question: in less, no
 //! library can go and another one come.
 
 use std::cell::Cell;
-use std::ffi::{CStr, OsStr, c_int, c_void};
+use std::ffi::{CStr, OsStr};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use omptrace_device::memory;
 use omptrace_settings::value::Keep;
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange, Text};
 
-use crate::os::loader;
-use crate::os::lock::Mutex;
+use crate::os::loader::{self, Mark};
+use crate::os::lock::{Guard, Mutex};
 use crate::os::module_file;
 use crate::os::system;
-use crate::session::fork;
 
-/// Ranges that a thread asked for last: no lock for the same few modules.
+/// Modules that a thread asked for last: no lock for the same few modules.
 #[derive(Debug)]
 pub(crate) struct KnownModules {
-    ranges: [Cell<(u64, u64)>; 4],
+    known: [Cell<Known>; 4],
     next: Cell<usize>,
-    counts: Cell<(u64, u64)>,
+    /// [`Modules::state`] when they became known.
+    state: Cell<State>,
 }
+
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    start: u64,
+    end: u64,
+    /// `None` where it was found under the loader's lock.
+    mark: Option<Mark>,
+    /// [`stamp_of`] the module; 0 where it was found under the loader's lock.
+    stamp: u64,
+}
+
+const NONE_KNOWN: Known = Known { start: 0, end: 0, mark: None, stamp: 0 };
 
 impl KnownModules {
     pub(crate) const fn new() -> KnownModules {
         KnownModules {
-            ranges: [const { Cell::new((0, 0)) }; 4],
+            known: [const { Cell::new(NONE_KNOWN) }; 4],
             next: Cell::new(0),
-            counts: Cell::new((0, 0)),
+            state: Cell::new((0, 0)),
         }
     }
 
-    fn contains(&self, code: u64) -> bool {
-        self.ranges.iter().any(|range| (range.get().0..range.get().1).contains(&code))
+    /// The one that holds `code` and has this mark.
+    fn find(&self, code: u64, mark: Option<Mark>) -> Option<Known> {
+        let mut all = self.known.iter().map(Cell::get);
+        all.find(|known| known.mark == mark && (known.start..known.end).contains(&code))
     }
 
-    fn add(&self, start: u64, end: u64) {
-        let next = self.next.get() % self.ranges.len();
-        self.ranges[next].set((start, end));
+    fn add(&self, known: Known) {
+        let next = self.next.get() % self.known.len();
+        self.known[next].set(known);
         self.next.set(next + 1);
     }
 
     pub(crate) fn forget(&self) {
-        self.ranges.iter().for_each(|range| range.set((0, 0)));
+        self.known.iter().for_each(|known| known.set(NONE_KNOWN));
     }
 }
 
@@ -86,6 +104,8 @@ impl Loaded {
 #[derive(Debug)]
 pub(crate) struct Modules {
     reported: Mutex<Reported>,
+    /// How often modules were found to be gone.
+    changes: AtomicU64,
     /// The modules that the parent had reported, where this process is a child: it may be unable to ask the loader.
     inherited: Vec<Loaded>,
     /// Whether modules that other threads know are reported again to a thread that asks: theirs may be overwritten.
@@ -96,46 +116,97 @@ pub(crate) struct Modules {
 
 #[derive(Debug, Default)]
 struct Reported {
-    modules: Vec<Loaded>,
-    /// The loader's counts of libraries added and removed.
-    counts: (u64, u64),
+    modules: Vec<(Loaded, Option<Mark>)>,
+    /// When the loader was asked last.
+    state: State,
+}
+
+/// Libraries added and removed, as the loader counts them; where it is not asked, how often modules were found to be gone.
+type State = (u64, u64);
+
+/// Whose code it is that a module is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// The code calls, so that its module stays loaded.
+    Calls,
+    /// A callback names it. Its module may be gone: a worker reports the end of a region late.
+    Named,
+    /// A sample has it; a thread of ours asks.
+    Sampled,
 }
 
 impl Modules {
     /// None reported yet. `inherited` are those [`Modules::reported`] of the parent.
     pub(crate) fn new(keep: Keep, inherited: Vec<Loaded>, registry: Option<PathBuf>) -> Modules {
-        Modules { reported: Mutex::default(), inherited, again: keep == Keep::Newest, registry }
+        let again = keep == Keep::Newest;
+        Modules { reported: Mutex::default(), changes: AtomicU64::new(0), inherited, again, registry }
     }
 
     /// The modules that some event has reported; none where a thread is looking at them, which a child would wait for for
     /// ever.
     pub(crate) fn reported(&self) -> Vec<Loaded> {
-        self.reported.try_lock().map_or_else(Vec::new, |reported| reported.modules.clone())
+        let reported = self.reported.try_lock();
+        let cloned = |reported: Guard<'_, Reported>| {
+            let all = reported.modules.iter();
+            all.map(|(module, _)| module.clone()).collect()
+        };
+        reported.map_or_else(Vec::new, cloned)
     }
 
     /// Calls `report` with the module that holds `code` if the session has not reported it yet; `report` says whether it
     /// has now.
-    pub(crate) fn note(&self, code: u64, known: &KnownModules, mut report: impl FnMut(Module<'_>) -> bool) {
+    pub(crate) fn note(
+        &self,
+        code: u64,
+        whose: Code,
+        known: &KnownModules,
+        mut report: impl FnMut(Module<'_>) -> bool,
+    ) {
         if code == 0 {
             return;
         }
         self.refresh(known, &mut report);
-        if known.contains(code) {
+        let mark = match whose {
+            Code::Calls | Code::Named => loader::mark_at(code),
+            Code::Sampled => None,
+        };
+        if mark == Some(None) {
             return;
         }
-        let Some(module) = self.module_at(code) else {
+        if let Some(known) = known.find(code, mark.flatten()) {
+            // Another module may have the mark of one that is gone. Whoever uses it begins with a call.
+            // SAFETY: the code calls, so that its module, with its notes, stays.
+            let stamp = (whose == Code::Calls).then(|| unsafe {
+                let it = loader::calling_at(code)?;
+                Some(stamp_of(it.mark, it.name, build_id_in(it.load_address, it.headers)))
+            });
+            if stamp.flatten().is_none_or(|stamp| stamp == known.stamp) {
+                return;
+            }
+        }
+        let copied = mark.and_then(|_| loader::copy_at(code)).flatten();
+        let (module, stamp) = match copied {
+            Some(it) => {
+                let stamp = stamp_of(it.mark, &it.name, &build_id_of(it.load_address, &it.headers));
+                (Some(Loaded::of(it.load_address, &it.name, &it.headers)), stamp)
+            }
+            None => (self.module_at(code), 0),
+        };
+        let Some(module) = module else {
             return;
         };
+        let known_by = mark.flatten();
+        let mark = loader::mark_at(module.start).flatten();
         let mut reported = self.reported.lock();
-        let is_new = !reported.modules.contains(&module);
+        let is_new = !reported.modules.iter().any(|(known, _)| *known == module);
         if (is_new || self.again) && !report(module.event(ModuleChange::seen)) {
             return;
         }
         if is_new {
-            reported.modules.push(module.clone());
+            reported.modules.push((module.clone(), mark));
         }
         drop(reported);
-        known.add(module.start, module.end);
+        known.add(Known { start: module.start, end: module.end, mark: known_by, stamp });
         if let Some(folder) = self.registry.as_ref().filter(|_| is_new) {
             module_file::send(folder, &module.path, &module.file);
         }
@@ -151,92 +222,132 @@ impl Modules {
 
     /// Calls `report` with each module that the loader has removed since anybody asked.
     pub(crate) fn refresh(&self, known: &KnownModules, mut report: impl FnMut(Module<'_>) -> bool) {
-        let Some(counts) = loader_counts() else {
+        let Some(state) = self.find_gone(&mut report).or_else(loader_counts) else {
             return;
         };
-        if known.counts.replace(counts) == counts {
+        if known.state.replace(state) == state {
             return;
         }
         known.forget();
         let mut reported = self.reported.lock();
-        if reported.counts != counts {
-            reported.counts = counts;
-            reported.modules.retain(|module| {
+        if !loader::asks_without_lock() && reported.state != state {
+            reported.state = state;
+            reported.modules.retain(|(module, _)| {
                 let still = self.module_at(module.start).is_some_and(|now| now == *module);
                 still || !report(module.event(ModuleChange::unloaded))
             });
         }
     }
+
+    /// Reports those that are gone, without asking for a lock that the program may hold; `None` where the C library has no function
+    /// for that.
+    fn find_gone(&self, mut report: impl FnMut(Module<'_>) -> bool) -> Option<State> {
+        if !loader::asks_without_lock() {
+            return None;
+        }
+        // Where another thread has them, it does the same.
+        if let Some(mut reported) = self.reported.try_lock() {
+            let before = reported.modules.len();
+            reported.modules.retain(|(module, mark)| {
+                let still = mark.is_some() && loader::mark_at(module.start) == Some(*mark);
+                still || !report(module.event(ModuleChange::unloaded))
+            });
+            if reported.modules.len() < before {
+                // Relaxed: who sees the number asks for the modules under the lock.
+                self.changes.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        Some((self.changes.load(Ordering::Relaxed), 0))
+    }
+}
+
+/// A number that distinguishes a module from one that was in its place before, which its mark may not.
+fn stamp_of(mark: Mark, name: &[u8], build_id: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (mark, name, build_id).hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The loader's counts of libraries added and removed since the process began; `None` where it cannot be asked.
 pub(crate) fn loader_counts() -> Option<(u64, u64)> {
-    unsafe extern "C" fn first(info: *mut libc::dl_phdr_info, _: usize, counts: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a valid structure, and `counts` is the pair below.
-        unsafe { *counts.cast::<(u64, u64)>() = ((*info).dlpi_adds, (*info).dlpi_subs) };
-        1
-    }
     let mut counts = (0, 0);
-    // SAFETY: `first` treats its arguments as `dl_iterate_phdr` gives them.
-    fork::outside_forks(|| unsafe { libc::dl_iterate_phdr(Some(first), (&raw mut counts).cast()) })?;
+    loader::each_module(|info, _| {
+        counts = (info.dlpi_adds, info.dlpi_subs);
+        true
+    })?;
     Some(counts)
+}
+
+impl Loaded {
+    /// The module of this load address, name and program headers.
+    fn of(load_address: u64, name: &[u8], headers: &[libc::Elf64_Phdr]) -> Loaded {
+        let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let start = loads().map(|header| load_address.wrapping_add(header.p_vaddr)).min();
+        let end = loads().map(|header| load_address.wrapping_add(header.p_vaddr + header.p_memsz)).max();
+        let (path, file) = path_of(name);
+        let build_id = build_id_of(load_address, headers);
+        let build_id = build_id.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect();
+        Loaded { path, file, build_id, load_address, start: start.unwrap_or(0), end: end.unwrap_or(0) }
+    }
 }
 
 /// The module that holds `code`, if any does; `None` where the loader cannot be asked.
 fn loaded_at(code: u64) -> Option<Option<Loaded>> {
-    struct Search {
-        code: u64,
-        found: Option<Loaded>,
-    }
-    unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut c_void) -> c_int {
-        // SAFETY: the loader passes a valid structure, and `search` is the one below.
-        let (info, search) = unsafe { (&*info, &mut *search.cast::<Search>()) };
-        // SAFETY: as the loader passes it.
-        let headers = unsafe { loader::program_headers(info) };
-        let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
-        let start = loads().map(|header| info.dlpi_addr.wrapping_add(header.p_vaddr)).min().unwrap_or(0);
-        let end = loads()
-            .map(|header| info.dlpi_addr.wrapping_add(header.p_vaddr + header.p_memsz))
-            .max()
-            .unwrap_or(0);
-        if !(start..end).contains(&search.code) {
-            return 0;
+    let mut found = None;
+    loader::each_module(|info, headers| {
+        let holds = |address: &u64| {
+            let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+            let start = loads().map(|header| info.dlpi_addr.wrapping_add(header.p_vaddr)).min();
+            let end =
+                loads().map(|header| info.dlpi_addr.wrapping_add(header.p_vaddr + header.p_memsz)).max();
+            (start.unwrap_or(0)..end.unwrap_or(0)).contains(address)
+        };
+        let is_it = holds(&code);
+        if is_it {
+            let name = match info.dlpi_name.is_null() {
+                true => &[],
+                // SAFETY: the loader's names are C strings.
+                false => unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes(),
+            };
+            found = Some(Loaded::of(info.dlpi_addr, name, headers));
         }
-        let (path, file) = path_of(info.dlpi_name);
-        search.found = Some(Loaded {
-            path,
-            file,
-            build_id: headers
-                .iter()
-                .filter(|header| header.p_type == libc::PT_NOTE)
-                .find_map(|header| {
-                    let note = info.dlpi_addr.wrapping_add(header.p_vaddr) as *const u8;
-                    // SAFETY: a note segment of a loaded module is mapped and readable.
-                    build_id(unsafe { std::slice::from_raw_parts(note, header.p_memsz as usize) })
-                })
-                .unwrap_or_default(),
-            load_address: info.dlpi_addr,
-            start,
-            end,
-        });
-        1
-    }
-    let mut search = Search { code, found: None };
-    // SAFETY: `visit` treats its arguments as `dl_iterate_phdr` gives them.
-    fork::outside_forks(|| unsafe { libc::dl_iterate_phdr(Some(visit), (&raw mut search).cast()) })?;
-    Some(search.found)
+        is_it
+    })?;
+    Some(found)
+}
+
+/// The most bytes of notes that are looked at.
+const MAX_NOTES: u64 = 4096;
+
+/// The build id of a module, empty where it has none. Another thread may unload the module: the kernel copies.
+fn build_id_of(load_address: u64, headers: &[libc::Elf64_Phdr]) -> Vec<u8> {
+    let mut notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
+    let found = notes.find_map(|header| {
+        let mut note = vec![0; header.p_memsz.min(MAX_NOTES) as usize];
+        let address = load_address.wrapping_add(header.p_vaddr) as usize;
+        memory::copy(address, &mut note).then(|| build_id(&note).map(<[u8]>::to_vec)).flatten()
+    });
+    found.unwrap_or_default()
+}
+
+/// The same where the module lies.
+///
+/// # Safety
+/// It is loaded, and stays so for as long as the result is used.
+unsafe fn build_id_in(load_address: u64, headers: &'static [libc::Elf64_Phdr]) -> &'static [u8] {
+    let mut notes = headers.iter().filter(|header| header.p_type == libc::PT_NOTE);
+    let found = notes.find_map(|header| {
+        let note = load_address.wrapping_add(header.p_vaddr) as *const u8;
+        // SAFETY: a note segment of a loaded module is mapped and readable.
+        build_id(unsafe { std::slice::from_raw_parts(note, header.p_memsz.min(MAX_NOTES) as usize) })
+    });
+    found.unwrap_or_default()
 }
 
 /// The path of a module by the loader's name, which is empty for the program itself; and by which its file is opened.
-fn path_of(name: *const libc::c_char) -> (Vec<u8>, Vec<u8>) {
+fn path_of(name: &[u8]) -> (Vec<u8>, Vec<u8>) {
     const PROGRAM: &str = "/proc/self/exe";
 
-    let name = if name.is_null() {
-        &[][..]
-    } else {
-        // SAFETY: the loader's names are C strings.
-        unsafe { CStr::from_ptr(name) }.to_bytes()
-    };
     if name.is_empty() {
         let path = std::fs::read_link(PROGRAM).unwrap_or_default();
         return (path.into_os_string().into_vec(), PROGRAM.into());
@@ -247,8 +358,8 @@ fn path_of(name: *const libc::c_char) -> (Vec<u8>, Vec<u8>) {
     (path.clone(), path)
 }
 
-/// The build id, in hex, of a note segment: `NT_GNU_BUILD_ID` (3) of `GNU`.
-fn build_id(mut notes: &[u8]) -> Option<Vec<u8>> {
+/// The build id of a note segment: `NT_GNU_BUILD_ID` (3) of `GNU`.
+fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
     while notes.len() >= 12 {
         let number =
             |at: usize| u32::from_ne_bytes(notes[at..at + 4].try_into().expect("four bytes")) as usize;
@@ -256,7 +367,7 @@ fn build_id(mut notes: &[u8]) -> Option<Vec<u8>> {
         let text = 12 + name_len.next_multiple_of(4);
         let content = notes.get(text..text.checked_add(len)?)?;
         if kind == 3 && notes[12..].starts_with(b"GNU\0") {
-            return Some(content.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect());
+            return Some(content);
         }
         notes = notes.get(text + len.next_multiple_of(4)..)?;
     }
@@ -274,7 +385,7 @@ mod tests {
         let code = finds_this_program_once as fn() as usize as u64;
         let mut paths = Vec::new();
         for known in [&known, &known, &other] {
-            modules.note(code, known, |module| {
+            modules.note(code, Code::Calls, known, |module| {
                 paths.push(module.path.lossy().into_owned());
                 true
             });
@@ -285,7 +396,7 @@ mod tests {
     #[test]
     fn notes_give_the_build_id() {
         let note = b"\x04\0\0\0\x03\0\0\0\x03\0\0\0GNU\0\xab\x01\xff\0";
-        assert_eq!(build_id(note).unwrap(), b"ab01ff");
+        assert_eq!(build_id(note).unwrap(), b"\xab\x01\xff");
         assert_eq!(build_id(&note[..15]), None);
     }
 }
