@@ -46,10 +46,10 @@ pub(crate) struct AnswerOptions {
     /// The first N of each list or table; 0 is all
     #[arg(long, value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// At most SIZE of JSON, as in 16K: as many of each list as there is room for
+    /// At most SIZE of JSON or of the tables of stats, as in 16K: as many rows of each as there is room for
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, conflicts_with_all = ["top", "all"])]
     pub(crate) max_bytes: Option<u64>,
-    /// All rows of tables, however many. JSON has all unless --top or --max-bytes is given
+    /// All rows of tables, also on a terminal. Files, pipes and JSON have all unless --top or --max-bytes is given
     #[arg(long, conflicts_with = "top")]
     pub(crate) all: bool,
 }
@@ -70,7 +70,8 @@ impl AnswerOptions {
         self.top.filter(|rows| *rows > 0)
     }
 
-    fn max_bytes(&self) -> Option<NonZero<u64>> {
+    /// The most bytes of the answer; `None` for all.
+    pub(crate) fn max_bytes(&self) -> Option<NonZero<u64>> {
         NonZero::new(self.max_bytes?)
     }
 

@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
+use std::path::Path;
 
 use crate::program::{Kind, Program};
 
@@ -61,7 +62,8 @@ impl Words {
         if self.name_one_of(ROOT_CHANGERS) {
             return Some((
                 "the program ran in another root directory, which lacks the tracer's libraries",
-                "install omptrace in that root directory too, and start the program there by: omptrace record -- PROGRAM",
+                "install omptrace in that root directory too, which needs /proc for it, and start the program there by: omptrace \
+                 record -- PROGRAM",
             ));
         }
         if self.clear_environment() {
@@ -101,6 +103,17 @@ impl Words {
     }
 }
 
+/// The directory that becomes the root for the program, where the command itself says so: `sudo chroot DIR PROGRAM`.
+pub(crate) fn new_root(command: &[OsString]) -> Option<&Path> {
+    let is_chroot = |word: &&OsString| {
+        let name = Path::new(word).file_name();
+        name.is_some_and(|name| name == "chroot" || name == "arch-chroot")
+    };
+    let mut words = command.iter().skip_while(|word| !is_chroot(word)).skip(1);
+    let directory = words.find(|word| !word.as_encoded_bytes().starts_with(b"-"))?;
+    Some(Path::new(directory))
+}
+
 /// The text of a script.
 fn script(program: &Program) -> Option<String> {
     /// The commands of longer scripts are in other files.
@@ -124,6 +137,20 @@ mod tests {
     fn words(command: &[&str]) -> Words {
         let command: Vec<OsString> = command.iter().map(OsString::from).collect();
         Words::of(&command, &[])
+    }
+
+    #[test]
+    fn another_root_is_seen_in_the_command() {
+        for (command, root) in [
+            (&["chroot", "/srv/root", "/app"][..], Some("/srv/root")),
+            (&["sudo", "/usr/sbin/chroot", "--userspec=a:b", "root", "/app"], Some("root")),
+            (&["chroot"], None),
+            (&["sh", "-c", "chroot root /app; ./other"], None),
+            (&["./app", "root"], None),
+        ] {
+            let command: Vec<OsString> = command.iter().map(OsString::from).collect();
+            assert_eq!(new_root(&command), root.map(Path::new), "{command:?}");
+        }
     }
 
     #[test]

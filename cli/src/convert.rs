@@ -220,7 +220,13 @@ fn check_samples(format: &Format, readers: &[Reader]) -> Result<()> {
         return Ok(());
     };
     let problem = format!("{} has no samples: {reason}", path.display());
-    Err(Failure::new(problem).hint("omptrace record --sample records them"))
+    let failure = Failure::new(problem);
+    // Who asked for samples knows the option.
+    let asked = readers.iter().any(|reader| reader.metadata().sampling.is_some());
+    Err(match asked {
+        true => failure,
+        false => failure.hint("omptrace record --sample records them"),
+    })
 }
 
 /// The selected part of the timeline.

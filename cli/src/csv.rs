@@ -1,16 +1,23 @@
 //! Rows of JSON as CSV, by RFC 4180. Cells of text that a spreadsheet would run as formulas (CWE-1236) have a `'` in front, as OWASP
 //! says.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
+use omptrace_symbols::printable::printable;
 use serde_json::Value;
 
 /// Writes `rows`, each an object, below the names of their fields. Fields of an object inside have both names, with a dot.
-/// Where there are no rows, the names are those of `sample`.
+/// Where there are no rows, the names are those of `sample`. On a terminal, a line break in a cell would forge a line: it is shown.
 ///
 /// # Errors
 /// `out` cannot be written to.
-pub(crate) fn write(out: &mut dyn Write, rows: &[Value], sample: &Value) -> io::Result<()> {
+pub(crate) fn write(
+    out: &mut dyn Write,
+    rows: &[Value],
+    sample: &Value,
+    is_for_terminal: bool,
+) -> io::Result<()> {
     let rows: Vec<Vec<(String, String)>> = rows.iter().map(fields).collect();
     let sample = fields(sample);
     let mut names: Vec<&str> = Vec::new();
@@ -21,7 +28,11 @@ pub(crate) fn write(out: &mut dyn Write, rows: &[Value], sample: &Value) -> io::
         }
     }
     let mut line = |cells: &[&str]| {
-        let cells: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();
+        let shown = cells.iter().map(|cell| match is_for_terminal {
+            true => printable(cell),
+            false => Cow::Borrowed(*cell),
+        });
+        let cells: Vec<String> = shown.map(|cell| quoted(&cell)).collect();
         write!(out, "{}\r\n", cells.join(","))
     };
     line(&names)?;
@@ -93,7 +104,7 @@ mod tests {
             json!({ "name": "c", "ns": null, "list": ["d", "e"] }),
         ];
         let mut out = Vec::new();
-        write(&mut out, &rows, &json!({ "other": 0 })).expect("it is written");
+        write(&mut out, &rows, &json!({ "other": 0 }), false).expect("it is written");
         assert_eq!(
             String::from_utf8(out).expect("UTF-8"),
             "name,ns,of.x,list\r\n\"a, \"\"b\"\"\",1,2.5,\r\nc,,,d; e\r\n"
@@ -104,7 +115,7 @@ mod tests {
     fn a_table_without_rows_has_its_names() {
         let mut out = Vec::new();
         let sample = json!({ "name": "", "of": { "x": 0 } });
-        write(&mut out, &[], &sample).expect("it is written");
+        write(&mut out, &[], &sample, false).expect("it is written");
         assert_eq!(out, b"name,of.x\r\n");
     }
 
@@ -113,12 +124,24 @@ mod tests {
         let texts = ["=1+1", "+1", "-x", "@SUM(A1)", "\tx", "\r=1", "a=1", ""];
         let rows = texts.map(|text| json!({ "text": text, "list": [text], "ns": -1.5 }));
         let mut out = Vec::new();
-        write(&mut out, &rows, &json!({})).expect("it is written");
+        write(&mut out, &rows, &json!({}), false).expect("it is written");
         assert_eq!(
             String::from_utf8(out).expect("UTF-8"),
             "text,list,ns\r\n'=1+1,'=1+1,-1.5\r\n'+1,'+1,-1.5\r\n'-x,'-x,-1.5\r\n\
              '@SUM(A1),'@SUM(A1),-1.5\r\n'\tx,'\tx,-1.5\r\n\"'\r=1\",\"'\r=1\",-1.5\r\n\
              a=1,a=1,-1.5\r\n,,-1.5\r\n"
         );
+    }
+
+    #[test]
+    fn a_terminal_gets_a_line_for_each_row() {
+        let rows = [json!({ "name": "a\nFORGED", "ns": 1 })];
+        let written = |is_for_terminal| {
+            let mut out = Vec::new();
+            write(&mut out, &rows, &json!({}), is_for_terminal).expect("it is written");
+            String::from_utf8(out).expect("UTF-8")
+        };
+        assert_eq!(written(false), "name,ns\r\n\"a\nFORGED\",1\r\n");
+        assert_eq!(written(true), "name,ns\r\na\\nFORGED,1\r\n");
     }
 }

@@ -8,6 +8,9 @@
 //!
 //! A program may run as another user, who cannot read a library in a closed folder. Of such a library there is a copy.
 //!
+//! In another root directory that lacks them, glibc's loader would say for each program that they cannot be preloaded. Where the command
+//! shows that, nothing is.
+//!
 //! `LD_PRELOAD` separates by spaces and colons, and has no way to quote them. The folder is reached by links, so what lies
 //! in a folder with one of them in its name can be preloaded, too.
 
@@ -15,7 +18,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, Permissions};
 use std::io;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -165,6 +168,14 @@ impl Preload {
             let _stays: PathBuf = self.folder.keep();
         }
     }
+}
+
+/// Whether programs whose root directory is `root` find what is preloaded.
+pub(crate) fn is_in_root(libraries: &[&Path], root: &Path) -> bool {
+    let inside = |path: &Path| root.join(path.strip_prefix("/").unwrap_or(path));
+    let id = |path: &Path| fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+    let place = place();
+    id(&inside(&place)) == id(&place) && libraries.iter().all(|library| inside(library).exists())
 }
 
 /// A folder for temporary files that `LD_PRELOAD` can name.
@@ -346,6 +357,16 @@ mod tests {
         }
         assert_eq!(found("lib/s390x-linux-gnu").len(), nothing(OF_OTHERS[9].1).len());
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn another_root_lacks_the_libraries() {
+        let folder = tempfile::tempdir().unwrap();
+        let library = folder.path().join("libx.so");
+        fs::write(&library, "x").unwrap();
+        assert!(is_in_root(&[&library], Path::new("/")));
+        assert!(!is_in_root(&[&library], folder.path()));
+        assert!(!is_in_root(&[], &folder.path().join("none")));
     }
 
     #[test]

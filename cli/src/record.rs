@@ -19,7 +19,7 @@ use crate::apart;
 use crate::arguments::{Libgomp, Tracer, WhenLibgomp};
 use crate::beside;
 use crate::closed;
-use crate::command_words::Words;
+use crate::command_words::{Words, new_root};
 use crate::descriptors::{self, Limit};
 use crate::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
 use crate::energy::{Meter, POWERCAP};
@@ -124,13 +124,21 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         // Nothing will be traced, so nothing need run on another runtime.
         _ => Decision::Keep,
     };
-    if refusals.is_empty() {
-        report_decision(&decision, &programs, arguments.libgomp.libgomp);
-    }
     let is_replaced = matches!(decision, Decision::ReplaceBy(_));
     let needs_tool = !is_replaced && programs.iter().any(Program::needs_preloaded_tool);
     let looks_for_runtimes = arguments.tracer.preload || needs_tool;
-    let libraries = preload::libraries(&decision, &library, looks_for_runtimes);
+    let mut libraries = preload::libraries(&decision, &library, looks_for_runtimes);
+    match new_root(&arguments.program).filter(|root| !preload::is_in_root(&libraries, root)) {
+        Some(root) => {
+            libraries.clear();
+            message::note(&format!(
+                "{} lacks the tracer's libraries, so none is preloaded into programs that have it as their root directory",
+                root.display()
+            ));
+        }
+        None if refusals.is_empty() => report_decision(&decision, &programs, arguments.libgomp.libgomp),
+        None => {}
+    }
     let preload = match &*libraries {
         [] => None,
         libraries => Some(Preload::new(libraries)?),

@@ -10,6 +10,7 @@ use omptrace_analysis::answers::Overview;
 use omptrace_analysis::compare::{self, Run};
 use omptrace_analysis::{Info, Stats};
 use omptrace_report::{Report as Page, SourceFile};
+use omptrace_symbols::Table;
 
 use crate::arguments::DebugDirs;
 use crate::convert::report_gaps;
@@ -54,7 +55,8 @@ pub(crate) struct Report {
     #[arg(long)]
     pub(crate) md: bool,
     /// A directory with sources of the program: files in it may be shown, also where the program was built elsewhere. More
-    /// than one can be given [default: the current directory, or the checkout that it lies in; never hidden files]
+    /// than one can be given [default: the current directory, or the checkout that it lies in; never hidden files]. Where
+    /// Clang left a checksum, the file that has it is shown from anywhere
     #[arg(long = "source", value_name = "DIR")]
     pub(crate) source_dirs: Vec<PathBuf>,
     /// No lines of the program's sources
@@ -105,18 +107,20 @@ pub(crate) fn run(arguments: &Report) -> Result<Outcome> {
         }
     };
     report_gaps(&gaps);
-    let infos: Vec<Info> = traces
-        .iter()
-        .take(MAX_INFOS)
-        .map(|trace| inputs::open(trace).map(|reader| Info::of(&reader)))
-        .collect::<Result<_>>()?;
+    let mut infos = Vec::new();
+    let mut tables = Vec::new();
+    for trace in traces.iter().take(MAX_INFOS) {
+        let reader = inputs::open(trace)?;
+        infos.push(Info::of(&reader));
+        tables.push(Table::stored(&reader));
+    }
 
     let compared = compared(arguments, &stats)?;
     let names: Vec<String> = shown.iter().map(|input| typed(input)).collect();
     let names = names.join(" ");
     let sources = match arguments.no_source || arguments.md {
         true => None,
-        false => Some(sources(&arguments.source_dirs, &stats, &overview, &infos)?),
+        false => Some(sources(&arguments.source_dirs, &stats, &overview, (&infos, &tables))?),
     };
     let page = Page {
         title: title(&infos, traces.len()),
@@ -187,21 +191,28 @@ fn title(infos: &[Info], traces: usize) -> String {
 ///
 /// # Errors
 /// A directory that the user named is not there.
-fn sources(named: &[PathBuf], stats: &Stats, overview: &Overview, infos: &[Info]) -> Result<Vec<SourceFile>> {
+fn sources(
+    named: &[PathBuf],
+    stats: &Stats,
+    overview: &Overview,
+    (infos, tables): (&[Info], &[Table]),
+) -> Result<Vec<SourceFile>> {
     let roots =
         Roots::new(named).map_err(|error| Failure::because("cannot find a directory of --source", &error))?;
     let directories: Vec<&Path> = infos.iter().map(|info| Path::new(&info.program.directory)).collect();
     let mut files = Vec::new();
     let mut outside = None;
     for path in Page::files(stats, overview).into_iter().take(MAX_FILES) {
-        let Some(found) = roots.find(Path::new(&path), &directories) else {
+        let checksums: Vec<&str> = tables.iter().flat_map(|table| table.checksums(&path)).collect();
+        let Some(found) = roots.find(Path::new(&path), &directories, &checksums) else {
             outside = outside.or_else(|| roots.missing(Path::new(&path), &directories));
             continue;
         };
-        let is_newer = infos
-            .iter()
-            .filter_map(|info| DateTime::parse_from_rfc3339(&info.start).ok())
-            .any(|began| found.changed > SystemTime::from(began));
+        let mut began = infos.iter().filter_map(|info| DateTime::parse_from_rfc3339(&info.start).ok());
+        let is_newer = match found.is_same {
+            Some(is_same) => !is_same,
+            None => began.any(|began| found.changed > SystemTime::from(began)),
+        };
         files.push(SourceFile {
             path,
             found: found.path.display().to_string(),

@@ -4,11 +4,12 @@
 //! only where the program's sources can be, which its reader decides, and only if it looks like a source:
 //!
 //! ```text
-//! path of the trace --> as it is, or below --source DIR --> below a root, links followed? --> no hidden part?
-//!                                                    --> the name of a source? --> a regular file of text? --> shown
+//! path of the trace --> as it is, or below --source DIR --> below a root, or with the program's checksum, links followed?
+//!             --> no hidden part? --> the name of a source? --> a regular file of text? --> shown
 //! ```
 //!
-//! Roots are the directories of `--source`, the current directory, and the checkout that this lies in.
+//! Roots are the directories of `--source`, the current directory, and the checkout that this lies in. Elsewhere a file is shown
+//! that has the checksum of the one that the program was compiled from: whoever wrote the trace had its text.
 
 use std::env;
 use std::fs;
@@ -52,12 +53,14 @@ pub(crate) struct Roots {
 /// A file that may be shown.
 #[derive(Debug)]
 pub(crate) struct Found {
-    /// Its path below the root.
+    /// Its path below the root; its whole path where it is below none.
     pub(crate) path: PathBuf,
     /// Its text.
     pub(crate) text: String,
     /// When it was changed.
     pub(crate) changed: SystemTime,
+    /// Whether it is what the program was compiled from, where the trace has its checksum.
+    pub(crate) is_same: Option<bool>,
 }
 
 impl Roots {
@@ -84,10 +87,11 @@ impl Roots {
         Ok(Roots { roots, named })
     }
 
-    /// The source that a trace names by `path`, where the program ran in one of `directories`.
-    pub(crate) fn find(&self, path: &Path, directories: &[&Path]) -> Option<Found> {
+    /// The source that a trace names by `path`, where the program ran in one of `directories`. `checksums` are those that
+    /// the trace has for it, MD5 in hex.
+    pub(crate) fn find(&self, path: &Path, directories: &[&Path], checksums: &[&str]) -> Option<Found> {
         let mut candidates = self.candidates(path, directories);
-        candidates.find_map(|candidate| self.read(&candidate))
+        candidates.find_map(|candidate| self.read(&candidate, checksums))
     }
 
     /// The directory that the user could name to have the source shown; `None` where it is shown, or not there.
@@ -123,20 +127,28 @@ impl Roots {
         candidates.into_iter()
     }
 
-    fn read(&self, candidate: &Path) -> Option<Found> {
+    fn read(&self, candidate: &Path, checksums: &[&str]) -> Option<Found> {
         let real = fs::canonicalize(candidate).ok()?;
-        let path = self.below_root(&real)?.to_owned();
-        if !is_source(&real) {
+        let below = self.below_root(&real);
+        // Elsewhere only the text itself can show that the file is the program's.
+        let may_be_shown = below.is_some() || !checksums.is_empty() && !is_hidden(&real);
+        if !may_be_shown || !is_source(&real) {
             return None;
         }
         let file = open_regular(&real).ok()?;
         let changed = file.metadata().ok()?.modified().ok()?;
         let mut bytes = Vec::new();
         file.take(MAX_FILE).read_to_end(&mut bytes).ok()?;
-        (!bytes.contains(&0)).then(|| Found {
-            path,
+        let is_same = (!checksums.is_empty()).then(|| {
+            let checksum = format!("{:x}", md5::compute(&bytes));
+            checksums.contains(&&*checksum)
+        });
+        let is_shown = !bytes.contains(&0) && (below.is_some() || is_same == Some(true));
+        is_shown.then(|| Found {
+            path: below.unwrap_or(&real).to_owned(),
             text: String::from_utf8_lossy(&bytes).into_owned(),
             changed,
+            is_same,
         })
     }
 
@@ -144,12 +156,15 @@ impl Roots {
     fn below_root<'p>(&self, real: &'p Path) -> Option<&'p Path> {
         self.roots.iter().find_map(|root| {
             let below = real.strip_prefix(&root.directory).ok()?;
-            let is_hidden = |part: Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(b".");
-            let is_shown =
-                !below.components().any(is_hidden) && (!root.is_flat || below.components().count() == 1);
+            let is_shown = !is_hidden(below) && (!root.is_flat || below.components().count() == 1);
             is_shown.then_some(below)
         })
     }
+}
+
+/// Whether a part of the path is hidden.
+fn is_hidden(path: &Path) -> bool {
+    path.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
 }
 
 /// Whether a file has the name of a source.
@@ -199,7 +214,7 @@ mod tests {
         let there = top.join("there");
         let near = roots(&[], &here, false);
         let shown = |roots: &Roots, path: &str, directories: &[&Path]| {
-            let found = roots.find(Path::new(path), directories)?;
+            let found = roots.find(Path::new(path), directories, &[])?;
             assert_eq!(found.text, "text\n");
             Some(found.path.display().to_string())
         };
@@ -232,6 +247,36 @@ mod tests {
         let both = roots(&[&there], &here, false);
         assert_eq!(shown(&both, "/ci/build/../lib/e.cpp", &[]).as_deref(), Some("lib/e.cpp"));
         assert_eq!(shown(&both, &absolute("secret.c"), &[]), None);
+    }
+
+    #[test]
+    fn elsewhere_a_checksum_shows_that_a_source_is_the_programs() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = fs::canonicalize(folder.path()).unwrap();
+        // Folders for temporary files may have a hidden name.
+        let is_hidden_itself = is_hidden(&top);
+        for directory in ["here", "there/.git"] {
+            fs::create_dir_all(top.join(directory)).unwrap();
+        }
+        for file in ["here/a.c", "there/a.c", "there/key", "there/.git/a.c"] {
+            fs::write(top.join(file), "text\n").unwrap();
+        }
+        let text = format!("{:x}", md5::compute("text\n"));
+        let other = format!("{:x}", md5::compute("other"));
+        let roots = roots(&[], &top.join("here"), false);
+        let find = |path: &str, checksums: &[&str]| {
+            let found = roots.find(&top.join(path), &[], checksums)?;
+            assert_eq!(found.text, "text\n");
+            Some((found.path, found.is_same))
+        };
+        let there = (!is_hidden_itself).then(|| (top.join("there/a.c"), Some(true)));
+        assert_eq!(find("there/a.c", &[]), None);
+        assert_eq!(find("there/a.c", &[&other]), None);
+        assert_eq!(find("there/a.c", &[&other, &text]), there);
+        assert_eq!(find("there/key", &[&text]), None);
+        assert_eq!(find("there/.git/a.c", &[&text]), None);
+        assert_eq!(find("here/a.c", &[&other]), Some(("a.c".into(), Some(false))));
+        assert_eq!(find("here/a.c", &[]), Some(("a.c".into(), None)));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `omptrace stats`: where the time went, in numbers.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
@@ -54,10 +54,10 @@ pub(crate) struct Stats {
     #[arg(long, conflicts_with = "json")]
     pub(crate) md: bool,
     /// The rows of --by with commas between their fields, times in nanoseconds
-    #[arg(long, requires = "by", conflicts_with_all = ["json", "md", "select"])]
+    #[arg(long, requires = "by", conflicts_with_all = ["json", "md", "select", "max_bytes"])]
     pub(crate) csv: bool,
     /// Only the findings, for editors and code hosts
-    #[arg(long, value_name = "FORMAT", value_enum, conflicts_with_all = ["by", "md", "csv", "json", "select", "top"])]
+    #[arg(long, value_name = "FORMAT", value_enum, conflicts_with_all = ["by", "md", "csv", "json", "select", "top", "max_bytes"])]
     pub(crate) format: Option<ProblemFormat>,
     /// Also write the run as JSON of TALP, which TALP-Pages makes its pages from (`talp ci-report`)
     #[arg(long, value_name = "FILE")]
@@ -153,7 +153,8 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
     match by {
         Some(by) if arguments.csv => {
             let sample = empty_row(by).map_err(io::Error::from)?;
-            csv::write(&mut stdout, &rows(&stats, by, &arguments.answer)?, &sample)?
+            let rows = rows(&stats, by, &arguments.answer)?;
+            csv::write(&mut stdout, &rows, &sample, streams::stdout().is_terminal())?
         }
         Some(by) if arguments.answer.is_json() => {
             let answers = &stats.answers;
@@ -176,7 +177,7 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
         None if arguments.answer.is_json() => arguments.answer.print(&mut stdout, &stats)?,
         by => {
             let layout = message::layout(arguments.answer.rows(), arguments.md);
-            let text = text(&stats, by, layout, arguments.answer.wants_all());
+            let text = text(&stats, by, layout, &arguments.answer)?;
             print(streams::text(), &text)?;
         }
     }
@@ -240,25 +241,42 @@ fn empty_row(by: By) -> serde_json::Result<Value> {
     }
 }
 
-/// All tables, or one of them. Where nobody says how long they may be, those of large traces are shortened.
-fn text(stats: &Numbers, by: Option<By>, layout: Layout, wants_all: bool) -> String {
-    /// The longest text where nobody says how long it may be.
-    const MAX_BYTES: usize = 16 << 10;
+/// All tables, or one of them. They are whole, but for what was asked for, and on a terminal: there the answer, which comes first,
+/// would scroll away.
+///
+/// # Errors
+/// It cannot be as short as it has to be.
+fn text(stats: &Numbers, by: Option<By>, layout: Layout, answer: &AnswerOptions) -> Result<String> {
+    /// The longest text on a terminal.
+    const ON_TERMINAL: usize = 16 << 10;
 
     let of = |layout: Layout| match by {
         Some(by) => stats.table_by(by, layout).to_string(),
         None => stats.tables(layout).to_string(),
     };
+    let asked_for = answer.max_bytes().map(|max| usize::try_from(max.get()).unwrap_or(usize::MAX));
+    let is_for_terminal = streams::stdout().is_terminal() && !answer.wants_all() && layout.top.is_none();
     let all = of(layout);
-    if wants_all || layout.top.is_some() || all.len() <= MAX_BYTES {
-        return all;
+    let Some(room) = asked_for.or(is_for_terminal.then_some(ON_TERMINAL)) else {
+        return Ok(all);
+    };
+    if all.len() <= room {
+        return Ok(all);
     }
     let mut shortened = String::new();
-    for rows in [100, 50, 20, 10, 5] {
+    for rows in [1000, 500, 200, 100, 50, 20, 10, 5, 2, 1] {
         shortened = of(Layout { top: Some(rows), is_short: true, ..layout });
-        if shortened.len() <= MAX_BYTES {
-            break;
+        shortened += "\nshortened; --top N shows N rows of each table, --all everything\n";
+        if shortened.len() <= room {
+            return Ok(shortened);
         }
     }
-    shortened + "\nshortened; --top N shows N rows of each table, --all everything\n"
+    match asked_for {
+        None => Ok(shortened),
+        Some(max) => Err(Failure::new(format!(
+            "--max-bytes {max}: with a row of each table, the answer still has {} bytes",
+            shortened.len()
+        ))
+        .hint("--by WHAT prints one table")),
+    }
 }

@@ -71,7 +71,10 @@ impl Text {
                 out.push(b'\n');
             }
             seconds(out, time);
-            out.extend(std::iter::repeat_n(b' ', 2 + 2 * depth));
+            out.extend(std::iter::repeat_n(b' ', 2 + 2 * depth.min(MAX_INDENTS)));
+            if depth > MAX_INDENTS {
+                out.extend_from_slice(format!("[{depth}] ").as_bytes());
+            }
             write(out);
         });
     }
@@ -87,6 +90,10 @@ impl Text {
         self.locations[location.0 as usize].open.len()
     }
 }
+
+/// Regions around a line that indent it. Behind this, their number is shown: regions are nested as deep as a recursion goes, and the
+/// text would grow by the square of that.
+const MAX_INDENTS: usize = 50;
 
 /// Seconds with nine decimals, right-aligned.
 fn seconds(out: &mut Vec<u8>, time: Ns) {

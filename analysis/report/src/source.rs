@@ -10,11 +10,11 @@ use omptrace_analysis::answers::{Accounting, Cause, Overview, Place};
 pub struct SourceFile {
     /// Its path, as the traces have it.
     pub path: String,
-    /// Its path on this machine, below the directory whose sources are shown.
+    /// Its path on this machine, below the directory whose sources are shown, if it is below one.
     pub found: String,
     /// Its lines.
     pub lines: Vec<String>,
-    /// Whether it was changed after the program ran.
+    /// Whether it was changed after the program was compiled, or ran.
     pub is_newer: bool,
 }
 

@@ -130,13 +130,17 @@ pub(super) fn draw(frame: &mut Frame<'_>, look: &Look, view: &View) {
     }
 }
 
+/// A line with names in it, which do not drive the terminal.
+fn shown(text: &str) -> Line<'static> {
+    Line::from(printable(text).into_owned())
+}
+
 fn titled(title: &str) -> Block<'_> {
     Block::new().borders(Borders::TOP).title(format!(" {title} "))
 }
 
 fn draw_head(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
-    let mut lines: Vec<Line<'_>> =
-        text::head(look).iter().map(|line| Line::from(printable(line).into_owned())).collect();
+    let mut lines: Vec<Line<'_>> = text::head(look).iter().map(|line| shown(line)).collect();
     if let Some(first) = lines.first_mut() {
         first.style = Style::new().add_modifier(Modifier::BOLD);
         if view.processes > 1 {
@@ -145,7 +149,7 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
     }
     let note = look.notes.first().cloned();
     let note = note.or_else(|| look.headline.clone()).unwrap_or_default();
-    lines.push(Line::from(note));
+    lines.push(shown(&note));
     frame.render_widget(Paragraph::new(lines), area);
 }
 
@@ -196,8 +200,7 @@ fn draw_threads(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
 fn draw_regions(frame: &mut Frame<'_>, area: Rect, look: &Look, view: &View) {
     let mut regions: Vec<&RegionAnswer> = look.regions.iter().collect();
     regions.sort_by_key(|region| std::cmp::Reverse(view.sort.key(region)));
-    let lines: Vec<Line<'_>> =
-        regions.into_iter().map(|region| Line::from(printable(&text::region(region)).into_owned())).collect();
+    let lines: Vec<Line<'_>> = regions.into_iter().map(|region| shown(&text::region(region))).collect();
     let title = format!("regions by {}: time, visits, useful", view.sort.name());
     frame.render_widget(Paragraph::new(lines).block(titled(&title)), area);
 }
@@ -207,18 +210,17 @@ fn draw_waits(frame: &mut Frame<'_>, area: Rect, look: &Look) {
     let blame: Vec<Line<'_>> = look
         .blame
         .iter()
-        .map(|row| Line::from(format!("{:>9} {:<15} {}", time(row.ns), row.cause.name(), row.place.short())))
+        .map(|row| shown(&format!("{:>9} {:<15} {}", time(row.ns), row.cause.name(), row.place.short())))
         .collect();
     frame.render_widget(Paragraph::new(blame).block(titled("waits, by who caused them")), left);
-    let locks: Vec<Line<'_>> =
-        look.blocked.iter().map(|row| Line::from(printable(&text::lock(row)).into_owned())).collect();
+    let locks: Vec<Line<'_>> = look.blocked.iter().map(|row| shown(&text::lock(row))).collect();
     frame.render_widget(Paragraph::new(locks).block(titled("locks: waited, lock, where")), right);
 }
 
 fn draw_foot(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let period = view.period.as_secs_f64();
     let text = match &view.said {
-        Some(said) => said.clone(),
+        Some(said) => printable(said).into_owned(),
         None if view.is_paused => "paused: space goes on   ? help   q quit".to_owned(),
         None => format!("? help  q quit  space pause  s sort  tab process  w save      every {period:.1} s"),
     };
@@ -242,7 +244,7 @@ fn draw_help(frame: &mut Frame<'_>, area: Rect) {
 
 #[cfg(test)]
 mod tests {
-    use omptrace_analysis::answers::{Efficiency, Place, ThreadGlance};
+    use omptrace_analysis::answers::{Blame, Efficiency, Place, ThreadGlance};
     use ratatui::Terminal;
     use ratatui::backend::TestBackend;
 
@@ -279,9 +281,13 @@ mod tests {
         }
     }
 
-    fn drawn(view: &View, (width, height): (u16, u16)) -> String {
+    fn drawn(view: &View, size: (u16, u16)) -> String {
+        screen_of(&look(), view, size)
+    }
+
+    fn screen_of(look: &Look, view: &View, (width, height): (u16, u16)) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a screen");
-        terminal.draw(|frame| draw(frame, &look(), view)).expect("it is drawn");
+        terminal.draw(|frame| draw(frame, look, view)).expect("it is drawn");
         let buffer = terminal.backend().buffer();
         let lines = buffer.content.chunks(width as usize);
         lines.map(|line| line.iter().map(|cell| cell.symbol()).collect::<String>() + "\n").collect()
@@ -303,6 +309,34 @@ mod tests {
         }
         let place = |words| screen.find(words).expect("a region");
         assert!(place("a.c:2") < place("a.c:1"), "{screen}");
+    }
+
+    #[test]
+    fn names_do_not_drive_the_terminal() {
+        let place = Place::at("!$omp parallel", Some("\u{202e}a\x1b[2J.c"), Some(1), Some("f\u{202e}"));
+        let blame = Blame {
+            cause: Cause::Barrier,
+            place: place.clone(),
+            ns: 1,
+            functions: Vec::new(),
+            no_sample_ns: None,
+        };
+        for note in ["n\u{202e}", ""] {
+            let look = Look {
+                blame: vec![blame.clone()],
+                regions: vec![RegionAnswer { place: place.clone(), ..RegionAnswer::default() }],
+                threads_by_cause: vec![ThreadGlance {
+                    thread: "t\u{202e}".to_owned(),
+                    ..ThreadGlance::default()
+                }],
+                notes: Some(note.to_owned()).filter(|note| !note.is_empty()).into_iter().collect(),
+                headline: Some("h\u{202e}".to_owned()),
+                ..Look::empty("a\u{202e}".to_owned(), State::Running)
+            };
+            let screen = screen_of(&look, &View::default(), (100, 30));
+            assert!(!screen.contains(['\u{202e}', '\x1b']), "{screen}");
+            assert!(screen.matches("\\u{202e}").count() >= 5, "{screen}");
+        }
     }
 
     #[test]

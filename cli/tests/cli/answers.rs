@@ -234,14 +234,39 @@ fn json_is_complete_unless_less_is_asked_for() {
         assert!(cut.stdout.len() <= 12_000, "{}", cut.stdout.len());
         assert!(cut.stdout.contains("\"left_out\":"), "{}", cut.stdout);
     }
-    let table = said(&folder, &format!("stats --by process {traces}"));
-    assert!(table.stdout.len() <= 16 << 10, "{}", table.stdout.len());
-    assert!(table.stdout.contains("\nshortened; "), "{}", table.stdout);
+    // So is text, where it is for no terminal.
+    for table in ["stats", "stats --md", "stats --by process"] {
+        let whole = said(&folder, &format!("{table} {traces}"));
+        assert!(whole.stdout.len() > 16 << 10, "{table}: {}", whole.stdout.len());
+        assert!(!whole.stdout.contains("shortened; "), "{table}");
+        let all = said(&folder, &format!("{table} --all {traces}"));
+        assert_eq!(all.stdout, whole.stdout, "{table}");
+        let cut = said(&folder, &format!("{table} --max-bytes 12K {traces}"));
+        assert!(cut.stdout.len() <= 12_000, "{table}: {}", cut.stdout.len());
+        assert!(cut.stdout.contains("\nshortened; "), "{table}: {}", cut.stdout);
+        let none = said(&folder, &format!("{table} --max-bytes 20 {traces}"));
+        assert_eq!(none.status, Some(2), "{table}");
+    }
+    let shown = on_a_terminal(&folder, &format!("stats --by process {traces}"));
+    assert!(shown.len() <= 17 << 10 && shown.contains("shortened; "), "{shown}");
+    let shown = on_a_terminal(&folder, &format!("stats --by process --all {traces}"));
+    assert!(shown.len() > 17 << 10 && !shown.contains("shortened; "), "{shown}");
     let check = json(&said(&folder, "check --json made.omptrace"));
     assert_eq!(
         (&check["schema"], check["is_sound"].is_boolean(), &check["input"]),
         (&SCHEMA.into(), true, &"made.omptrace".into())
     );
+}
+
+/// What a terminal shows of the command.
+fn on_a_terminal(folder: &Path, words: &str) -> String {
+    let command = format!("{} {words} 2>/dev/null", env!("CARGO_BIN_EXE_omptrace"));
+    // The terminal of util-linux, which Debian cannot be without.
+    let mut script = std::process::Command::new("script");
+    script.current_dir(folder).env("TERM", "xterm").args(["-qec", &command, "/dev/null"]);
+    let said = run(script.stdin(std::process::Stdio::null()));
+    assert_eq!(said.status, Some(0), "{said:?}");
+    said.stdout
 }
 
 /// A region that ends a function has its caller's line. Between two builds, lines move.

@@ -186,7 +186,7 @@ fn a_page_has_no_file_that_only_a_trace_names() {
         fs::write(file, format!("{text}\n").repeat(400)).unwrap();
     }
     let page = |file: &Path, options: &[&str]| {
-        let trace = hostile_source(&folder, file);
+        let trace = hostile_source(&folder, file, None);
         let words = [&["report", "-o", "page.html", trace.to_str().unwrap()], options].concat();
         let said = said(&here, &words);
         assert_eq!(said.status, Some(0), "{}", said.stderr);
@@ -205,8 +205,35 @@ fn a_page_has_no_file_that_only_a_trace_names() {
     assert!(text.contains("SECRET"));
 }
 
-/// A trace whose constructs are all in `file`.
-fn hostile_source(folder: &Path, file: &Path) -> PathBuf {
+/// A source from elsewhere is shown if the trace has its checksum, for then who wrote the trace had its text.
+#[test]
+fn a_page_has_the_sources_that_the_program_was_compiled_from() {
+    let folder = folder("a_page_has_the_sources_that_the_program_was_compiled_from");
+    let here = folder.join("here");
+    fs::create_dir_all(here.join(".git")).unwrap();
+    let source = folder.join("there.c");
+    let own = here.join("own.c");
+    for file in [&source, &own] {
+        fs::write(file, "LINE\n".repeat(400)).unwrap();
+    }
+    let said = run(std::process::Command::new("md5sum").arg(&source));
+    let right = said.stdout.split(' ').next().unwrap();
+    let wrong = "0cc175b9c0f1b6a831c399e269772661";
+    let page = |file: &Path, checksum: &str| {
+        let trace = hostile_source(&folder, file, Some(checksum));
+        let said = self::said(&here, &["report", "-o", "page.html", trace.to_str().unwrap()]);
+        assert_eq!(said.status, Some(0), "{}", said.stderr);
+        let page = fs::read_to_string(here.join("page.html")).unwrap();
+        (page.contains("LINE"), page.contains("is not the one that ran"))
+    };
+    assert_eq!(page(&source, right), (true, false));
+    assert_eq!(page(&source, wrong), (false, false));
+    assert_eq!(page(&own, right), (true, false));
+    assert_eq!(page(&own, wrong), (true, true));
+}
+
+/// A trace whose constructs are all in `file`, which has that checksum.
+fn hostile_source(folder: &Path, file: &Path, checksum: Option<&str>) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/0.2.0/stencil");
     let mut traces = fs::read_dir(source).unwrap().map(|entry| entry.unwrap().path());
     let is_trace = |path: &PathBuf| path.extension().is_some_and(|end| end == "omptrace");
@@ -214,10 +241,15 @@ fn hostile_source(folder: &Path, file: &Path) -> PathBuf {
     fs::copy(traces.find(is_trace).unwrap(), &trace).unwrap();
     let metadata = serde_json::to_value(Reader::open(&trace).unwrap().metadata()).unwrap();
     let mut symbols = metadata["symbols"].clone();
-    for string in symbols["strings"].as_array_mut().unwrap() {
+    let mut md5 = Vec::new();
+    for (number, string) in (1..).zip(symbols["strings"].as_array_mut().unwrap()) {
         if string.as_str().is_some_and(|string| string.ends_with(".c")) {
             *string = Value::from(file.to_str().unwrap());
+            md5.extend(checksum.map(|checksum| serde_json::json!([number, checksum])));
         }
+    }
+    if checksum.is_some() {
+        symbols["modules"][0]["md5"] = md5.into();
     }
     let news = serde_json::json!({ "symbols": symbols });
     seal(&trace, news, InDoubt::Refuse, &mut |_, _| {}).unwrap();

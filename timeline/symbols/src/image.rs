@@ -1,9 +1,9 @@
 //! The places of a module's addresses, from its files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use addr2line::Context;
-use addr2line::gimli::{EndianSlice, RunTimeEndian};
+use addr2line::gimli::{self, EndianSlice, RunTimeEndian};
 use object::{Object, ObjectSymbol};
 
 use super::callee::Calls;
@@ -12,7 +12,7 @@ use super::enclosing::Functions;
 use super::files::Files;
 use super::function::{Function, function, is_of_rust, kernel};
 use super::runtime;
-use super::table::{Caller, MAX_CALLERS, Place};
+use super::table::{Caller, Checksums, MAX_CALLERS, Place};
 use super::unwind;
 
 /// The meaning of the code addresses of a trace.
@@ -24,8 +24,9 @@ pub(super) enum Code {
     OutlinedFunctions,
 }
 
-/// The places that `files` know for `offsets`, addresses of `code` as the module's file has them.
-pub(super) fn places(files: &Files, code: Code, offsets: &[u64]) -> Vec<Place> {
+/// The places that `files` know for `offsets`, addresses of `code` as the module's file has them, and the checksums of their source
+/// files.
+pub(super) fn places(files: &Files, code: Code, offsets: &[u64]) -> (Vec<Place>, Checksums) {
     let module = parse(&files.module);
     let debug = parse(&files.debug);
     let supplementary = parse(&files.supplementary);
@@ -62,7 +63,8 @@ pub(super) fn places(files: &Files, code: Code, offsets: &[u64]) -> Vec<Place> {
         let nameless = places.iter_mut().filter(|place| is_nameless(place));
         nameless.for_each(|place| place.function_start = unwind::begin(&functions, place.offset));
     }
-    places
+    let checksums = image.checksums(&places);
+    (places, checksums)
 }
 
 /// Whether no symbol holds the place.
@@ -227,6 +229,40 @@ impl Image<'_> {
         all
     }
 
+    /// The MD5 checksums of the places' source files, by path, as far as the compiler left them (DWARF 5, 6.2.4.1): Clang does.
+    fn checksums(&self, places: &[Place]) -> Checksums {
+        let mut checksums = BTreeMap::new();
+        let Some(context) = &self.context else {
+            return checksums;
+        };
+        let callers = places.iter().flat_map(|place| &place.callers);
+        let sources = places.iter().map(|place| &place.source).chain(callers.map(|caller| &caller.source));
+        let wanted: BTreeSet<&str> = sources.flatten().map(|(file, _)| file.as_str()).collect();
+        let mut seen = BTreeSet::new();
+        for place in places.iter().filter(|place| place.source.is_some()) {
+            let Some(unit) = context.find_dwarf_and_unit(place.offset).skip_all_loads() else {
+                continue;
+            };
+            let Some(program) = &unit.line_program else {
+                continue;
+            };
+            let header = program.header();
+            if !header.file_has_md5() || !seen.insert(header.offset().0) {
+                continue;
+            }
+            for file in header.file_names() {
+                let path = path_of(unit, header, file).filter(|path| wanted.contains(path.as_str()));
+                // Zeros are what a writer has who was given text that is no file.
+                if let Some(path) = path.filter(|_| file.md5() != &[0; 16]) {
+                    checksums
+                        .entry(path)
+                        .or_insert(file.md5().iter().map(|byte| format!("{byte:02x}")).collect());
+                }
+            }
+        }
+        checksums
+    }
+
     /// The function of that linkage name, as the programmer wrote it.
     fn function(
         &mut self,
@@ -248,6 +284,32 @@ impl Image<'_> {
             }
         }
     }
+}
+
+/// The path of a file of a line table, as addr2line has it.
+fn path_of<'d>(
+    unit: gimli::UnitRef<'_, Slice<'d>>,
+    header: &gimli::LineProgramHeader<Slice<'d>>,
+    file: &gimli::FileEntry<Slice<'d>>,
+) -> Option<String> {
+    let text = |value| Some(unit.attr_string(value).ok()?.to_string_lossy().into_owned());
+    let directory = match file.directory_index() {
+        0 => None,
+        _ => Some(file.directory(header)?),
+    };
+    let mut path = unit.comp_dir.map_or(String::new(), |directory| directory.to_string_lossy().into_owned());
+    for part in directory.into_iter().chain([file.path_name()]) {
+        let part = text(part)?;
+        if part.starts_with('/') {
+            path = part;
+            continue;
+        }
+        if !path.is_empty() && !path.ends_with('/') {
+            path.push('/');
+        }
+        path += &part;
+    }
+    Some(path)
 }
 
 /// Whether Clang made the function of a construct.
@@ -295,8 +357,26 @@ int region(void) {
         let is_outlined = |name: &str| name == ".omp_outlined." || name.starts_with("region._omp_fn");
         let outlined = symbols.iter().find(|symbol| is_outlined(symbol.name));
         let start = outlined.expect("an outlined function").start;
-        let place = places(&files, Code::OutlinedFunctions, &[start]).remove(0);
+        let place = places(&files, Code::OutlinedFunctions, &[start]).0.remove(0);
         (place.function, place.source.map(|(_, line)| line))
+    }
+
+    #[test]
+    fn clang_leaves_checksums_of_sources() {
+        let of = |compiler: &str| {
+            let files = compiled(compiler, "-O1", SOURCE);
+            let file = parse(&files.module).expect("an ELF file");
+            let symbols = text_symbols(&file);
+            let offsets: Vec<u64> = symbols.iter().map(|symbol| symbol.start).collect();
+            let (places, checksums) = places(&files, Code::Calls, &offsets);
+            let sources: BTreeSet<String> =
+                places.into_iter().filter_map(|place| Some(place.source?.0)).collect();
+            assert!(checksums.keys().all(|file| sources.contains(file)), "{checksums:?}");
+            checksums.into_values().collect::<Vec<_>>()
+        };
+        // As md5sum has it.
+        assert_eq!(of("clang-22"), ["dbff15185ff7bd60f5f2fca635bbb834"]);
+        assert!(of("gcc").is_empty());
     }
 
     #[test]
@@ -320,7 +400,7 @@ void both(void) { first(); second(); }
             let symbol = symbols.iter().find(|symbol| symbol.name == name);
             let symbol = symbol.expect("a function");
             let offsets: Vec<u64> = (symbol.start..symbol.end).collect();
-            for place in places(&stripped, Code::Calls, &offsets) {
+            for place in places(&stripped, Code::Calls, &offsets).0 {
                 let known = (place.function.as_deref(), place.function_start);
                 assert_eq!(known, (None, Some(symbol.start)), "{name}");
             }
@@ -335,7 +415,7 @@ void both(void) { first(); second(); }
         let symbols = text_symbols(&file);
         let symbol = symbols.iter().find(|symbol| symbol.name.ends_with("clock_gettime"));
         let start = symbol.expect("a clock").start;
-        let place = places(&files, Code::Calls, &[start]).remove(0);
+        let place = places(&files, Code::Calls, &[start]).0.remove(0);
         let function = place.function.expect("a name");
         assert!(function.ends_with("clock_gettime"), "{function}");
     }
@@ -372,7 +452,7 @@ void region(void) {
             let launches = offsets.filter(|offset| calls.launches_kernel(offset + 1, &symbols));
             let launches: Vec<u64> = launches.collect();
             assert_eq!(launches.len(), 2);
-            let places = places(&files, Code::Calls, &launches).into_iter();
+            let places = places(&files, Code::Calls, &launches).0.into_iter();
             places.filter_map(|place| Some(place.source?.1)).collect()
         };
         assert_eq!(lines(&[5, 9]), [5, 9]);
@@ -398,7 +478,7 @@ void body(void) {
             let file = parse(&files.module).expect("an ELF file");
             let symbols = text_symbols(&file).into_iter();
             let offsets: Vec<u64> = symbols.flat_map(|symbol| symbol.start..symbol.end).collect();
-            let places = places(&files, Code::Calls, &offsets);
+            let (places, _) = places(&files, Code::Calls, &offsets);
             let mut of_inner =
                 places.iter().filter(|place| place.function.as_deref() == Some("inner")).peekable();
             assert!(of_inner.peek().is_some(), "{compiler}");

@@ -151,7 +151,7 @@ fn resolve_module(code: ModuleCode, kind: Code, options: &Options) -> ModuleSymb
     let addresses = code.addresses.iter();
     let offsets: Vec<u64> =
         addresses.map(|address| address.wrapping_sub(module.instance.load_address)).collect();
-    module.places = image::places(&files, kind, &offsets);
+    (module.places, module.checksums) = image::places(&files, kind, &offsets);
     module.problem = files.problem.and_then(reported);
     if module.problem.is_none() && !is_runtime && !files.has_debug_info {
         module.problem = reported(Problem::NoDebugInfo);

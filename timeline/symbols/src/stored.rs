@@ -5,7 +5,8 @@
 //!  "modules": [{"path": "/src/jacobi", "build_id": "12ab", "load_address": 94000, "file_size": 9, "modified_ns": 8,
 //!               "runtime": false, "problem": null,
 //!               "places": [[4660, 1, 4096, 2, 41, 0]],
-//!               "inlined": [[4660, [[3, 2, 50]]]]}],
+//!               "inlined": [[4660, [[3, 2, 50]]]],
+//!               "md5": [[2, "0cc175b9c0f1b6a831c399e269772661"]]}],
 //!  "made": [[140000000000000, 1]]}
 //! ```
 //!
@@ -15,7 +16,7 @@
 //! so is a begin or a line of 0. Every string is there once: most places share file and function.
 //!
 //! Where a place's function is inlined, `inlined` has the functions that it is inlined into, from the innermost. Each has
-//! file and line of the call. `made` has code that the program made while it ran: the call's address, and the function.
+//! file and line of the call. `md5` has checksums of source files, as the compiler read them. `made` has code that the program made while it ran: the call's address, and the function.
 
 use std::collections::HashMap;
 
@@ -49,6 +50,8 @@ struct StoredModule {
     places: Vec<StoredPlace>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     inlined: Vec<StoredCallers>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    md5: Vec<(usize, String)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -96,6 +99,7 @@ impl Table {
                     .filter(|place| !place.callers.is_empty())
                     .map(|place| stored_callers(place, &mut strings))
                     .collect(),
+                md5: module.checksums.iter().map(|(file, md5)| (strings.number(file), md5.clone())).collect(),
             })
             .collect();
         let made = self.made().iter();
@@ -120,6 +124,11 @@ impl Table {
             });
             ModuleSymbols {
                 places: places.collect(),
+                checksums: module
+                    .md5
+                    .into_iter()
+                    .filter_map(|(file, md5)| Some((string(&strings, file)?, md5)))
+                    .collect(),
                 instance: module.instance,
                 is_runtime: module.runtime,
                 problem: module.problem,
@@ -229,6 +238,7 @@ mod tests {
             vec![ModuleSymbols {
                 problem: Some(Problem::NoDebugInfo),
                 places: vec![place(4660, 41), place(4670, 0), place(4680, 0)],
+                checksums: [("/src/jacobi.c".to_owned(), "0cc1".to_owned())].into(),
                 ..ModuleSymbols::new(instance, false)
             }],
             [(77, "made".to_owned())].into(),
@@ -246,6 +256,7 @@ mod tests {
         let json = table().to_json();
         assert_eq!(json["strings"], json!(["main", "/src/jacobi.c", "outer", "made"]));
         assert_eq!(json["made"], json!([[77, 4]]));
+        assert_eq!(json["modules"][0]["md5"], json!([[2, "0cc1"]]));
         assert_eq!(json["modules"][0]["inlined"], json!([[4660, [[3, 2, 50]]]]));
         assert_eq!(
             json["modules"][0]["places"],

@@ -32,7 +32,12 @@ pub(super) struct ModuleSymbols {
     pub(super) problem: Option<Problem>,
     /// By [`Place::offset`].
     pub(super) places: Vec<Place>,
+    /// Those of its source files.
+    pub(super) checksums: Checksums,
 }
+
+/// MD5 checksums of source files in hex, by path: what the compiler read.
+pub(super) type Checksums = BTreeMap<String, String>;
 
 /// The facts about one address of a module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -146,7 +151,7 @@ impl Place {
 
 impl ModuleSymbols {
     pub(super) fn new(instance: Instance, is_runtime: bool) -> ModuleSymbols {
-        ModuleSymbols { instance, is_runtime, problem: None, places: Vec::new() }
+        ModuleSymbols { instance, is_runtime, problem: None, places: Vec::new(), checksums: Checksums::new() }
     }
 
     fn place(&self, offset: u64) -> Option<&Place> {
@@ -164,6 +169,7 @@ impl ModuleSymbols {
         if newer.quality() >= self.quality() {
             self.problem = newer.problem;
         }
+        self.checksums.extend(newer.checksums);
         for place in newer.places {
             match self.places.binary_search_by_key(&place.offset, |old| old.offset) {
                 Ok(index) if place.quality() >= self.places[index].quality() => {
@@ -182,6 +188,8 @@ impl Table {
         modules.dedup_by(|a, b| a.instance == b.instance);
         for module in &mut modules {
             module.places.sort_by_key(|place| place.offset);
+            let checksums = std::mem::take(&mut module.checksums).into_iter();
+            module.checksums = checksums.map(|(file, md5)| (normalised(&file), md5)).collect();
             for place in &mut module.places {
                 let callers = place.callers.iter_mut();
                 let sources = callers.filter_map(|caller| caller.source.as_mut());
@@ -259,6 +267,11 @@ impl Table {
             is_behind_fence: place.is_some_and(|place| place.is_behind_fence),
             callers: place.map_or(&[], |place| &place.callers),
         }
+    }
+
+    /// The MD5 checksums, in hex, that the source file at this path had when modules were compiled, where compilers leave them.
+    pub fn checksums<'t>(&'t self, file: &'t str) -> impl Iterator<Item = &'t str> {
+        self.modules.iter().filter_map(|module| module.checksums.get(file).map(String::as_str))
     }
 
     /// The modules of the program whose code has no names at all, and why.

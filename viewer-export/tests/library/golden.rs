@@ -185,3 +185,27 @@ fn gzip_output_is_the_same_each_time() {
     io::Read::read_to_string(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut text).expect("gzip");
     is_sound_chrome(&text);
 }
+
+/// The text grows with the events, not with the square of the depth.
+#[test]
+fn lines_of_deep_nests_are_not_long() {
+    const DEPTH: u64 = 1000;
+    let regions = (0..DEPTH).flat_map(|level| {
+        let (time, parallel, task, inner) = (10 * level, 2 * level + 2, 2 * level + 1, 2 * level + 3);
+        [
+            format!("{time} 1 parallel_begin parallel={parallel} team=1 task={task}\n"),
+            format!("{time} 1 implicit_task begin parallel={parallel} task={inner} team=1\n"),
+        ]
+    });
+    let text: String = std::iter::once("0 1 implicit_task begin task=1 flags=1 team=1\n".to_owned())
+        .chain(regions)
+        .collect();
+    let folder = tempfile::tempdir().expect("a folder");
+    let readers = fixture::open(&text, folder.path());
+    let inputs: Vec<&Reader> = readers.iter().collect();
+    let exported = export(&inputs, Format::by_name("text").expect("a format"));
+    let longest = exported.lines().map(str::len).max();
+    assert!(longest.is_some_and(|bytes| bytes < 250), "{longest:?}");
+    let depth = format!("[{}] ", 2 * DEPTH);
+    assert!(exported.contains(&depth), "{}", exported.lines().last().unwrap_or_default());
+}

@@ -35,8 +35,7 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
         held.push(format!("<code>{}</code>", Text(&short(&file.found))));
         let _ = write!(out, "<h3><code>{}</code></h3>", Text(&short(&path)));
         if file.is_newer {
-            *out +=
-                "<p class=warn>This file was changed after the program ran: its lines may have moved.</p>";
+            *out += "<p class=warn>This file is not the one that ran: it was changed, and its lines may have moved.</p>";
         }
         *out += "<div class=scroll><table class=source><thead class=hidden><tr><th scope=col>line</th><th \
                  scope=col>share</th><th scope=col>time</th><th scope=col>source</th></tr></thead><tbody>";
