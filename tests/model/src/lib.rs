@@ -22,4 +22,5 @@ pub mod run;
 pub mod shrink;
 pub mod simulate;
 pub mod truth;
+pub mod without;
 pub mod write;

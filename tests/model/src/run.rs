@@ -77,6 +77,8 @@ pub struct Piece {
     pub end: Ns,
     pub thread: usize,
     pub place: Code,
+    /// The innermost team of the thread.
+    pub team: usize,
     /// The outermost region's team; 0 in serial code.
     pub region: usize,
     /// Useful work, which is the rest of `end - begin` if the piece is none.
@@ -99,8 +101,11 @@ pub struct Barrier {
     pub released: Option<Ns>,
     /// Whether it is the region's last.
     pub is_last: bool,
+    /// The members' last pieces before it, in the order in which they came: that of the thread and that of its task for each.
     pub(crate) arrivals: Vec<(PieceId, Edge)>,
     pub(crate) release: Option<PieceId>,
+    /// What ended last of the explicit tasks that members ran in it.
+    pub last_task: Option<Code>,
 }
 
 /// A team: number 0 is the initial thread alone.
@@ -110,6 +115,8 @@ pub struct TeamRecord {
     pub place: Code,
     /// The team around, if any.
     pub outer: Option<usize>,
+    /// The piece before its begin.
+    pub fork: PieceId,
     pub members: Vec<usize>,
     /// How many threads the construct asked for.
     pub asked: usize,
@@ -164,4 +171,11 @@ impl Run {
         }
         team
     }
+}
+
+/// The region that a thread is in or on its way to or from, at a time: the innermost team of which it is a member.
+pub fn team_at(run: &Run, thread: usize, time: Ns) -> usize {
+    let teams = run.teams.iter().enumerate().skip(1).rev();
+    let mut open = teams.filter(|(_, team)| (team.begin..team.end).contains(&time));
+    open.find(|(_, team)| team.members.contains(&thread)).map_or(0, |(number, _)| number)
 }

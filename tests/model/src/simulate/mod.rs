@@ -9,6 +9,8 @@ mod statement;
 mod tasks;
 mod teams;
 
+pub(crate) use exclusion::mutex_id;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
@@ -528,6 +530,7 @@ impl<'p> Simulator<'p> {
             end: time,
             thread,
             place: 0,
+            team: self.threads[thread].tasks.last().map_or(0, |task| self.tasks[*task].team),
             region: 0,
             useful: 0,
             before,

@@ -261,6 +261,9 @@ impl<'p> Simulator<'p> {
         if self.tasks[below].is_implicit {
             self.run.teams[team].running.push((time, -1));
         }
+        if let Some(Wait::Barrier { number, .. }) = self.tasks[below].wait {
+            self.run.teams[team].barriers[number].last_task = Some(self.tasks[task].code);
+        }
         let (current, of_thread) = (self.tasks[task].current, self.threads[thread].current);
         if self.tasks[task].is_undeferred {
             // Its creator goes on behind it.
@@ -350,6 +353,9 @@ impl<'p> Simulator<'p> {
         self.threads[thread].tasks.pop();
         if self.tasks[below].is_implicit {
             self.run.teams[team].running.push((time, -1));
+        }
+        if let Some(Wait::Barrier { number, .. }) = self.tasks[below].wait {
+            self.run.teams[team].barriers[number].last_task = Some(self.tasks[task].code);
         }
         self.teams[team].ready.push(task);
         self.wake_team(time, team);
