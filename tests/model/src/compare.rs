@@ -312,7 +312,8 @@ fn of_constructs(run: &Run, shown: &Value, comparison: &mut Comparison) {
         let name = name.trim_start_matches("!$omp ");
         let place = place_of(row).unwrap_or(0);
         let category = row["category"].as_str().unwrap_or_default();
-        if matches!(category, "implicit_task" | "work" | "mutex" | "task" | "masked") {
+        let is_own = matches!(category, "implicit_task" | "work" | "mutex" | "task" | "masked");
+        if is_own || name == "taskgroup" {
             *own.entry(place).or_default() += row["self_ns"].as_u64().unwrap_or(0);
         }
         let Some((key, construct)) = truth.get_key_value(&(name, place)) else {
@@ -394,6 +395,10 @@ fn has_like_members(case: &Case) -> bool {
     !case.program.has(|kind| match kind {
         Kind::Work(times) => times.windows(2).any(|pair| pair[0] != pair[1]),
         Kind::Target { .. } => true,
+        // Each member creates tasks of its own.
+        Kind::Parallel { body, .. } => body.iter().any(|inner| {
+            matches!(inner.kind, Kind::Task(_) | Kind::Taskloop { .. } | Kind::Taskgroup { .. })
+        }),
         _ => false,
     })
 }

@@ -127,10 +127,11 @@ impl Known {
 /// Whether a prediction is off by no more than scaling explains.
 fn is_scaled(difference: &Difference) -> bool {
     let number = |text: &str| text.split(' ').next().and_then(|first| first.parse::<f64>().ok());
-    let is_prediction =
-        difference.field.starts_with("other_threads.") && difference.field.ends_with(".too_short");
-    match (number(&difference.expected), number(&difference.shown)) {
-        (Some(least), Some(shown)) if is_prediction => shown >= (1.0 - SCALED) * least,
+    let most = difference.expected.split(' ').nth(2).unwrap_or_default();
+    match (number(&difference.expected), number(most), number(&difference.shown)) {
+        (Some(least), Some(most), Some(shown)) if difference.field.starts_with("other_threads.") => {
+            shown >= (1.0 - SCALED) * least && shown <= (1.0 + SCALED) * most
+        }
         _ => true,
     }
 }

@@ -37,6 +37,8 @@ pub struct Doing {
     pub activity: Activity,
     /// At which place of the program.
     pub place: Code,
+    /// The innermost construct, also of those that only group what is in them.
+    pub construct: Code,
     /// The innermost team that it belongs to.
     pub team: usize,
     /// Whether it is in an explicit task.

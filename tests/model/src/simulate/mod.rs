@@ -203,6 +203,8 @@ struct Task<'p> {
     exclusive: Vec<(usize, u64)>,
     accesses: BTreeMap<u64, Accesses>,
     fulfilled_by: Vec<PieceId>,
+    /// The last piece of the thread that left it.
+    left: Option<PieceId>,
     /// The piece that it begins after, and its last piece by its own order.
     start: PieceId,
     current: PieceId,
@@ -484,6 +486,24 @@ impl<'p> Simulator<'p> {
         task.frames.iter().rev().find_map(of_frame).unwrap_or(task.code)
     }
 
+    /// Like [`Simulator::place`], also taskgroups.
+    fn construct(&self, task: usize) -> Code {
+        let frames = &self.tasks[task].frames;
+        let group = frames.iter().rposition(|frame| matches!(frame, Frame::Group { .. }));
+        match group.map(|index| &frames[index..]) {
+            // Nothing else within it.
+            Some([Frame::Group { code, .. }, inner @ ..]) => {
+                let is_block = |frame: &Frame<'_>| match frame {
+                    Frame::Block { .. } => true,
+                    Frame::Release { kind, .. } => *kind != MutexKind::Critical,
+                    _ => false,
+                };
+                if inner.iter().all(is_block) { *code } else { self.place(task) }
+            }
+            _ => self.place(task),
+        }
+    }
+
     /// From now on the thread does this.
     fn does(&mut self, thread: usize, time: Ns, activity: Activity) {
         let tasks = &self.threads[thread].tasks;
@@ -507,6 +527,7 @@ impl<'p> Simulator<'p> {
         let doing = Doing {
             activity,
             place,
+            construct: innermost.map_or(0, |task| self.construct(task)),
             team: innermost.map_or(0, |task| self.tasks[task].team),
             in_task: innermost.is_some_and(|task| !self.tasks[task].is_implicit),
             at_barrier,

@@ -222,6 +222,8 @@ impl<'p> Simulator<'p> {
         }
         self.threads[thread].tasks.push(new);
         let piece = self.meet(time, thread, &after, Edge::Meeting);
+        let left = self.tasks[new].left.take();
+        self.run.pieces[piece].before.extend(left.map(|left| (left, Edge::Thread)));
         let earlier = std::mem::take(&mut self.tasks[new].earlier_ends);
         self.run.pieces[piece].before.extend(earlier.into_iter().map(|end| (end, Edge::Task)));
         if is_discarded {
@@ -349,7 +351,8 @@ impl<'p> Simulator<'p> {
         }
         let (prior, next, team) = (self.tasks[task].id, Some(self.tasks[below].id), self.tasks[task].team);
         self.emit(time, thread, Callback::TaskSchedule { prior, status: Status::Switch, next });
-        self.tasks[task].start = self.threads[thread].current;
+        self.tasks[task].start = self.tasks[task].current;
+        self.tasks[task].left = Some(self.threads[thread].current);
         self.threads[thread].tasks.pop();
         if self.tasks[below].is_implicit {
             self.run.teams[team].running.push((time, -1));

@@ -134,7 +134,7 @@ pub fn members(run: &Run) -> BTreeMap<Code, Members> {
 pub fn own(run: &Run) -> BTreeMap<Code, Ns> {
     let mut own: BTreeMap<Code, Ns> = BTreeMap::new();
     for interval in intervals(run).iter().flatten().filter(|interval| interval.cause == "useful") {
-        *own.entry(interval.place).or_default() += interval.end - interval.begin;
+        *own.entry(interval.construct).or_default() += interval.end - interval.begin;
     }
     own
 }

@@ -5,7 +5,8 @@
 
 use std::collections::BTreeMap;
 
-use super::accounting::{intervals, overlap};
+use super::accounting::overlap;
+use crate::callback::Callback;
 use crate::program::{Code, Ns};
 use crate::run::{Edge, Piece, PieceId, Run};
 
@@ -114,11 +115,20 @@ fn last_member(run: &Run, team: usize, number: usize) -> Option<Code> {
     let since = number.checked_sub(1).and_then(|before| record.barriers[before].released);
     let window = (since.unwrap_or(record.begin), barrier.all_arrived?);
     let mut longest: Option<(Ns, Code)> = None;
-    let intervals = intervals(run);
-    for interval in intervals[thread].iter().filter(|interval| interval.cause == "useful") {
-        let ns = overlap((interval.begin, interval.end), window);
-        if ns > 0 && longest.is_none_or(|(most, _)| ns > most) {
-            longest = Some((ns, interval.place));
+    // When the piece ends, how long it is, and where.
+    let mut so_far: (Ns, Ns, Code) = (0, 0, 0);
+    // Each chunk is a piece of its own, and so is the work from one creation of a task to the next.
+    let is_divided = |time: Ns| {
+        let own = run.callbacks.iter().filter(|(at, of, _)| (*at, *of) == (time, thread));
+        own.into_iter()
+            .any(|(.., callback)| matches!(callback, Callback::Chunk { .. } | Callback::TaskCreate { .. }))
+    };
+    for piece in run.pieces.iter().filter(|piece| piece.thread == thread && piece.useful > 0) {
+        let ns = overlap((piece.begin, piece.end), window);
+        let goes_on = (so_far.0, so_far.2) == (piece.begin, piece.place) && !is_divided(piece.begin);
+        so_far = (piece.end, if goes_on { so_far.1 + ns } else { ns }, piece.place);
+        if ns > 0 && longest.is_none_or(|(most, _)| so_far.1 > most) {
+            longest = Some((so_far.1, piece.place));
         }
     }
     longest.map(|(_, place)| place)
