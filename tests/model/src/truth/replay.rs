@@ -117,12 +117,15 @@ fn last_member(run: &Run, team: usize, number: usize) -> Option<Code> {
     let mut longest: Option<(Ns, Code)> = None;
     // When the piece ends, how long it is, and where.
     let mut so_far: (Ns, Ns, Code) = (0, 0, 0);
-    // Each chunk is a piece of its own, and so is the work from one creation of a task to the next.
-    let is_divided = |time: Ns| {
-        let own = run.callbacks.iter().filter(|(at, of, _)| (*at, *of) == (time, thread));
-        own.into_iter()
-            .any(|(.., callback)| matches!(callback, Callback::Chunk { .. } | Callback::TaskCreate { .. }))
-    };
+    // An event divides what is done. That a nested lock is had once more is none.
+    let is_event = |callback: &Callback| !matches!(callback, Callback::NestLock { .. });
+    let own: Vec<Ns> = run
+        .callbacks
+        .iter()
+        .filter(|(_, of, callback)| *of == thread && is_event(callback))
+        .map(|(time, ..)| *time)
+        .collect();
+    let is_divided = |time: Ns| own.contains(&time);
     for piece in run.pieces.iter().filter(|piece| piece.thread == thread && piece.useful > 0) {
         let ns = overlap((piece.begin, piece.end), window);
         let goes_on = (so_far.0, so_far.2) == (piece.begin, piece.place) && !is_divided(piece.begin);
