@@ -16,6 +16,7 @@ pub mod checker;
 pub mod compare;
 pub mod generate;
 pub mod known;
+pub mod play;
 pub mod program;
 pub mod random;
 pub mod run;

@@ -18,6 +18,7 @@ use omptrace_model::checker::Checker;
 use omptrace_model::compare::Difference;
 use omptrace_model::known::Known;
 use omptrace_model::shrink::shrink;
+use omptrace_model::without::without;
 
 use library::{number, omptrace};
 
@@ -26,7 +27,7 @@ const PROGRAMS: u64 = 2000;
 /// Seeds among which each known difference is looked for.
 const SEARCHED: u64 = 9000;
 /// Cases that are shrunk to find one of a kind alone; then the first counts, with all that differs there.
-const ATTEMPTS: usize = 6;
+const ATTEMPTS: usize = 12;
 /// Differences that are shrunk and shown.
 const SHOWN: usize = 30;
 
@@ -207,7 +208,9 @@ fn blessed(checker: &Checker, case: &Case, difference: &Difference, known: &Know
     let all = Known::all();
     let is_alone = |case: &Case, of: &Difference| {
         let candidates = Known::candidates(&all, case, of);
-        let is_this = candidates.iter().all(|other| other.kind == known.kind);
+        // Whatever has tasks may be scaled besides.
+        let is_this = |other: &&Known| other.kind == known.kind || other.needs == ["task"];
+        let is_this = candidates.iter().all(is_this) && known.explains(case, of);
         of.field == difference.field && is_this && !candidates.is_empty()
     };
     let alone = |case: &Case| {
@@ -220,7 +223,16 @@ fn blessed(checker: &Checker, case: &Case, difference: &Difference, known: &Know
         let verdict = checker.check(case);
         verdict.is_some_and(|verdict| verdict.differences.iter().any(|of| known.explains(case, of)))
     };
-    let start = if alone(case).is_some() { case.clone() } else { shrink(case, differs) };
+    let mut start = case.clone();
+    for other in Known::candidates(&all, case, difference) {
+        let first = other.needs.first().filter(|first| !known.needs.contains(first));
+        if let Some(changed) = first.and_then(|first| without(&start, first)) {
+            start = changed;
+        }
+    }
+    if alone(&start).is_none() {
+        start = shrink(case, differs);
+    }
     alone(&start)?;
     let small = shrink(&start, |case| alone(case).is_some());
     let here = alone(&small)?;
