@@ -54,6 +54,7 @@ impl Case {
             max_wake_up: if random.chance(70) { 0 } else { 50 },
             is_first_come: random.chance(50),
             reports_ends_late: random.chance(95),
+            shares_sections: dialect(seed, family) == Dialect::Libgomp,
         };
         let program = generate(seed, family, threads, size);
         let dialect = dialect(seed, family);

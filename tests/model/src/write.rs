@@ -1,6 +1,6 @@
 //! Writes the callbacks of a run as the text of a trace, as one runtime or another would have reported them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use crate::callback::{Callback, Context, Scope, Status, Sync, TaskFlags, Work};
@@ -90,6 +90,7 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
     let _ = writeln!(out, r#"metadata {{"runtime": {{"version": "{version}", "dialect": "{generation}"}}}}"#);
     let ordered = ordered_loops(process.run);
     let explicit = barriers_of_gcc(process.run);
+    let counts = counts(process.run);
     let last = match process.ending {
         Ending::Complete => Ns::MAX,
         Ending::Killed(last) => {
@@ -108,7 +109,7 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
         for (time, _, callback) in own {
             let text = match dialect {
                 Dialect::Llvm => line(callback),
-                Dialect::Libgomp => line(&as_gcc(callback, &explicit)),
+                Dialect::Libgomp => line_of_gcc(callback, &explicit, &counts),
                 Dialect::Llvm6 => line_of_draft(callback),
             };
             let _ = writeln!(out, "{time} {} {text}", thread + 1);
@@ -126,30 +127,52 @@ fn ordered_loops(run: &Run) -> BTreeSet<Code> {
     run.callbacks.iter().filter_map(|(.., callback)| of(callback)).collect()
 }
 
-/// The barriers of static loops and of single regions, for which GCC calls the runtime as for explicit ones.
-fn barriers_of_gcc(run: &Run) -> BTreeSet<Code> {
+/// Iterations and sections, by the place of their construct.
+fn counts(run: &Run) -> BTreeMap<Code, usize> {
     let of = |callback: &Callback| match callback {
-        Callback::Work {
-            kind: Work::LoopStatic | Work::SingleExecutor | Work::SingleOther,
-            scope: Scope::Begin,
-            code,
-            ..
-        } => Some(code + 3),
+        Callback::Work { scope: Scope::Begin, code, count, .. } => Some((*code, *count)),
         _ => None,
     };
     run.callbacks.iter().filter_map(|(.., callback)| of(callback)).collect()
 }
 
-/// A callback as the adapter makes it.
-fn as_gcc(callback: &Callback, explicit: &BTreeSet<Code>) -> Callback {
+/// The barriers of static loops, for which GCC calls the runtime as for explicit ones.
+fn barriers_of_gcc(run: &Run) -> BTreeSet<Code> {
+    let ordered = ordered_loops(run);
+    let of = |callback: &Callback| match callback {
+        Callback::Work { kind: Work::LoopStatic, scope: Scope::Begin, code, .. } => Some(*code),
+        _ => None,
+    };
+    let places = run.callbacks.iter().filter_map(|(.., callback)| of(callback));
+    places.filter(|place| !ordered.contains(place)).map(|place| place + 3).collect()
+}
+
+/// The line of a callback as the adapter makes it. GCC's code says how many iterations there are, and `inout` for `out`; it calls the
+/// runtime alike for explicit barriers and for those of static loops.
+fn line_of_gcc(callback: &Callback, explicit: &BTreeSet<Code>, counts: &BTreeMap<Code, usize>) -> String {
     let mut of_gcc = callback.clone();
-    if let Callback::SyncRegion { kind, code, .. } | Callback::SyncWait { kind, code, .. } = &mut of_gcc
-        && *kind == Sync::WorksharingBarrier
-        && explicit.contains(code)
-    {
-        *kind = Sync::ExplicitBarrier;
+    match &mut of_gcc {
+        Callback::Work { scope: Scope::End, code, count, .. } => {
+            let known = counts.get(code).or(counts.get(&(*code - 1)));
+            *count = known.copied().unwrap_or(*count);
+        }
+        Callback::SyncRegion { kind, code, .. } | Callback::SyncWait { kind, code, .. } => {
+            let is_explicit = *kind == Sync::ExplicitBarrier || explicit.contains(code);
+            if is_explicit && !matches!(kind, Sync::Taskwait | Sync::Taskgroup) {
+                let text = line(callback);
+                let (begin, end) = text.split_once("kind=").unwrap_or((&text, ""));
+                let (_, end) = end.split_once(' ').unwrap_or(("", end));
+                return format!("{begin}kind=1 {end}");
+            }
+        }
+        Callback::Dependences { list, .. } => {
+            for (access, _) in list.iter_mut().filter(|(access, _)| *access == Access::Out) {
+                *access = Access::Inout;
+            }
+        }
+        _ => {}
     }
-    of_gcc
+    line(&of_gcc)
 }
 
 /// The line of a callback with the numbers of TR6, in the form in which LLVM 6.0 was recorded.

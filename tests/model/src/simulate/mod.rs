@@ -35,6 +35,8 @@ pub struct Machine {
     pub is_first_come: bool,
     /// Workers report the end of a region when the next begins, as they mostly do.
     pub reports_ends_late: bool,
+    /// Sections go to whoever comes, as in GCC; else by blocks.
+    pub shares_sections: bool,
 }
 
 /// Executes `program`; `None` where it waits for itself.
