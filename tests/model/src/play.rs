@@ -175,6 +175,13 @@ fn call(thread: usize, callback: &Callback) -> Option<Value> {
                 "instance": { "chunk": { "start": start, "iterations": iterations } },
             }),
         ),
+        Callback::TaskloopChunk { of, iteration } => (
+            "dispatch",
+            json!({
+                "parallel_data": optional(of.parallel), "task_data": data(of.task), "kind": 4,
+                "instance": { "chunk": { "start": iteration, "iterations": 1 } },
+            }),
+        ),
         Callback::Section { of, instance } => (
             "dispatch",
             json!({

@@ -35,7 +35,8 @@ impl Dialect {
             },
             Dialect::Llvm6 => match callback {
                 Callback::Work { kind: Work::Taskloop, .. } | Callback::InitialTask(Scope::End) => true,
-                Callback::Chunk { .. } | Callback::Section { .. } | Callback::Reduction { .. } => true,
+                Callback::Chunk { .. } | Callback::TaskloopChunk { .. } => true,
+                Callback::Section { .. } | Callback::Reduction { .. } => true,
                 Callback::Doacross { .. } => true,
                 Callback::Target { .. } | Callback::TargetSubmit { .. } => true,
                 _ => false,
@@ -147,8 +148,8 @@ fn barriers_of_gcc(run: &Run) -> BTreeSet<Code> {
     places.filter(|place| !ordered.contains(place)).map(|place| place + 3).collect()
 }
 
-/// The line of a callback as the adapter makes it. GCC's code says how many iterations there are, and `inout` for `out`; it calls the
-/// runtime alike for explicit barriers and for those of static loops.
+/// The line of a callback as the adapter makes it. GCC's code says how many iterations there are. It calls the runtime
+/// alike for explicit barriers and for those of static loops.
 fn line_of_gcc(callback: &Callback, explicit: &BTreeSet<Code>, counts: &BTreeMap<Code, usize>) -> String {
     let mut of_gcc = callback.clone();
     match &mut of_gcc {
@@ -163,11 +164,6 @@ fn line_of_gcc(callback: &Callback, explicit: &BTreeSet<Code>, counts: &BTreeMap
                 let (begin, end) = text.split_once("kind=").unwrap_or((&text, ""));
                 let (_, end) = end.split_once(' ').unwrap_or(("", end));
                 return format!("{begin}kind=1 {end}");
-            }
-        }
-        Callback::Dependences { list, .. } => {
-            for (access, _) in list.iter_mut().filter(|(access, _)| *access == Access::Out) {
-                *access = Access::Inout;
             }
         }
         _ => {}
@@ -320,6 +316,10 @@ fn line(callback: &Callback) -> String {
             format!(
                 "dispatch kind=ws_loop_chunk {of} instance={instance:#x} start={start} iterations={iterations}"
             )
+        }
+        Callback::TaskloopChunk { of, iteration } => {
+            let of = context(*of);
+            format!("dispatch kind=taskloop_chunk {of} instance=0x7fff start={iteration} iterations=1")
         }
         Callback::Section { of, instance } => {
             format!("dispatch kind=section {} instance={instance}", context(*of))

@@ -201,6 +201,8 @@ struct Task<'p> {
     predecessor_ends: Vec<PieceId>,
     /// Predecessors that were done before it was created.
     earlier_ends: Vec<PieceId>,
+    /// What it executes of a taskloop.
+    iteration: Option<usize>,
     /// Variables that it alone may use while it runs (`mutexinoutset`), by creator.
     exclusive: Vec<(usize, u64)>,
     accesses: BTreeMap<u64, Accesses>,
@@ -285,6 +287,8 @@ struct Simulator<'p> {
     in_use: Vec<(usize, u64)>,
     turns: BinaryHeap<Reverse<(Ns, usize, u64)>>,
     next_id: Id,
+    /// What the next task executes of a taskloop.
+    next_iteration: Option<usize>,
 }
 
 impl<'p> Simulator<'p> {
@@ -308,6 +312,7 @@ impl<'p> Simulator<'p> {
             in_use: vec![],
             turns: BinaryHeap::new(),
             next_id: 1,
+            next_iteration: None,
             machine,
         };
         simulator.run.teams.push(TeamRecord { members: vec![0], asked: 1, ..TeamRecord::default() });

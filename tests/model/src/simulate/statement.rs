@@ -239,7 +239,8 @@ impl<'p> Simulator<'p> {
         let (kind, of, count) = (Work::Taskloop, self.context(task), tasks.len());
         self.emit_work(time, thread, Scope::Begin, (kind, code), (of, count));
         let clauses = program::Task::default();
-        for body in tasks.chunks(1) {
+        for (iteration, body) in tasks.chunks(1).enumerate() {
+            self.next_iteration = Some(iteration);
             self.create(time, thread, task, (&clauses, body), code + 8);
         }
         self.emit_work(time, thread, Scope::End, (kind, code), (of, count));

@@ -43,6 +43,7 @@ impl<'p> Simulator<'p> {
             code,
             frames: vec![Frame::Block { body, next: 0 }],
             parent: Some(task),
+            iteration: self.next_iteration.take(),
             group,
             start,
             team,
@@ -76,7 +77,10 @@ impl<'p> Simulator<'p> {
     /// Task `new` of `task` waits for those that accessed its variables before.
     pub(super) fn depend(&mut self, time: Ns, thread: usize, task: usize, new: usize, depend: &Dependences) {
         let id = self.tasks[new].id;
-        self.emit(time, thread, Callback::Dependences { task: id, list: depend.clone() });
+        // Compilers give both to the runtime alike.
+        let alike = |access| if access == Access::Out { Access::Inout } else { access };
+        let list = depend.iter().map(|(access, variable)| (alike(*access), *variable)).collect();
+        self.emit(time, thread, Callback::Dependences { task: id, list });
         let mut before = Vec::new();
         for (access, variable) in depend {
             let accesses = self.tasks[task].accesses.entry(*variable).or_default();
@@ -210,6 +214,12 @@ impl<'p> Simulator<'p> {
             self.emit(time, thread, Callback::TaskSchedule { prior, status, next });
         }
         let mut after = vec![self.tasks[new].start];
+        if let Some(iteration) =
+            self.tasks[new].iteration.filter(|_| !is_discarded && !self.tasks[new].has_begun)
+        {
+            let of = self.context(new);
+            self.emit(time, thread, Callback::TaskloopChunk { of, iteration });
+        }
         if !self.tasks[new].has_begun {
             self.tasks[new].has_begun = true;
             self.tasks[new].current = self.tasks[new].start;
