@@ -111,6 +111,11 @@ pub enum Callback {
         start: usize,
         iterations: usize,
     },
+    /// The iteration that a task of a taskloop executes.
+    TaskloopChunk {
+        of: Context,
+        iteration: usize,
+    },
     Section {
         of: Context,
         instance: Code,

@@ -6,6 +6,7 @@ use crate::generate::{FAMILIES, Family, generate};
 use crate::program::{Kind, Program, Schedule};
 use crate::random::Random;
 use crate::simulate::Machine;
+use crate::write::Dialect;
 
 /// Seeds from which programs grow from small to large.
 const MILLION: u64 = 1_000_000;
@@ -16,6 +17,19 @@ const SMALLEST: u64 = 2;
 /// Those of the largest.
 const LARGEST: u64 = 32;
 
+/// Each so many rounds of all families, other runtimes send the callbacks.
+const ROUNDS_OF_DIALECTS: u64 = 6;
+
+/// Not all that programs have was there when old runtimes were made.
+fn dialect(seed: u64, family: Family) -> Dialect {
+    let is_old = !(family.dependences || family.detached || family.cancellation || family.untied);
+    match seed / FAMILIES.len() as u64 % ROUNDS_OF_DIALECTS {
+        1 if !family.detached && !family.cancellation => Dialect::Libgomp,
+        3 if is_old => Dialect::Llvm6,
+        _ => Dialect::Llvm,
+    }
+}
+
 /// A program, and the machine that executes it.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "their names say it")]
@@ -24,6 +38,8 @@ pub struct Case {
     pub family: &'static str,
     pub program: Program,
     pub machine: Machine,
+    /// The runtime whose callbacks the trace has.
+    pub dialect: Dialect,
 }
 
 impl Case {
@@ -38,9 +54,11 @@ impl Case {
             max_wake_up: if random.chance(70) { 0 } else { 50 },
             is_first_come: random.chance(50),
             reports_ends_late: random.chance(95),
+            shares_sections: dialect(seed, family) == Dialect::Libgomp,
         };
         let program = generate(seed, family, threads, size);
-        Case { seed, family: family.name, program, machine }
+        let dialect = dialect(seed, family);
+        Case { seed, family: family.name, program, machine, dialect }
     }
 
     /// The case of a seed: the families take turns, and the first programs of each million seeds are small.
@@ -63,6 +81,8 @@ impl Case {
             program.has(|kind| matches!(kind, Kind::Task(task) if test(task)))
         };
         add(!self.machine.reports_ends_late, "prompt ends");
+        add(self.dialect == Dialect::Libgomp, "libgomp");
+        add(self.dialect == Dialect::Llvm6, "llvm 6");
         add(program.widest() == 1, "one thread");
         add(program.depth() > 1, "nested");
         add(program.has(|kind| matches!(kind, Kind::For { .. })), "for");
@@ -100,9 +120,14 @@ impl Case {
 impl Display for Case {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Machine { threads, max_wake_up, is_first_come, reports_ends_late, .. } = self.machine;
+        let runtime = match self.dialect {
+            Dialect::Llvm => "LLVM's runtime",
+            Dialect::Libgomp => "libgomp",
+            Dialect::Llvm6 => "LLVM 6",
+        };
         writeln!(
             f,
-            "seed {} of family \"{}\", on {threads} threads; wake-ups take up to {} ns; tasks begin {}; workers report ends {}",
+            "seed {} of family \"{}\", {runtime} on {threads} threads; wake-ups take up to {} ns; tasks begin {}; workers report ends {}",
             self.seed,
             self.family,
             max_wake_up.max(1),

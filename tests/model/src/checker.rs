@@ -11,7 +11,7 @@ use crate::case::Case;
 use crate::compare::{Difference, compare};
 use crate::run::Run;
 use crate::simulate::simulate;
-use crate::write::{Dialect, Ending, Process, text};
+use crate::write::{Ending, Process, text};
 
 /// The program under test, and where its inputs are put.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ impl Checker {
     /// Checks the answers to one case; `None` where its program waits for itself, or takes no time.
     pub fn check(&self, case: &Case) -> Option<Verdict> {
         let run = simulate(&case.program, &case.machine).filter(|run| run.end > 0)?;
-        let text = text(&Process { pid: 10, start: 0, run: &run, ending: Ending::Complete }, Dialect::Llvm);
+        let text = text(&Process { pid: 10, start: 0, run: &run, ending: Ending::Complete }, case.dialect);
         let trace = self.folder.join("model.omptrace");
         let differences = match write_trace(&text, &trace)
             .map_err(|e| e.to_string())

@@ -6,12 +6,15 @@ use std::fmt::{self, Display, Formatter};
 use serde_json::Value;
 
 use crate::case::Case;
-use crate::program::{Code, Kind, Ns, Schedule};
+use crate::program::{Code, Kind, MutexKind, Ns, Schedule};
 use crate::run::Run;
+use crate::simulate::mutex_id;
 use crate::truth::accounting::{Part, accounting};
 use crate::truth::replay::{Change, gain};
 use crate::truth::schedule::{bounds, with_threads};
-use crate::truth::{blame, path};
+use crate::truth::threads::threads;
+use crate::truth::{blame, constructs, path};
+use crate::write::Dialect;
 
 /// A number that is not as it should be.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,16 +82,39 @@ fn rows<'v>(shown: &'v Value, list: &str) -> impl Iterator<Item = &'v Value> {
 
 /// All that differs of a whole run of one process.
 pub fn compare(case: &Case, run: &Run, shown: &Value) -> Vec<Difference> {
+    let seen = match case.dialect {
+        Dialect::Llvm => None,
+        Dialect::Libgomp => Some(run.without_reductions()),
+        Dialect::Llvm6 => Some(run.without_reductions_and_targets()),
+    };
+    if let Some(seen) = seen {
+        return compare_seen(&seen, shown);
+    }
     let mut comparison = Comparison { differences: vec![] };
     times(run, &Part::whole(run), shown, &mut comparison);
     critical_path(run, shown, &mut comparison);
     regions(run, shown, &mut comparison);
+    of_threads(run, shown, &mut comparison);
+    of_constructs(run, shown, &mut comparison);
+    stays(run, shown, &mut comparison);
     comparison.same("replay_error_ns", None, 0, &shown["replay_error_ns"]);
     if case.machine.max_wake_up == 0 {
         blamed(run, shown, &mut comparison);
+        blocked(run, shown, &mut comparison);
         gains(run, shown, &mut comparison);
         other_threads(case, shown, &mut comparison);
     }
+    comparison.differences
+}
+
+/// What differs where a runtime does not report all: what needs the places of constructs is left out.
+fn compare_seen(run: &Run, shown: &Value) -> Vec<Difference> {
+    let mut comparison = Comparison { differences: vec![] };
+    times(run, &Part::whole(run), shown, &mut comparison);
+    critical_path(run, shown, &mut comparison);
+    visits(run, shown, &mut comparison);
+    of_threads(run, shown, &mut comparison);
+    comparison.same("replay_error_ns", None, 0, &shown["replay_error_ns"]);
     comparison.differences
 }
 
@@ -144,7 +170,7 @@ fn critical_path(run: &Run, shown: &Value, comparison: &mut Comparison) {
     comparison.same("critical_path.useful_ns", None, path::critical_path(run), &shown["useful_ns"]);
 }
 
-fn regions(run: &Run, shown: &Value, comparison: &mut Comparison) {
+fn visits(run: &Run, shown: &Value, comparison: &mut Comparison) {
     let truth = path::regions(run);
     let mut seen = BTreeSet::new();
     for row in rows(shown, "regions") {
@@ -161,6 +187,11 @@ fn regions(run: &Run, shown: &Value, comparison: &mut Comparison) {
     for place in truth.keys().filter(|place| !seen.contains(place)) {
         comparison.add("regions", Some(*place), "a region".to_owned(), "none".to_owned());
     }
+}
+
+fn regions(run: &Run, shown: &Value, comparison: &mut Comparison) {
+    visits(run, shown, comparison);
+    let truth = path::regions(run);
     let mut with_tasks = BTreeSet::new();
     for row in rows(shown, "task_regions") {
         let place = place_of(row);
@@ -212,10 +243,150 @@ fn blamed(run: &Run, shown: &Value, comparison: &mut Comparison) {
     }
 }
 
+/// What is charged where it arises.
+fn stays(run: &Run, shown: &Value, comparison: &mut Comparison) {
+    let truth = blame::at_places(run);
+    let mut blamed: BTreeMap<(&str, Code), f64> = BTreeMap::new();
+    for row in rows(shown, "blame") {
+        let place = place_of(row).unwrap_or(0);
+        let is_after = row["construct"].as_str().is_some_and(|name| name.contains(" after "));
+        let cause = match row["cause"].as_str().unwrap_or_default() {
+            "serial" if is_after || place == 0 => "serial after",
+            "serial" => "serial before",
+            cause => cause,
+        };
+        *blamed.entry((cause, place)).or_default() += row["ns"].as_f64().unwrap_or(0.0);
+    }
+    let all =
+        ["serial before", "serial after", "narrow_team", "fork", "join", "barrier", "reduction", "target"];
+    for cause in all {
+        // The moment at which the last task has ended and the barrier is over.
+        let slack = if matches!(cause, "join" | "barrier") { 3.0 } else { 0.0 };
+        let keys = blamed.keys().chain(truth.keys()).filter(|(of, _)| *of == cause);
+        let places: BTreeSet<Code> = keys.map(|(_, place)| *place).collect();
+        for place in places {
+            let expected = truth.get(&(cause, place)).copied().unwrap_or(0.0);
+            let shown = blamed.get(&(cause, place)).copied().unwrap_or(0.0);
+            if (expected - shown).abs() > slack {
+                let field = format!("blame.{cause}");
+                comparison.add(&field, Some(place), format!("{expected:.0}"), format!("{shown:.0}"));
+            }
+        }
+    }
+}
+
+/// The model's numbers of threads by their names in the answer.
+fn thread_names(shown: &Value) -> BTreeMap<String, usize> {
+    let name = |row: &Value| Some((row["name"].as_str()?.to_owned(), (row["tid"].as_u64()? - 10) as usize));
+    rows(shown, "per_thread").filter_map(name).collect()
+}
+
+fn blocked(run: &Run, shown: &Value, comparison: &mut Comparison) {
+    let names = thread_names(shown);
+    let mut found: BTreeMap<blame::Blocked, Ns> = BTreeMap::new();
+    for row in rows(shown, "blocked") {
+        let thread = |field: &str| row[field].as_str().and_then(|name| names.get(name)).copied();
+        let place = |field: &str| place_of(&serde_json::json!({ "place": row[field] }));
+        let lock = row["lock"].as_str().and_then(|name| name.rsplit_once("0x"));
+        let id = lock.and_then(|(_, digits)| u64::from_str_radix(digits, 16).ok()).unwrap_or(0);
+        let kinds = [MutexKind::Critical, MutexKind::Lock, MutexKind::NestLock, MutexKind::Ordered];
+        let kind = kinds.into_iter().rfind(|kind| mutex_id(*kind, 0) <= id).unwrap_or(MutexKind::Critical);
+        let holder = thread("holder_thread").zip(place("holder"));
+        let waiter = (thread("waiter_thread").unwrap_or(usize::MAX), place("waiter").unwrap_or(0));
+        let number = id.saturating_sub(mutex_id(kind, 0));
+        *found.entry(blame::Blocked { kind, number, holder, waiter }).or_default() +=
+            row["ns"].as_u64().unwrap_or(0);
+    }
+    let truth = blame::blocked(run);
+    let keys: BTreeSet<&blame::Blocked> = truth.keys().chain(found.keys()).collect();
+    for key in keys {
+        let expected = truth.get(key).copied().unwrap_or(0);
+        let shown = found.get(key).copied().unwrap_or(0);
+        // To wake up takes a nanosecond.
+        if expected.abs_diff(shown) > SLACK {
+            let of = format!("{key:?}: {expected}");
+            comparison.add("blocked", Some(key.waiter.1), of, shown.to_string());
+        }
+    }
+}
+
+fn of_threads(run: &Run, shown: &Value, comparison: &mut Comparison) {
+    let truth = threads(run);
+    for row in rows(shown, "per_thread") {
+        let thread = row["tid"].as_u64().unwrap_or(0).wrapping_sub(10) as usize;
+        let Some(truth) = truth.get(thread) else {
+            comparison.add("per_thread", None, "one of the threads".to_owned(), thread.to_string());
+            continue;
+        };
+        comparison.same("per_thread.duration_ns", None, run.end, &row["duration_ns"]);
+        for (field, expected) in truth {
+            let slack = if matches!(*field, "barriers_ns" | "taskwaits_ns") { 3 } else { 0 };
+            comparison.near(&format!("per_thread.{field}"), None, *expected, &row[field], slack);
+        }
+    }
+}
+
+fn of_constructs(run: &Run, shown: &Value, comparison: &mut Comparison) {
+    let truth = constructs::constructs(run);
+    let members = constructs::members(run);
+    let mut own: BTreeMap<Code, Ns> = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    for row in rows(shown, "constructs") {
+        let name = row["name"].as_str().unwrap_or_default();
+        let (name, _) = name.rsplit_once(" @").unwrap_or((name, ""));
+        let name = name.trim_start_matches("!$omp ");
+        let place = place_of(row).unwrap_or(0);
+        let category = row["category"].as_str().unwrap_or_default();
+        let is_own = matches!(category, "implicit_task" | "work" | "mutex" | "task" | "masked");
+        if is_own || name == "taskgroup" {
+            *own.entry(place).or_default() += row["self_ns"].as_u64().unwrap_or(0);
+        }
+        let Some((key, construct)) = truth.get_key_value(&(name, place)) else {
+            continue;
+        };
+        seen.insert(*key);
+        comparison.same(&format!("constructs.count of {name}"), Some(place), construct.count, &row["count"]);
+        let field = format!("constructs.total_ns of {name}");
+        comparison.same(&field, Some(place), construct.total, &row["total_ns"]);
+        if name == "parallel"
+            && let Some(members) = members.get(&place)
+        {
+            let constructs::Members { members, members_ns, members_waiting, longest } = *members;
+            let numbers = [
+                ("members", members),
+                ("members_ns", members_ns),
+                ("members_waiting_ns", members_waiting),
+                ("working_ns", members_ns - members_waiting),
+                ("longest_ns", longest),
+            ];
+            for (field, expected) in numbers {
+                comparison.same(&format!("constructs.{field}"), Some(place), expected, &row[field]);
+            }
+        }
+    }
+    for (name, place) in truth.keys().filter(|key| !seen.contains(key)) {
+        let field = format!("constructs.count of {name}");
+        comparison.add(&field, Some(*place), "a row".to_owned(), "none".to_owned());
+    }
+    let useful = constructs::own(run);
+    let places: BTreeSet<Code> = useful.keys().chain(own.keys()).copied().collect();
+    for place in places {
+        let expected = useful.get(&place).copied().unwrap_or(0);
+        let shown = own.get(&place).copied().unwrap_or(0);
+        if expected != shown {
+            comparison.add("constructs.self_ns", Some(place), expected.to_string(), shown.to_string());
+        }
+    }
+}
+
 fn gains(run: &Run, shown: &Value, comparison: &mut Comparison) {
     assert_eq!(gain(run, Change::Nothing), 0, "the model's replay ends early");
     for row in rows(shown, "what_if") {
         let place = place_of(row);
+        if row["change"] == "in perfect balance" {
+            balanced(run, place, &row["gain_ns"], comparison);
+            continue;
+        }
         let is_serial = row["construct"].as_str().is_some_and(|name| name.contains("serial"));
         let change = match (row["change"].as_str(), place) {
             _ if is_serial => continue,
@@ -230,11 +401,29 @@ fn gains(run: &Run, shown: &Value, comparison: &mut Comparison) {
     }
 }
 
+/// A row says in perfect balance of what: of members, or of tasks.
+fn balanced(run: &Run, place: Option<Code>, shown: &Value, comparison: &mut Comparison) {
+    let Some(place) = place else { return };
+    let gains = [Change::Balanced(place), Change::TasksBalanced(place)].map(|change| gain(run, change));
+    let is_near = |expected: &Ns| {
+        let slack = SLACK.max(expected / 20);
+        shown.as_u64().is_some_and(|shown| shown.abs_diff(*expected) <= slack)
+    };
+    if !gains.iter().any(is_near) {
+        let expected = format!("{} or {}", gains[0], gains[1]);
+        comparison.add("what_if.in perfect balance", Some(place), expected, shown.to_string());
+    }
+}
+
 /// Whether all members' own code takes as long, so that it can be said how long another number of members takes.
 fn has_like_members(case: &Case) -> bool {
     !case.program.has(|kind| match kind {
         Kind::Work(times) => times.windows(2).any(|pair| pair[0] != pair[1]),
         Kind::Target { .. } => true,
+        // Each member creates tasks of its own.
+        Kind::Parallel { body, .. } => body.iter().any(|inner| {
+            matches!(inner.kind, Kind::Task(_) | Kind::Taskloop { .. } | Kind::Taskgroup { .. })
+        }),
         _ => false,
     })
 }

@@ -257,6 +257,13 @@ impl Generator {
         for _ in 0..1 + self.random.below(if depth > 0 { 3 } else { 5 }) {
             let choice = self.random.below(14);
             let statement = match choice {
+                // `target nowait` is a task, whose thread waits for the device.
+                0 if family.devices && self.random.chance(40) => {
+                    let code = self.statement(Kind::Barrier).code;
+                    let ns = self.ns();
+                    let target = Statement { code, kind: Kind::Target { ns } };
+                    Statement { code, kind: Kind::Task(Task { body: vec![target], ..Task::default() }) }
+                }
                 0..=4 if depth < 3 && self.tasks < MAX_TASKS => self.task(depth, &mut open),
                 5 if open.is_empty() => {
                     let depend = match family.dependences && self.random.chance(40) {

@@ -370,6 +370,9 @@ fn line(kind: &Kind) -> String {
         }
         Kind::Exclusive { number, .. } => format!("with lock {number}"),
         Kind::Barrier => "barrier;".to_owned(),
+        Kind::Task(task) if matches!(task.body[..], [Statement { kind: Kind::Target { .. }, .. }]) => {
+            format!("target nowait{}", depend(&task.depend))
+        }
         Kind::Task(task) => {
             let flags = clauses(&[
                 (task.untied, "untied"),

@@ -37,6 +37,8 @@ pub struct Doing {
     pub activity: Activity,
     /// At which place of the program.
     pub place: Code,
+    /// The innermost construct, also of those that only group what is in them.
+    pub construct: Code,
     /// The innermost team that it belongs to.
     pub team: usize,
     /// Whether it is in an explicit task.
@@ -77,6 +79,8 @@ pub struct Piece {
     pub end: Ns,
     pub thread: usize,
     pub place: Code,
+    /// The innermost team of the thread.
+    pub team: usize,
     /// The outermost region's team; 0 in serial code.
     pub region: usize,
     /// Useful work, which is the rest of `end - begin` if the piece is none.
@@ -99,8 +103,11 @@ pub struct Barrier {
     pub released: Option<Ns>,
     /// Whether it is the region's last.
     pub is_last: bool,
+    /// The members' last pieces before it, in the order in which they came: that of the thread and that of its task for each.
     pub(crate) arrivals: Vec<(PieceId, Edge)>,
     pub(crate) release: Option<PieceId>,
+    /// What ended last of the explicit tasks that members ran in it.
+    pub last_task: Option<Code>,
 }
 
 /// A team: number 0 is the initial thread alone.
@@ -110,6 +117,8 @@ pub struct TeamRecord {
     pub place: Code,
     /// The team around, if any.
     pub outer: Option<usize>,
+    /// The piece before its begin.
+    pub fork: PieceId,
     pub members: Vec<usize>,
     /// How many threads the construct asked for.
     pub asked: usize,
@@ -154,6 +163,35 @@ pub struct Run {
 }
 
 impl Run {
+    /// The run as a runtime shows it that reports neither reductions nor devices: they are work of the code around.
+    pub fn without_reductions_and_targets(&self) -> Run {
+        let mut seen = self.clone();
+        for span in seen.spans.iter_mut().flatten() {
+            if matches!(span.doing.activity, Activity::Reduction | Activity::Target) {
+                span.doing.activity = Activity::Useful;
+            }
+        }
+        for piece in &mut seen.pieces {
+            piece.useful = piece.end - piece.begin;
+        }
+        seen
+    }
+
+    /// The run as a runtime shows it that reports no reductions.
+    pub fn without_reductions(&self) -> Run {
+        let mut seen = self.clone();
+        for (thread, spans) in seen.spans.iter_mut().enumerate() {
+            for span in spans.iter_mut().filter(|span| span.doing.activity == Activity::Reduction) {
+                span.doing.activity = Activity::Useful;
+                let own = seen.pieces.iter_mut().filter(|piece| piece.thread == thread);
+                for piece in own.filter(|piece| piece.begin == span.begin && piece.end > piece.begin) {
+                    piece.useful = piece.end - piece.begin;
+                }
+            }
+        }
+        seen
+    }
+
     /// The outermost region that this team is in or of; 0 in serial code.
     pub fn outermost(&self, mut team: usize) -> usize {
         while let Some(outer) = self.teams[team].outer {
@@ -164,4 +202,11 @@ impl Run {
         }
         team
     }
+}
+
+/// The region that a thread is in or on its way to or from, at a time: the innermost team of which it is a member.
+pub fn team_at(run: &Run, thread: usize, time: Ns) -> usize {
+    let teams = run.teams.iter().enumerate().skip(1).rev();
+    let mut open = teams.filter(|(_, team)| (team.begin..team.end).contains(&time));
+    open.find(|(_, team)| team.members.contains(&thread)).map_or(0, |(number, _)| number)
 }

@@ -1,9 +1,10 @@
 //! Writes the callbacks of a run as the text of a trace, as one runtime or another would have reported them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use crate::callback::{Callback, Context, Scope, Status, Sync, TaskFlags, Work};
-use crate::program::{MutexKind, Ns};
+use crate::program::{Access, Code, MutexKind, Ns};
 use crate::run::Run;
 
 /// Which runtime's traces are written.
@@ -11,29 +12,52 @@ use crate::run::Run;
 pub enum Dialect {
     /// LLVM's, as of today.
     Llvm,
-    /// GCC's libgomp with the adapter: static loops, masked regions and dependences are not seen, nor where most constructs are.
+    /// GCC's libgomp with the adapter: static loops, masked regions and reductions are not seen.
     Libgomp,
+    /// LLVM's runtime 6.0, of TR6, a draft of OpenMP 5.0. Its kinds have other numbers, all barriers are of one kind, and the initial task
+    /// is created. Chunks, sections, reductions, taskloops, doacross dependences and devices are not seen.
+    Llvm6,
 }
 
 impl Dialect {
     /// Whether the runtime reports this.
-    fn reports(self, callback: &Callback) -> bool {
-        if self == Dialect::Llvm {
-            return true;
+    fn reports(self, callback: &Callback, ordered: &BTreeSet<Code>) -> bool {
+        let is_hidden = match self {
+            Dialect::Llvm => false,
+            Dialect::Libgomp => match callback {
+                Callback::Work { kind: Work::LoopStatic, code, .. } => {
+                    // GCC calls the runtime for ordered loops.
+                    !ordered.contains(code) && !ordered.contains(&(code - 1))
+                }
+                Callback::Masked { .. } | Callback::Reduction { .. } => true,
+                Callback::TaskDependence { .. } => true,
+                _ => false,
+            },
+            Dialect::Llvm6 => match callback {
+                Callback::Work { kind: Work::Taskloop, .. } | Callback::InitialTask(Scope::End) => true,
+                Callback::Chunk { .. } | Callback::TaskloopChunk { .. } => true,
+                Callback::Section { .. } | Callback::Reduction { .. } => true,
+                Callback::Doacross { .. } => true,
+                Callback::Target { .. } | Callback::TargetSubmit { .. } => true,
+                _ => false,
+            },
+        };
+        !is_hidden
+    }
+
+    /// How `info` names the generation of its interface.
+    fn generation(self) -> &'static str {
+        match self {
+            Dialect::Llvm | Dialect::Libgomp => "5.x",
+            Dialect::Llvm6 => "TR6",
         }
-        !matches!(
-            callback,
-            Callback::Work { kind: Work::LoopStatic, .. }
-                | Callback::Masked { .. }
-                | Callback::Reduction { .. }
-                | Callback::TaskDependence { .. }
-        )
     }
 
     fn version(self) -> &'static str {
         match self {
             Dialect::Llvm => "LLVM OMP version: 5.0.20140926",
             Dialect::Libgomp => "libgomp of GCC 12 through libomptgomp",
+            Dialect::Llvm6 => "Intel(R) OMP version: 5.0.20140926",
         }
     }
 }
@@ -63,8 +87,11 @@ pub struct Process<'r> {
 /// The text of the trace of `process`, as [`omptrace_trace_builder`] reads it.
 pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
     let mut out = format!("process app pid={} start={}\n", process.pid, process.start);
-    let version = dialect.version();
-    let _ = writeln!(out, r#"metadata {{"runtime": {{"version": "{version}", "dialect": "5.x"}}}}"#);
+    let (version, generation) = (dialect.version(), dialect.generation());
+    let _ = writeln!(out, r#"metadata {{"runtime": {{"version": "{version}", "dialect": "{generation}"}}}}"#);
+    let ordered = ordered_loops(process.run);
+    let explicit = barriers_of_gcc(process.run);
+    let counts = counts(process.run);
     let last = match process.ending {
         Ending::Complete => Ns::MAX,
         Ending::Killed(last) => {
@@ -78,13 +105,115 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
             writeln!(out, "0 {} thread_info os_tid={} name=app", thread + 1, process.pid as usize + thread);
         let own = process.run.callbacks.iter().filter(|(time, of, _)| *of == thread && *time <= last);
         let mut own: Vec<&(Ns, usize, Callback)> =
-            own.filter(|(.., callback)| dialect.reports(callback)).collect();
+            own.filter(|(.., callback)| dialect.reports(callback, &ordered)).collect();
         own.sort_by_key(|(time, ..)| *time);
         for (time, _, callback) in own {
-            let _ = writeln!(out, "{time} {} {}", thread + 1, line(callback));
+            let text = match dialect {
+                Dialect::Llvm => line(callback),
+                Dialect::Libgomp => line_of_gcc(callback, &explicit, &counts),
+                Dialect::Llvm6 => line_of_draft(callback),
+            };
+            let _ = writeln!(out, "{time} {} {text}", thread + 1);
         }
     }
     out
+}
+
+/// The loops of which turns are taken.
+fn ordered_loops(run: &Run) -> BTreeSet<Code> {
+    let of = |callback: &Callback| match callback {
+        Callback::MutexAcquire { kind: MutexKind::Ordered, code, .. } => Some(code - 5),
+        _ => None,
+    };
+    run.callbacks.iter().filter_map(|(.., callback)| of(callback)).collect()
+}
+
+/// Iterations and sections, by the place of their construct.
+fn counts(run: &Run) -> BTreeMap<Code, usize> {
+    let of = |callback: &Callback| match callback {
+        Callback::Work { scope: Scope::Begin, code, count, .. } => Some((*code, *count)),
+        _ => None,
+    };
+    run.callbacks.iter().filter_map(|(.., callback)| of(callback)).collect()
+}
+
+/// The barriers of static loops, for which GCC calls the runtime as for explicit ones.
+fn barriers_of_gcc(run: &Run) -> BTreeSet<Code> {
+    let ordered = ordered_loops(run);
+    let of = |callback: &Callback| match callback {
+        Callback::Work { kind: Work::LoopStatic, scope: Scope::Begin, code, .. } => Some(*code),
+        _ => None,
+    };
+    let places = run.callbacks.iter().filter_map(|(.., callback)| of(callback));
+    places.filter(|place| !ordered.contains(place)).map(|place| place + 3).collect()
+}
+
+/// The line of a callback as the adapter makes it. GCC's code says how many iterations there are. It calls the runtime
+/// alike for explicit barriers and for those of static loops.
+fn line_of_gcc(callback: &Callback, explicit: &BTreeSet<Code>, counts: &BTreeMap<Code, usize>) -> String {
+    let mut of_gcc = callback.clone();
+    match &mut of_gcc {
+        Callback::Work { scope: Scope::End, code, count, .. } => {
+            let known = counts.get(code).or(counts.get(&(*code - 1)));
+            *count = known.copied().unwrap_or(*count);
+        }
+        Callback::SyncRegion { kind, code, .. } | Callback::SyncWait { kind, code, .. } => {
+            let is_explicit = *kind == Sync::ExplicitBarrier || explicit.contains(code);
+            if is_explicit && !matches!(kind, Sync::Taskwait | Sync::Taskgroup) {
+                let text = line(callback);
+                let (begin, end) = text.split_once("kind=").unwrap_or((&text, ""));
+                let (_, end) = end.split_once(' ').unwrap_or(("", end));
+                return format!("{begin}kind=1 {end}");
+            }
+        }
+        _ => {}
+    }
+    line(&of_gcc)
+}
+
+/// The line of a callback with the numbers of TR6, in the form in which LLVM 6.0 was recorded.
+fn line_of_draft(callback: &Callback) -> String {
+    let text = line(callback);
+    let kind = |from: &str, to: u32| text.replacen(&format!("kind={from} "), &format!("kind={to} "), 1);
+    match callback {
+        Callback::InitialTask(_) => "task_create task=- new=1 flags=1".to_owned(),
+        Callback::ParallelBegin { .. } | Callback::ParallelEnd { .. } => format!("{text} flags=2"),
+        Callback::ImplicitTask { .. } => text.replace(" flags=2", " flags=0"),
+        Callback::Work { kind: of @ (Work::LoopStatic | Work::LoopDynamic | Work::LoopGuided), .. } => {
+            kind(work(*of), 1)
+        }
+        Callback::SyncRegion { kind: of, .. } | Callback::SyncWait { kind: of, .. } => {
+            let number = match of {
+                Sync::ExplicitBarrier | Sync::WorksharingBarrier | Sync::ParallelBarrier => 1,
+                Sync::Taskwait => 2,
+                Sync::Taskgroup => 3,
+            };
+            kind(sync(*of), number)
+        }
+        Callback::MutexAcquire { kind: of, .. }
+        | Callback::MutexAcquired { kind: of, .. }
+        | Callback::MutexReleased { kind: of, .. } => {
+            let number = match of {
+                MutexKind::Lock => 0x11,
+                MutexKind::NestLock => 0x12,
+                MutexKind::Critical => 0x13,
+                MutexKind::Ordered => 0x20,
+            };
+            kind(mutex(*of), number)
+        }
+        Callback::TaskSchedule { status: Status::Switch, .. } => text.replace("status=switch", "status=4"),
+        Callback::Dependences { task, list } => {
+            // The numbers of `in` and `out` are exchanged.
+            let exchanged = |access| match access {
+                Access::In => Access::Out,
+                Access::Out => Access::In,
+                other => other,
+            };
+            let list = list.iter().map(|(access, variable)| (exchanged(*access), *variable)).collect();
+            line(&Callback::Dependences { task: *task, list })
+        }
+        _ => text,
+    }
 }
 
 fn scope(scope: Scope) -> &'static str {
@@ -187,6 +316,10 @@ fn line(callback: &Callback) -> String {
             format!(
                 "dispatch kind=ws_loop_chunk {of} instance={instance:#x} start={start} iterations={iterations}"
             )
+        }
+        Callback::TaskloopChunk { of, iteration } => {
+            let of = context(*of);
+            format!("dispatch kind=taskloop_chunk {of} instance=0x7fff start={iteration} iterations=1")
         }
         Callback::Section { of, instance } => {
             format!("dispatch kind=section {} instance={instance}", context(*of))

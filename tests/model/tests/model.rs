@@ -18,6 +18,7 @@ use omptrace_model::checker::Checker;
 use omptrace_model::compare::Difference;
 use omptrace_model::known::Known;
 use omptrace_model::shrink::shrink;
+use omptrace_model::without::without;
 
 use library::{number, omptrace};
 
@@ -26,7 +27,7 @@ const PROGRAMS: u64 = 2000;
 /// Seeds among which each known difference is looked for.
 const SEARCHED: u64 = 9000;
 /// Cases that are shrunk to find one of a kind alone; then the first counts, with all that differs there.
-const ATTEMPTS: usize = 6;
+const ATTEMPTS: usize = 12;
 /// Differences that are shrunk and shown.
 const SHOWN: usize = 30;
 
@@ -44,6 +45,15 @@ struct Found {
 
 fn look(checker: &Checker, case: &Case, known: &[Known], found: &Mutex<Found>) {
     let verdict = checker.check(case);
+    let mut kinds: Vec<(String, Option<usize>)> = vec![];
+    for difference in verdict.iter().flat_map(|verdict| &verdict.differences) {
+        if kinds.last().is_some_and(|(field, _)| *field == difference.field) {
+            continue;
+        }
+        let is_known = Known::explain(known, checker, case, difference);
+        let kind = known.iter().position(|known| known.explains(case, difference));
+        kinds.push((difference.field.clone(), kind.filter(|_| is_known)));
+    }
     let mut found = found.lock().expect("no thread panics");
     found.statements += case.program.len() as u64;
     let Some(verdict) = verdict else {
@@ -53,14 +63,11 @@ fn look(checker: &Checker, case: &Case, known: &[Known], found: &Mutex<Found>) {
     if verdict.differences.is_empty() {
         found.equal += 1;
     }
-    let mut fields: Vec<&Difference> = verdict.differences.iter().collect();
-    fields.dedup_by(|one, other| one.field == other.field);
-    for difference in fields {
-        match known.iter().position(|known| known.explains(case, difference)) {
+    for (field, kind) in kinds {
+        match kind {
             Some(kind) => *found.known.entry(kind).or_default() += 1,
             None => {
-                let first = || (0, case.clone());
-                let of_field = found.unknown.entry(difference.field.clone()).or_insert_with(first);
+                let of_field = found.unknown.entry(field).or_insert_with(|| (0, case.clone()));
                 of_field.0 += 1;
                 if case.program.len() < of_field.1.program.len() {
                     of_field.1 = case.clone();
@@ -73,7 +80,7 @@ fn look(checker: &Checker, case: &Case, known: &[Known], found: &Mutex<Found>) {
 /// The smallest case with an unknown difference in a field, in words.
 fn shrunk(checker: &Checker, case: &Case, field: &str, known: &[Known]) -> String {
     let is_unknown = |case: &Case, difference: &Difference| {
-        difference.field == field && !known.iter().any(|known| known.explains(case, difference))
+        difference.field == field && !Known::explain(known, checker, case, difference)
     };
     let differs = |case: &Case| {
         let verdict = checker.check(case);
@@ -196,15 +203,39 @@ fn with_numbers(known: &Known, seed: u64, difference: &Difference) -> Known {
     Known { seed, expected, shown, program: vec![], ..known.clone() }
 }
 
-/// `known` with the numbers of a case, if what the case is shrunk to differs in that way.
+/// `known` with the numbers of a case, if that can be shrunk to a program in which the difference is of this kind alone.
 fn blessed(checker: &Checker, case: &Case, difference: &Difference, known: &Known) -> Option<Known> {
+    let all = Known::all();
+    let is_alone = |case: &Case, of: &Difference| {
+        let candidates = Known::candidates(&all, case, of);
+        // Whatever has tasks may be scaled besides.
+        let is_this = |other: &&Known| other.kind == known.kind || other.needs == ["task"];
+        let is_this = candidates.iter().all(is_this) && known.explains(case, of);
+        of.field == difference.field && is_this && !candidates.is_empty()
+    };
+    let alone = |case: &Case| {
+        let verdict = checker.check(case)?;
+        let of = verdict.differences.into_iter().find(|of| is_alone(case, of))?;
+        Known::explain(&all, checker, case, &of).then_some(of)
+    };
+    // First to less, of whatever kind; then only this one is left.
     let differs = |case: &Case| {
         let verdict = checker.check(case);
-        verdict.is_some_and(|verdict| verdict.differences.iter().any(|of| of.field == difference.field))
+        verdict.is_some_and(|verdict| verdict.differences.iter().any(|of| known.explains(case, of)))
     };
-    let small = shrink(case, differs);
-    let verdict = checker.check(&small)?;
-    let here = verdict.differences.iter().find(|of| known.is_of(&small, of))?;
+    let mut start = case.clone();
+    for other in Known::candidates(&all, case, difference) {
+        let first = other.needs.first().filter(|first| !known.needs.contains(first));
+        if let Some(changed) = first.and_then(|first| without(&start, first)) {
+            start = changed;
+        }
+    }
+    if alone(&start).is_none() {
+        start = shrink(case, differs);
+    }
+    alone(&start)?;
+    let small = shrink(&start, |case| alone(case).is_some());
+    let here = alone(&small)?;
     let mut program: Vec<String> = small.to_string().lines().map(str::to_owned).collect();
     program.push(here.to_string());
     Some(Known { program, ..with_numbers(known, case.seed, difference) })

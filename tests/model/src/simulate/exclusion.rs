@@ -6,7 +6,7 @@ use crate::program::{Code, MutexKind, Ns, Statement};
 use crate::run::{Activity, Edge, Hold, PieceId};
 
 /// The id of a mutex in the trace.
-pub(super) fn mutex_id(kind: MutexKind, number: u64) -> Id {
+pub(crate) fn mutex_id(kind: MutexKind, number: u64) -> Id {
     let base = match kind {
         MutexKind::Critical => 0x8000,
         MutexKind::Lock => 0x9000,

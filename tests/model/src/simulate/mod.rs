@@ -9,6 +9,8 @@ mod statement;
 mod tasks;
 mod teams;
 
+pub(crate) use exclusion::mutex_id;
+
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
@@ -33,6 +35,8 @@ pub struct Machine {
     pub is_first_come: bool,
     /// Workers report the end of a region when the next begins, as they mostly do.
     pub reports_ends_late: bool,
+    /// Sections go to whoever comes, as in GCC; else by blocks.
+    pub shares_sections: bool,
 }
 
 /// Executes `program`; `None` where it waits for itself.
@@ -197,10 +201,14 @@ struct Task<'p> {
     predecessor_ends: Vec<PieceId>,
     /// Predecessors that were done before it was created.
     earlier_ends: Vec<PieceId>,
+    /// What it executes of a taskloop.
+    iteration: Option<usize>,
     /// Variables that it alone may use while it runs (`mutexinoutset`), by creator.
     exclusive: Vec<(usize, u64)>,
     accesses: BTreeMap<u64, Accesses>,
     fulfilled_by: Vec<PieceId>,
+    /// The last piece of the thread that left it.
+    left: Option<PieceId>,
     /// The piece that it begins after, and its last piece by its own order.
     start: PieceId,
     current: PieceId,
@@ -279,6 +287,8 @@ struct Simulator<'p> {
     in_use: Vec<(usize, u64)>,
     turns: BinaryHeap<Reverse<(Ns, usize, u64)>>,
     next_id: Id,
+    /// What the next task executes of a taskloop.
+    next_iteration: Option<usize>,
 }
 
 impl<'p> Simulator<'p> {
@@ -302,6 +312,7 @@ impl<'p> Simulator<'p> {
             in_use: vec![],
             turns: BinaryHeap::new(),
             next_id: 1,
+            next_iteration: None,
             machine,
         };
         simulator.run.teams.push(TeamRecord { members: vec![0], asked: 1, ..TeamRecord::default() });
@@ -482,6 +493,24 @@ impl<'p> Simulator<'p> {
         task.frames.iter().rev().find_map(of_frame).unwrap_or(task.code)
     }
 
+    /// Like [`Simulator::place`], also taskgroups.
+    fn construct(&self, task: usize) -> Code {
+        let frames = &self.tasks[task].frames;
+        let group = frames.iter().rposition(|frame| matches!(frame, Frame::Group { .. }));
+        match group.map(|index| &frames[index..]) {
+            // Nothing else within it.
+            Some([Frame::Group { code, .. }, inner @ ..]) => {
+                let is_block = |frame: &Frame<'_>| match frame {
+                    Frame::Block { .. } => true,
+                    Frame::Release { kind, .. } => *kind != MutexKind::Critical,
+                    _ => false,
+                };
+                if inner.iter().all(is_block) { *code } else { self.place(task) }
+            }
+            _ => self.place(task),
+        }
+    }
+
     /// From now on the thread does this.
     fn does(&mut self, thread: usize, time: Ns, activity: Activity) {
         let tasks = &self.threads[thread].tasks;
@@ -505,6 +534,7 @@ impl<'p> Simulator<'p> {
         let doing = Doing {
             activity,
             place,
+            construct: innermost.map_or(0, |task| self.construct(task)),
             team: innermost.map_or(0, |task| self.tasks[task].team),
             in_task: innermost.is_some_and(|task| !self.tasks[task].is_implicit),
             at_barrier,
@@ -528,6 +558,7 @@ impl<'p> Simulator<'p> {
             end: time,
             thread,
             place: 0,
+            team: self.threads[thread].tasks.last().map_or(0, |task| self.tasks[*task].team),
             region: 0,
             useful: 0,
             before,

@@ -115,18 +115,21 @@ impl<'p> Simulator<'p> {
                 })));
             }
             Kind::Sections { sections, nowait } => {
-                self.worksharing(task);
+                let number = self.worksharing(task);
                 let len = sections.len();
                 let (start, count) = block(len, index, members);
                 let kind = Work::Sections;
                 self.emit_work(time, thread, Scope::Begin, (kind, code), (of, len));
-                if count > 0 {
+                let is_shared = self.machine.shares_sections;
+                if is_shared {
+                    self.teams[team].shared_chunks.entry(number).or_insert(chunks(len, 1));
+                } else if count > 0 {
                     self.emit(time, thread, Callback::Section { of, instance: code });
                 }
                 self.tasks[task].frames.push(Frame::Loop(Box::new(LoopFrame {
                     kind,
                     own: (start..start + count).map(|section| (section, 1)).collect(),
-                    shared: None,
+                    shared: is_shared.then_some(number),
                     iterations: sections.clone(),
                     is_nowait: *nowait,
                     reduction: None,
@@ -236,7 +239,8 @@ impl<'p> Simulator<'p> {
         let (kind, of, count) = (Work::Taskloop, self.context(task), tasks.len());
         self.emit_work(time, thread, Scope::Begin, (kind, code), (of, count));
         let clauses = program::Task::default();
-        for body in tasks.chunks(1) {
+        for (iteration, body) in tasks.chunks(1).enumerate() {
+            self.next_iteration = Some(iteration);
             self.create(time, thread, task, (&clauses, body), code + 8);
         }
         self.emit_work(time, thread, Scope::End, (kind, code), (of, count));
@@ -374,6 +378,9 @@ impl<'p> Simulator<'p> {
         // Of a static loop, runtimes report the first chunk of each thread.
         if frame.has_chunks && !(frame.reported && frame.shared.is_none()) {
             self.emit(time, thread, Callback::Chunk { of, instance, start, iterations });
+        }
+        if frame.kind == Work::Sections && frame.shared.is_some() {
+            self.emit(time, thread, Callback::Section { of, instance: code });
         }
         frame.reported = true;
         let ns = frame.iterations[start..start + iterations].iter().sum();

@@ -43,6 +43,7 @@ impl<'p> Simulator<'p> {
             code,
             frames: vec![Frame::Block { body, next: 0 }],
             parent: Some(task),
+            iteration: self.next_iteration.take(),
             group,
             start,
             team,
@@ -76,7 +77,10 @@ impl<'p> Simulator<'p> {
     /// Task `new` of `task` waits for those that accessed its variables before.
     pub(super) fn depend(&mut self, time: Ns, thread: usize, task: usize, new: usize, depend: &Dependences) {
         let id = self.tasks[new].id;
-        self.emit(time, thread, Callback::Dependences { task: id, list: depend.clone() });
+        // Compilers give both to the runtime alike.
+        let alike = |access| if access == Access::Out { Access::Inout } else { access };
+        let list = depend.iter().map(|(access, variable)| (alike(*access), *variable)).collect();
+        self.emit(time, thread, Callback::Dependences { task: id, list });
         let mut before = Vec::new();
         for (access, variable) in depend {
             let accesses = self.tasks[task].accesses.entry(*variable).or_default();
@@ -210,6 +214,12 @@ impl<'p> Simulator<'p> {
             self.emit(time, thread, Callback::TaskSchedule { prior, status, next });
         }
         let mut after = vec![self.tasks[new].start];
+        if let Some(iteration) =
+            self.tasks[new].iteration.filter(|_| !is_discarded && !self.tasks[new].has_begun)
+        {
+            let of = self.context(new);
+            self.emit(time, thread, Callback::TaskloopChunk { of, iteration });
+        }
         if !self.tasks[new].has_begun {
             self.tasks[new].has_begun = true;
             self.tasks[new].current = self.tasks[new].start;
@@ -222,6 +232,8 @@ impl<'p> Simulator<'p> {
         }
         self.threads[thread].tasks.push(new);
         let piece = self.meet(time, thread, &after, Edge::Meeting);
+        let left = self.tasks[new].left.take();
+        self.run.pieces[piece].before.extend(left.map(|left| (left, Edge::Thread)));
         let earlier = std::mem::take(&mut self.tasks[new].earlier_ends);
         self.run.pieces[piece].before.extend(earlier.into_iter().map(|end| (end, Edge::Task)));
         if is_discarded {
@@ -260,6 +272,9 @@ impl<'p> Simulator<'p> {
         self.emit(time, thread, Callback::TaskSchedule { prior, status, next });
         if self.tasks[below].is_implicit {
             self.run.teams[team].running.push((time, -1));
+        }
+        if let Some(Wait::Barrier { number, .. }) = self.tasks[below].wait {
+            self.run.teams[team].barriers[number].last_task = Some(self.tasks[task].code);
         }
         let (current, of_thread) = (self.tasks[task].current, self.threads[thread].current);
         if self.tasks[task].is_undeferred {
@@ -346,10 +361,14 @@ impl<'p> Simulator<'p> {
         }
         let (prior, next, team) = (self.tasks[task].id, Some(self.tasks[below].id), self.tasks[task].team);
         self.emit(time, thread, Callback::TaskSchedule { prior, status: Status::Switch, next });
-        self.tasks[task].start = self.threads[thread].current;
+        self.tasks[task].start = self.tasks[task].current;
+        self.tasks[task].left = Some(self.threads[thread].current);
         self.threads[thread].tasks.pop();
         if self.tasks[below].is_implicit {
             self.run.teams[team].running.push((time, -1));
+        }
+        if let Some(Wait::Barrier { number, .. }) = self.tasks[below].wait {
+            self.run.teams[team].barriers[number].last_task = Some(self.tasks[task].code);
         }
         self.teams[team].ready.push(task);
         self.wake_team(time, team);

@@ -41,6 +41,7 @@ impl<'p> Simulator<'p> {
             members: members.clone(),
             asked,
             begin: time,
+            fork: self.threads[thread].current,
             ..TeamRecord::default()
         });
         self.tasks[task].wait = Some(Wait::Region);

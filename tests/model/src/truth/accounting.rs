@@ -14,6 +14,7 @@ pub struct Interval {
     /// As `docs/analysis.md` names it; empty where the thread has nothing to do.
     pub cause: &'static str,
     pub place: Code,
+    pub construct: Code,
     pub team: usize,
 }
 
@@ -92,7 +93,7 @@ fn split(run: &Run, span: &Span) -> Vec<Interval> {
         Activity::Target => "target",
     };
     let (begin, end) = (span.begin, span.end);
-    vec![Interval { begin, end, cause, place: doing.place, team: doing.team }]
+    vec![Interval { begin, end, cause, place: doing.place, construct: doing.construct, team: doing.team }]
 }
 
 /// A wait at a barrier: for members that have not arrived, then for tasks that others run, then for the barrier itself.
@@ -126,7 +127,8 @@ fn split_barrier(run: &Run, span: &Span, barrier: &Barrier) -> Vec<Interval> {
         } else {
             "barrier"
         };
-        parts.push(Interval { begin, end, cause, place: span.doing.place, team });
+        let (place, construct) = (span.doing.place, span.doing.construct);
+        parts.push(Interval { begin, end, cause, place, construct, team });
     }
     parts
 }

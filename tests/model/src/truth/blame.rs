@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use super::accounting::{Part, accounting, intervals};
 use crate::program::{Code, MutexKind, Ns};
-use crate::run::{Activity, Doing, Run};
+use crate::run::{Activity, Doing, Hold, Run, team_at};
 
 /// Thread time by cause and place. Parts of nanoseconds are shares of several threads.
 pub type Blame = BTreeMap<(&'static str, Code), f64>;
@@ -107,10 +108,88 @@ fn for_mutex(run: &Run, doing: Doing, begin: Ns, ns: f64, blame: &mut Blame) {
         MutexKind::Lock | MutexKind::NestLock => "lock",
         MutexKind::Ordered => "ordered",
     };
+    let place = holder(run, doing, (kind, number), begin).map_or(doing.place, |hold| hold.place);
+    *blame.entry((cause, place)).or_default() += ns;
+}
+
+/// Who has the mutex that a thread waits for, or had it last since the outermost region began.
+fn holder(run: &Run, doing: Doing, (kind, number): (MutexKind, u64), time: Ns) -> Option<&Hold> {
     let region = &run.teams[run.outermost(doing.team)];
     let holds = run.holds.iter().filter(|hold| hold.kind == kind && hold.number == number);
-    let holds = holds.filter(|hold| hold.begin <= begin && hold.end >= region.begin);
-    let last = holds.max_by_key(|hold| hold.end);
-    let place = last.map_or(doing.place, |hold| hold.place);
-    *blame.entry((cause, place)).or_default() += ns;
+    let holds = holds.filter(|hold| hold.begin <= time && hold.end >= region.begin);
+    holds.max_by_key(|hold| hold.end)
+}
+
+/// A cell of `blocked`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "their names say it")]
+pub struct Blocked {
+    pub kind: MutexKind,
+    pub number: u64,
+    /// `None` where nobody else has had it.
+    pub holder: Option<(usize, Code)>,
+    pub waiter: (usize, Code),
+}
+
+/// Who waited for whom at a mutex.
+pub fn blocked(run: &Run) -> BTreeMap<Blocked, Ns> {
+    let mut blocked = BTreeMap::new();
+    let moments = moments(run);
+    for (thread, spans) in run.spans.iter().enumerate() {
+        for span in spans {
+            let Activity::Mutex(kind, number) = span.doing.activity else {
+                continue;
+            };
+            let within = moments.iter().copied().filter(|time| (span.begin..=span.end).contains(time));
+            let within: Vec<Ns> = within.collect();
+            for pair in within.windows(2) {
+                let holder = holder(run, span.doing, (kind, number), pair[0]);
+                let holder = holder.map(|hold| (hold.thread, hold.place)).filter(|(by, _)| *by != thread);
+                let waiter = (thread, span.doing.place);
+                *blocked.entry(Blocked { kind, number, holder, waiter }).or_default() += pair[1] - pair[0];
+            }
+        }
+    }
+    blocked
+}
+
+/// Losses that stay where they arise. Serial code is at the region behind it; after the last, at that one (`serial after`).
+pub fn at_places(run: &Run) -> Blame {
+    let mut blame = Blame::new();
+    for (thread, intervals) in intervals(run).iter().enumerate() {
+        for interval in intervals {
+            let team = &run.teams[team_at(run, thread, interval.begin)];
+            let is_region = matches!(interval.cause, "fork" | "join")
+                || interval.cause == "barrier" && interval.place == 0;
+            let place = if is_region { team.place } else { interval.place };
+            let cause = match interval.cause {
+                cause @ ("fork" | "join" | "barrier" | "reduction" | "target") => cause,
+                _ => continue,
+            };
+            *blame.entry((cause, place)).or_default() += (interval.end - interval.begin) as f64;
+        }
+    }
+    // What the rest of the threads lose is known between two moments at which anything changes.
+    let threads = accounting(run, &Part::whole(run)).threads;
+    let outermost: Vec<usize> = (1..run.teams.len()).filter(|team| run.outermost(*team) == *team).collect();
+    for pair in moments(run).windows(2) {
+        let busy = (0..run.spans.len()).filter(|thread| {
+            let spans = &run.spans[*thread];
+            let index = spans.partition_point(|span| span.end <= pair[0]);
+            spans.get(index).is_some_and(|span| span.doing.activity != Activity::Idle)
+        });
+        let lost = (threads - busy.count() as u64) * (pair[1] - pair[0]);
+        let is_open = |team: &&usize| (run.teams[**team].begin..run.teams[**team].end).contains(&pair[0]);
+        let open = outermost.iter().find(is_open);
+        let next = outermost.iter().find(|team| run.teams[**team].begin > pair[0]);
+        let key = match (open, next, outermost.last()) {
+            (Some(open), ..) => ("narrow_team", run.teams[*open].place),
+            (None, Some(next), _) => ("serial before", run.teams[*next].place),
+            (None, None, last) => ("serial after", last.map_or(0, |last| run.teams[*last].place)),
+        };
+        if lost > 0 {
+            *blame.entry(key).or_default() += lost as f64;
+        }
+    }
+    blame
 }

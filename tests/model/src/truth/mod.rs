@@ -2,6 +2,8 @@
 
 pub mod accounting;
 pub mod blame;
+pub mod constructs;
 pub mod path;
 pub mod replay;
 pub mod schedule;
+pub mod threads;

@@ -12,14 +12,22 @@ pub(crate) fn number(variable: &str) -> Option<u64> {
 
 /// The program `omptrace`, built where nobody says where it is.
 pub(crate) fn omptrace() -> PathBuf {
+    built("--bin=omptrace", "omptrace-cli", "omptrace")
+}
+
+/// A file of a package, built where nobody says where it is.
+pub(crate) fn built(what: &str, package: &str, file: &str) -> PathBuf {
     if let Some(folder) = env::var_os("OMPTRACE_TEST_BIN_DIR") {
-        return Path::new(&folder).join("omptrace");
+        let existing = Path::new(&folder).join(file);
+        if existing.exists() {
+            return existing;
+        }
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--package=omptrace-cli"]).current_dir(&root);
+    build.args(["build", "--quiet", what, "--package", package]).current_dir(&root);
     assert!(build.status().expect("cargo runs").success(), "{build:?}");
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    target.join("debug/omptrace")
+    target.join("debug").join(file)
 }
