@@ -14,7 +14,7 @@ use omptrace_trace_format::block::{Chunk, ClockPair, Codec, FileHeader};
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::predict::State;
 use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words};
-use omptrace_trace_format::{Ending, Reader};
+use omptrace_trace_format::{Ending, InDoubt, Reader, seal};
 use serde_json::json;
 
 use crate::support::{compile, folder, omptrace, record, run};
@@ -598,6 +598,20 @@ fn what_cannot_be_read_is_2_and_leaves_no_output() {
         assert!(said.stderr.contains(input), "{}", said.stderr);
         assert!(!folder.join("out").exists());
     }
+}
+
+/// Who asked for samples and got none gets no advice to ask for them.
+#[test]
+fn what_is_missing_for_a_format_is_said_with_what_helps() {
+    let folder = folder_with_trace("what_is_missing_for_a_format");
+    let converted = || run(omptrace(&folder).args(["convert", "--to", "folded", "made.omptrace", "-o", "-"]));
+    let said = converted();
+    assert!(said.stderr.contains("not asked for") && said.stderr.contains("--sample"), "{}", said.stderr);
+    let news = json!({ "sampling": {"clock": "perf", "period_ns": 1_000_000, "problems": []} });
+    seal(&folder.join("made.omptrace"), news, InDoubt::Refuse, &mut |_, _| {}).unwrap();
+    let said = converted();
+    assert_eq!(said.status, Some(2));
+    assert!(said.stderr.contains("processor time") && !said.stderr.contains("--sample"), "{}", said.stderr);
 }
 
 #[test]
