@@ -183,24 +183,26 @@ mod tests {
 
     #[test]
     fn the_only_task_of_a_batch_job_has_no_rank() {
-        let cases: &[(&[(&str, u32)], Option<u32>)] = &[
-            (&[], None),
-            (&[("PMI_RANK", 0)], Some(0)),
-            (&[("SLURM_PROCID", 5), ("OMPI_COMM_WORLD_RANK", 2)], Some(2)),
+        let cases = [
+            ("", None),
+            ("PMI_RANK=0", Some(0)),
+            ("SLURM_PROCID=5 OMPI_COMM_WORLD_RANK=2", Some(2)),
             // A script of `sbatch`, and one task of `srun` in a job of several.
-            (&[("SLURM_PROCID", 0)], None),
-            (&[("SLURM_PROCID", 0), ("SLURM_NTASKS", 1)], None),
-            (&[("SLURM_PROCID", 0), ("SLURM_STEP_NUM_TASKS", 1), ("SLURM_NTASKS", 8)], None),
-            (&[("SLURM_PROCID", 0), ("SLURM_STEP_NUM_TASKS", 8)], Some(0)),
-            (&[("SLURM_PROCID", 0), ("SLURM_NTASKS", 8)], Some(0)),
-            (&[("SLURM_PROCID", 3)], Some(3)),
-            (&[("FLUX_TASK_RANK", 0), ("FLUX_JOB_SIZE", 1)], None),
-            (&[("FLUX_TASK_RANK", 0), ("FLUX_JOB_SIZE", 2)], Some(0)),
+            ("SLURM_PROCID=0", None),
+            ("SLURM_PROCID=0 SLURM_NTASKS=1", None),
+            ("SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_NTASKS=8", None),
+            ("SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=8", Some(0)),
+            ("SLURM_PROCID=0 SLURM_NTASKS=8", Some(0)),
+            ("SLURM_PROCID=3", Some(3)),
+            ("FLUX_TASK_RANK=0 FLUX_JOB_SIZE=1", None),
+            ("FLUX_TASK_RANK=0 FLUX_JOB_SIZE=2", Some(0)),
         ];
         for (variables, rank) in cases {
-            let number =
-                |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-            assert_eq!(rank_in(number), *rank, "{variables:?}");
+            let number = |name: &str| {
+                let mut variables = variables.split(' ').filter_map(|variable| variable.split_once('='));
+                variables.find(|(known, _)| *known == name)?.1.parse().ok()
+            };
+            assert_eq!(rank_in(number), rank, "{variables}");
         }
     }
 
