@@ -31,8 +31,7 @@ macro_rules! functions {
             scope: &'static [Symbols],
             /// It stays loaded until the process ends.
             is_kept: AtomicBool,
-            /// It was unloaded all the same: it was found while that was under way, or the program unloaded it by a way that is
-            /// not seen here.
+            /// It was unloaded all the same: it was found while that was under way, or the program unloaded it unseen.
             is_gone: AtomicBool,
             /// By which it is recognised until it is kept.
             mark: Option<Mark>,

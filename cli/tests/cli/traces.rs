@@ -600,11 +600,7 @@ fn what_cannot_be_read_is_2_and_leaves_no_output() {
     }
 }
 
-<<<<<<< HEAD
-/// Who asked for samples and got none is not told to ask for them.
-=======
 /// Who asked for samples and got none gets no advice to ask for them.
->>>>>>> outputs
 #[test]
 fn what_is_missing_for_a_format_is_said_with_what_helps() {
     let folder = folder_with_trace("what_is_missing_for_a_format");
