@@ -33,6 +33,8 @@ macro_rules! functions {
             is_kept: AtomicBool,
             /// It was unloaded all the same: it was found while that was under way, or the program unloaded it unseen.
             is_gone: AtomicBool,
+            /// [`DOUBTS`] when somebody saw that it is there.
+            seen: AtomicUsize,
             /// By which it is recognised until it is kept.
             mark: Option<Mark>,
             /// It has OMPT itself, as LLVM's and Intel's runtimes have, which serve GCC's code, too. Nothing is reported.
@@ -76,6 +78,7 @@ macro_rules! functions {
                     (&raw mut (*made).with_old_locks).write(OnceLock::new());
                     (&raw mut (*made).is_kept).write(AtomicBool::new(is_kept));
                     (&raw mut (*made).is_gone).write(AtomicBool::new(false));
+                    (&raw mut (*made).seen).write(AtomicUsize::new(DOUBTS.load(Ordering::Relaxed)));
                     (&raw mut (*made).mark).write(mark);
                     (&raw mut (*made).library).write(library);
                     (&raw mut (*made).scope).write(scope);
@@ -354,15 +357,19 @@ impl Libgomp {
     }
 
     /// Whether it is loaded, as it was when it was found. Without a lock; true where that cannot be known so.
-    #[inline]
     pub(crate) fn is_there(&self) -> bool {
-        // Relaxed: the loader has locks of its own.
-        self.is_kept.load(Ordering::Relaxed) || self.is_still_there()
-    }
-
-    #[inline(never)]
-    fn is_still_there(&self) -> bool {
-        self.mark.is_none() || Mark::at(self.library.module.place.start).is_none_or(|now| now == self.mark)
+        // Relaxed, as below: the loader has locks of its own.
+        let doubts = DOUBTS.load(Ordering::Relaxed);
+        let is_as_it_was = || {
+            self.mark.is_none()
+                || Mark::at(self.library.module.place.start).is_none_or(|now| now == self.mark)
+        };
+        let is_there =
+            !self.is_gone.load(Ordering::Relaxed) && (self.is_kept.load(Ordering::Relaxed) || is_as_it_was());
+        if is_there {
+            self.seen.store(doubts, Ordering::Relaxed);
+        }
+        is_there
     }
 }
 
@@ -477,7 +484,7 @@ pub(crate) fn serving(return_address: *const c_void) -> Serving {
         let known = site.return_address.load(Ordering::Acquire);
         if known == address {
             let serving = Serving::of(site.serving.load(Ordering::Relaxed));
-            if serving.is_there() {
+            if serving.is_sure() || serving.is_there() {
                 return serving;
             }
             break;
@@ -499,7 +506,7 @@ pub(crate) fn any() -> Option<&'static Libgomp> {
 fn from(first: Option<&'static Libgomp>) -> impl Iterator<Item = &'static Libgomp> {
     let all = std::iter::successors(first, |gomp| gomp.next);
     // Relaxed: whoever asks for one that goes meanwhile runs code that goes, too.
-    all.filter(|gomp| !gomp.is_gone.load(Ordering::Relaxed) && gomp.is_there())
+    all.filter(|gomp| gomp.is_there())
 }
 
 /// The libgomp of the list from `first` on that this library is.
@@ -568,7 +575,17 @@ impl Serving {
         unsafe { gomp.as_ref() }.map_or(Serving::TailCall, Serving::Libgomp)
     }
 
-    #[inline]
+    /// Whether its libgomp cannot have gone since somebody looked.
+    #[inline(always)]
+    fn is_sure(self) -> bool {
+        match self {
+            // Relaxed: who unloads it runs none of its callers' code.
+            Serving::Libgomp(gomp) => gomp.seen.load(Ordering::Relaxed) == DOUBTS.load(Ordering::Relaxed),
+            Serving::TailCall => true,
+        }
+    }
+
+    #[cold]
     fn is_there(self) -> bool {
         match self {
             Serving::Libgomp(gomp) => gomp.is_there(),
@@ -692,6 +709,15 @@ fn remember(address: usize, serving: Serving) {
             break;
         }
     }
+}
+
+/// How often a libgomp may have begun to go.
+static DOUBTS: AtomicUsize = AtomicUsize::new(0);
+
+/// A libgomp may be about to go: whoever calls one looks whether it is there.
+pub(crate) fn doubt() {
+    // Relaxed: see `Serving::is_sure`.
+    DOUBTS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// Forgets call sites in libraries that are not loaded any more.

@@ -71,6 +71,14 @@ fn find_object() -> Option<FindObject> {
 /// The C library's `dl_iterate_phdr`: the program may have one of its own, which uses OpenMP. NULL before [`prepare`].
 static ITERATE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
 
+/// The next `pthread_key_delete` behind this library. NULL before [`prepare`].
+static DELETE_KEY: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// See [`DELETE_KEY`].
+pub(crate) fn delete_key() -> *const c_void {
+    DELETE_KEY.load(Ordering::Relaxed)
+}
+
 /// What debuggers read (`link.h`).
 #[repr(C)]
 struct Debug {
@@ -86,7 +94,7 @@ unsafe extern "C" {
 /// Looks for the loader's functions, when the process begins: no library comes or goes meanwhile. False where this
 /// library is in another namespace than the program.
 pub(crate) fn prepare() -> bool {
-    let (mut iterate, mut find, mut is_here) = (0, 0, false);
+    let (mut iterate, mut find, mut delete_key, mut is_here) = (0, 0, None, false);
     // SAFETY: the loader's list, which nothing changes now.
     let mut map = unsafe { (&raw const _r_debug.map).read() };
     // SAFETY: as above.
@@ -99,6 +107,9 @@ pub(crate) fn prepare() -> bool {
             // The C library comes behind all that may replace its functions.
             iterate = symbols.function(c"dl_iterate_phdr").unwrap_or(iterate);
             find = symbols.function(c"_dl_find_object").unwrap_or(find);
+            if is_here {
+                delete_key = delete_key.or_else(|| symbols.function(c"pthread_key_delete"));
+            }
         }
         map = described.next;
     }
@@ -106,6 +117,7 @@ pub(crate) fn prepare() -> bool {
         return false;
     }
     // Relaxed: the functions are there since the process began.
+    DELETE_KEY.store(ptr::with_exposed_provenance_mut(delete_key.unwrap_or(0)), Ordering::Relaxed);
     ITERATE.store(ptr::with_exposed_provenance_mut(iterate), Ordering::Relaxed);
     FIND_OBJECT.store(ptr::with_exposed_provenance_mut(find), Ordering::Relaxed);
     true

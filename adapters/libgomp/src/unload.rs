@@ -5,7 +5,7 @@ use core::mem;
 use core::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::libgomp;
+use crate::{libgomp, loaded};
 
 type Dlclose = unsafe extern "C" fn(*mut c_void) -> c_int;
 
@@ -17,6 +17,26 @@ unsafe extern "C" fn dlclose(handle: *mut c_void) -> c_int {
     let result = unsafe { close(handle) };
     libgomp::forget_unloaded();
     result
+}
+
+interpose::interpose! {
+    /// A libgomp deletes its key when it is unloaded, also by a way that is not seen here. It may do so by a jump, so that the
+    /// loader seems to call.
+    unsafe extern "C" fn pthread_key_delete(), goes on in choose_delete_key(0)
+}
+
+unsafe extern "C" fn choose_delete_key(_return_address: *const c_void, _: usize) -> *const c_void {
+    extern "C" fn none(_: libc::pthread_key_t) -> c_int {
+        libc::EINVAL
+    }
+    libgomp::doubt();
+    let known = loaded::delete_key();
+    if !known.is_null() {
+        return known;
+    }
+    // A library's constructor that comes before ours, or another namespace.
+    // SAFETY: looked at as a pointer only.
+    unsafe { interpose::next(c"pthread_key_delete") }.unwrap_or(none as *const c_void)
 }
 
 /// What `f` makes of a handle of the library in `file`; `None` where it is not loaded. It is neither loaded nor kept by that.
