@@ -29,7 +29,7 @@ fn main() {
     }
     println!("{case}");
     for (thread, intervals) in intervals(&run).iter().enumerate() {
-        let cause = |cause| if cause == "" { "-" } else { cause };
+        let cause = |cause: &'static str| if cause.is_empty() { "-" } else { cause };
         for of in intervals {
             println!(
                 "thread {thread}: {:6} to {:6} {} at {:#x}",

@@ -17,7 +17,7 @@ const SMALLEST: u64 = 2;
 /// Those of the largest.
 const LARGEST: u64 = 32;
 
-/// Each so many rounds of all families, other runtimes send the callbacks.
+/// Of this many rounds of all families, one is libgomp's and one is LLVM 6's.
 const ROUNDS_OF_DIALECTS: u64 = 6;
 
 /// Not all that programs have was there when old runtimes were made.

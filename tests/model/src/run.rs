@@ -204,7 +204,7 @@ impl Run {
     }
 }
 
-/// The region that a thread is in or on its way to or from, at a time: the innermost team of which it is a member.
+/// The innermost team of which a thread is a member at a time, also on its way to there and back.
 pub fn team_at(run: &Run, thread: usize, time: Ns) -> usize {
     let teams = run.teams.iter().enumerate().skip(1).rev();
     let mut open = teams.filter(|(_, team)| (team.begin..team.end).contains(&time));

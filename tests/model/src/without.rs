@@ -81,6 +81,10 @@ pub fn without(case: &Case, feature: &str) -> Option<Case> {
             Kind::Masked { body } => Some(Kind::Single { body: body.clone(), nowait: true }),
             _ => None,
         }),
+        "single nowait" => each_kind(program, |kind| match kind {
+            Kind::Single { body, nowait: true } => Some(Kind::Single { body: body.clone(), nowait: false }),
+            _ => None,
+        }),
         "mutex" => change(program, |statement| match statement.kind {
             Kind::Exclusive { body, .. } => body,
             _ => vec![statement],

@@ -33,14 +33,18 @@ impl Dialect {
                 Callback::TaskDependence { .. } => true,
                 _ => false,
             },
-            Dialect::Llvm6 => match callback {
-                Callback::Work { kind: Work::Taskloop, .. } | Callback::InitialTask(Scope::End) => true,
-                Callback::Chunk { .. } | Callback::TaskloopChunk { .. } => true,
-                Callback::Section { .. } | Callback::Reduction { .. } => true,
-                Callback::Doacross { .. } => true,
-                Callback::Target { .. } | Callback::TargetSubmit { .. } => true,
-                _ => false,
-            },
+            Dialect::Llvm6 => matches!(
+                callback,
+                Callback::Work { kind: Work::Taskloop, .. }
+                    | Callback::InitialTask(Scope::End)
+                    | Callback::Chunk { .. }
+                    | Callback::TaskloopChunk { .. }
+                    | Callback::Section { .. }
+                    | Callback::Reduction { .. }
+                    | Callback::Doacross { .. }
+                    | Callback::Target { .. }
+                    | Callback::TargetSubmit { .. }
+            ),
         };
         !is_hidden
     }
@@ -375,7 +379,10 @@ fn line(callback: &Callback) -> String {
             format!("cancel task={task} flags=24 code={code}")
         }
         Callback::Target { scope: at, task, target, code } => {
-            format!("target {} device=0 task={task} target={target} code={code}", scope(*at))
+            format!(
+                "target {} device=0 task={task} target_task_data=? target={target} code={code}",
+                scope(*at)
+            )
         }
         Callback::TargetSubmit { scope: at, target, operation } => {
             format!("target_submit {} target={target} op={operation} teams=1", scope(*at))

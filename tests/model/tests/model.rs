@@ -158,7 +158,8 @@ fn bless(checker: &Checker) {
     let mut found: Vec<(usize, Known)> = vec![];
     let mut tries: BTreeMap<usize, (usize, Known)> = BTreeMap::new();
     let order: Vec<String> = left.iter().map(|known| format!("{} {}", known.kind, known.field)).collect();
-    for seed in 1..=SEARCHED {
+    let seeds: Vec<u64> = left.iter().map(|known| known.seed).collect();
+    for seed in seeds.into_iter().chain(1..=SEARCHED) {
         if left.is_empty() {
             break;
         }

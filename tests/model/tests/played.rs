@@ -55,14 +55,12 @@ fn events(checker: &Checker, trace: &Path) -> Vec<Vec<String>> {
         }
         let event = line.as_object_mut().expect("an object");
         event.retain(|name, value| {
-            let is_id = name.ends_with("_data") || name == "host_op_id";
+            let is_known_id = !value.is_null() && (name.ends_with("_data") || name == "host_op_id");
+            let is_frame = name.ends_with("_frame") || name.ends_with("_frame_flags");
             // That there is none is of interest.
             let is_left_out = ["thread_data", "stream", "time_ns", "schema", "instance", "address"]
                 .contains(&name.as_str());
-            !is_left_out
-                && !(is_id && !value.is_null())
-                && !name.ends_with("_frame")
-                && !name.ends_with("_frame_flags")
+            !is_left_out && !is_known_id && !is_frame
         });
         streams.entry(stream).or_default().push(Value::Object(event.clone()).to_string());
     }

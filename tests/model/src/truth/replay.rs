@@ -130,7 +130,7 @@ fn last_member(run: &Run, team: usize, number: usize) -> Option<Code> {
         let ns = overlap((piece.begin, piece.end), window);
         let goes_on = (so_far.0, so_far.2) == (piece.begin, piece.place) && !is_divided(piece.begin);
         so_far = (piece.end, if goes_on { so_far.1 + ns } else { ns }, piece.place);
-        if ns > 0 && longest.is_none_or(|(most, _)| so_far.1 > most) {
+        if ns > 0 && longest.is_none_or(|(most, _)| so_far.1 >= most) {
             longest = Some((so_far.1, piece.place));
         }
     }
