@@ -645,16 +645,19 @@ impl Chrome {
         let texts = self.flows.get(flow.kind.name(), || FlowTexts::of(flow.kind));
         let events = &mut self.events;
         let from = &mut self.locations[flow.from.location.0 as usize];
-        // What it has begun since is not over, and may end with it.
-        if from.newest.is_some_and(|begin| begin <= flow.from.time) {
-            from.write_begin(events, &self.regions);
-        }
-        let (before_time, time) = (&from.before_time, flow.from.time);
+        let time = flow.from.time;
         let cause = match flow.cause {
             // Else the arrow would start on the instant.
             Anchor::Inside if from.instant.is_some_and(|instant| instant <= time) => Anchor::Moment,
             cause => cause,
         };
+        // What it has begun since is not over, and may end with it. A mark comes before a slice that begins at its time.
+        // Speedscope would take the mark's end before its begin, which is not the next one of that time.
+        let is_mark = cause == Anchor::Moment;
+        if from.newest.is_some_and(|begin| begin < time || begin == time && !is_mark) {
+            from.write_begin(events, &self.regions);
+        }
+        let before_time = &from.before_time;
         match cause {
             Anchor::Moment => from.mark(events, time, &texts.marks[0], |out| {
                 flow_event(out, b's', before_time, time, id, &texts.start);

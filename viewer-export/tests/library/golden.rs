@@ -209,3 +209,28 @@ fn lines_of_deep_nests_are_not_long() {
     let depth = format!("[{}] ", 2 * DEPTH);
     assert!(exported.contains(&depth), "{}", exported.lines().last().unwrap_or_default());
 }
+
+/// Speedscope, which sorts begins and ends of one time, does not find the begin of a mark behind another begin.
+#[test]
+fn the_mark_of_an_arrow_comes_before_what_begins_at_its_time() {
+    // An acquisition without duration, after which the thread waits again.
+    let text = "0  1 implicit_task begin task=1 flags=1\n\
+                0  2 implicit_task begin task=2 flags=1\n\
+                20 2 mutex_acquire kind=critical wait_id=7\n\
+                30 1 mutex_acquired kind=critical wait_id=7\n\
+                30 1 mutex_released kind=critical wait_id=7\n\
+                30 1 mutex_acquire kind=critical wait_id=7\n\
+                31 2 mutex_acquired kind=critical wait_id=7\n\
+                40 2 mutex_released kind=critical wait_id=7\n\
+                41 1 mutex_acquired kind=critical wait_id=7\n\
+                50 1 mutex_released kind=critical wait_id=7\n";
+    let folder = tempfile::tempdir().expect("a folder");
+    let readers = fixture::open(text, folder.path());
+    let inputs: Vec<&Reader> = readers.iter().collect();
+    let exported = export(&inputs, Format::by_name("chrome").expect("a format"));
+    let at_30 =
+        exported.lines().filter(|line| line.contains("\"ts\":0.030") && line.contains("\"ph\":\"B\""));
+    let at_30: Vec<&str> = at_30.collect();
+    assert_eq!(at_30.len(), 2, "{at_30:?}");
+    assert!(at_30[0].contains("mutex_released"), "{at_30:?}");
+}
