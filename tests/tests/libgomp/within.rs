@@ -105,3 +105,9 @@ fn a_libgomp_may_be_unloaded_by_a_way_that_the_adapter_does_not_see() {
         is_the_same(command, 7, &format!("{libraries:?}"));
     }
 }
+
+#[test]
+fn tasks_within_tasks_fit_on_the_stack() {
+    let program = compiled("deep_tasks.c", &["-O1", "-pthread"]);
+    is_the_same(|| limited(&program), 0, "deep tasks");
+}
