@@ -111,3 +111,9 @@ fn tasks_within_tasks_fit_on_the_stack() {
     let program = compiled("deep_tasks.c", &["-O1", "-pthread"]);
     is_the_same(|| limited(&program), 0, "deep tasks");
 }
+
+#[test]
+fn a_fork_while_the_tool_is_searched_leaves_a_child_that_runs() {
+    let program = compiled("fork_while_searched.c", &["-rdynamic", "-pthread"]);
+    is_the_same(|| limited(&program), 0, "a fork");
+}
