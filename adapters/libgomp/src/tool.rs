@@ -11,7 +11,7 @@ use std::sync::{Once, OnceLock};
 use ompt_sys::*;
 
 use crate::libgomp::{self, Libgomp};
-use crate::{callbacks, devices, parallel, release, sanitizer, start, target, thread};
+use crate::{callbacks, devices, parallel, release, sanitizer, start, target, task, thread};
 
 /// OpenMP 5.2, as `_OPENMP` says it.
 const OPENMP_VERSION: c_uint = 202_111;
@@ -234,6 +234,7 @@ extern "C" fn in_child() {
     // SAFETY: no arguments.
     PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
     devices::forget();
+    task::leave_lock_to_parent();
     thread::begin_again();
 }
 

@@ -117,3 +117,9 @@ fn a_fork_while_the_tool_is_searched_leaves_a_child_that_runs() {
     let program = compiled("fork_while_searched.c", &["-rdynamic", "-pthread"]);
     is_the_same(|| limited(&program), 0, "a fork");
 }
+
+#[test]
+fn a_fork_beside_threads_with_detachable_tasks_leaves_a_child_that_runs() {
+    let program = compiled("forks_beside_events.c", &["-pthread"]);
+    is_the_same(|| limited(&program), 0, "forks");
+}
