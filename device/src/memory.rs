@@ -14,13 +14,14 @@ pub fn copy(address: usize, bytes: &mut [u8]) -> bool {
 
 /// A text at an address that may be wrong, up to `most` bytes; `None` where it cannot be read.
 pub fn text(address: *const c_char, most: usize) -> Option<Vec<u8>> {
-    const PAGE: usize = 4096;
+    /// A part of a page, of any size: the stack may have little room.
+    const PART: usize = 256;
     let mut text = Vec::new();
     let mut at = address as usize;
     while at != 0 && text.len() < most {
         // Not beyond the page: the next one may not be there, and the text may end before.
-        let mut part = [0; PAGE];
-        let part = &mut part[..(PAGE - at % PAGE).min(most - text.len())];
+        let mut part = [0; PART];
+        let part = &mut part[..(PART - at % PART).min(most - text.len())];
         if !copy(at, part) {
             return None;
         }

@@ -275,8 +275,9 @@ fn has_ended(state: char) -> bool {
 
 /// Of a process or a thread, by its folder in `/proc`.
 fn state_and_start(folder: &str) -> Option<(char, u64)> {
-    let stat = fs::read_to_string(format!("{folder}/stat")).ok()?;
-    // The second field, the program's name in brackets, may hold blanks and brackets.
+    // The second field, the program's name in brackets, may hold blanks and brackets, and be in any encoding.
+    let stat = fs::read(format!("{folder}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
     let (_, fields) = stat.rsplit_once(')')?;
     let mut fields = fields.split_ascii_whitespace();
     let state = fields.next()?.chars().next()?;
@@ -328,6 +329,16 @@ mod tests {
         let now = started(std::process::id()).expect("this process runs");
         assert_eq!(liveness(now, 0, None, None), Liveness::Running);
         assert_eq!(liveness(now + 1, 0, None, None), Liveness::Ended);
+    }
+
+    #[test]
+    fn a_program_is_known_whose_name_is_in_no_known_encoding() {
+        let before = started(std::process::id());
+        let name = fs::read("/proc/self/comm").unwrap();
+        fs::write("/proc/self/comm", b"a) \xff b").unwrap();
+        let after = started(std::process::id());
+        fs::write("/proc/self/comm", name).unwrap();
+        assert_eq!((after, after.is_some()), (before, true));
     }
 
     #[test]

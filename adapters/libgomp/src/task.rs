@@ -6,8 +6,8 @@
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::ptr;
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use ompt_sys::*;
 
@@ -17,11 +17,29 @@ use crate::task_block::{Header, copy, flag, layout, with_block};
 use crate::thread::{self, Call, Thread};
 use crate::{depend, sanitizer, tool};
 
-/// The tasks whose event may still be fulfilled. No hash map, whose first key is a system call that a filter may refuse.
-static EVENTS: Mutex<BTreeMap<usize, &'static Task>> = Mutex::new(BTreeMap::new());
+/// Tasks by their events. No hash map, whose first key is a system call that a filter may refuse.
+type Events = BTreeMap<usize, &'static Task>;
 
-fn events() -> MutexGuard<'static, BTreeMap<usize, &'static Task>> {
-    EVENTS.lock().unwrap_or_else(PoisonError::into_inner)
+/// The tasks whose event may still be fulfilled.
+static EVENTS: Mutex<Events> = Mutex::new(BTreeMap::new());
+/// The same in a forked child that found them locked; else NULL.
+static EVENTS_OF_CHILD: AtomicPtr<Mutex<Events>> = AtomicPtr::new(ptr::null_mut());
+
+fn current_events() -> &'static Mutex<Events> {
+    // SAFETY: NULL, or leaked by `leave_lock_to_parent`. Relaxed: stored while the child has one thread.
+    unsafe { EVENTS_OF_CHILD.load(Ordering::Relaxed).as_ref() }.unwrap_or(&EVENTS)
+}
+
+fn events() -> MutexGuard<'static, Events> {
+    current_events().lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// In a forked child: a thread that it does not have may hold the lock for ever. Events of before are forgotten then.
+pub(crate) fn leave_lock_to_parent() {
+    if matches!(current_events().try_lock(), Err(TryLockError::WouldBlock)) {
+        let new = Box::leak(Box::new(Mutex::new(BTreeMap::new())));
+        EVENTS_OF_CHILD.store(new, Ordering::Relaxed);
+    }
 }
 
 /// A task's flags as its creation reports them. To a tool, the task of a `taskwait` is not an explicit one.

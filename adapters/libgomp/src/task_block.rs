@@ -68,8 +68,29 @@ pub(crate) fn layout(align: c_long) -> (usize, usize) {
     (size_of::<Header>().next_multiple_of(align), align)
 }
 
-/// How many bytes of header and data are put together on the stack.
-const MAX_ON_STACK: usize = 1024;
+/// Room for header and data on the stack. libgomp runs some tasks within the call that makes them. Programs that make tasks of tasks
+/// then have as many blocks there as calls. So there is one of few bytes for most tasks.
+trait Room {
+    const BYTES: usize;
+}
+
+#[repr(align(16))]
+struct Little {
+    _bytes: [u8; 256],
+}
+
+#[repr(align(128))]
+struct Much {
+    _bytes: [u8; 1024],
+}
+
+impl Room for Little {
+    const BYTES: usize = 256;
+}
+
+impl Room for Much {
+    const BYTES: usize = 1024;
+}
 
 /// Calls `with` with a copy of the header and, behind it, of `size` bytes of data.
 ///
@@ -82,8 +103,6 @@ pub(crate) unsafe fn with_block<T>(
     size: usize,
     with: impl FnOnce(*mut c_void) -> T,
 ) -> T {
-    #[repr(align(128))]
-    struct OnStack(MaybeUninit<[u8; MAX_ON_STACK]>);
     let all = header.size + size;
     // SAFETY: `block` has room for the header and the data.
     let fill = |block: *mut u8| unsafe {
@@ -91,12 +110,13 @@ pub(crate) unsafe fn with_block<T>(
         if size > 0 {
             ptr::copy_nonoverlapping(data.cast::<u8>(), block.add(header.size), size);
         }
+        block.cast()
     };
-    if all <= MAX_ON_STACK && align <= align_of::<OnStack>() {
-        let mut block = OnStack(MaybeUninit::uninit());
-        let block: *mut u8 = block.0.as_mut_ptr().cast();
-        fill(block);
-        return with(block.cast());
+    if all <= Little::BYTES && align <= align_of::<Little>() {
+        return on_stack::<Little, T>(fill, with);
+    }
+    if all <= Much::BYTES && align <= align_of::<Much>() {
+        return on_stack::<Much, T>(fill, with);
     }
     let Ok(layout) = Layout::from_size_align(all, align) else {
         // As much data does not exist in memory.
@@ -107,11 +127,17 @@ pub(crate) unsafe fn with_block<T>(
     if block.is_null() {
         handle_alloc_error(layout);
     }
-    fill(block);
-    let result = with(block.cast());
+    let result = with(fill(block));
     // SAFETY: allocated above. A task that is run later has a copy of libgomp's.
     unsafe { dealloc(block, layout) };
     result
+}
+
+/// Calls `with` with a block on the stack that `fill` has filled. Not a part of its caller, which would have the room in all cases.
+#[inline(never)]
+fn on_stack<R: Room, T>(fill: impl FnOnce(*mut u8) -> *mut c_void, with: impl FnOnce(*mut c_void) -> T) -> T {
+    let mut room = MaybeUninit::<R>::uninit();
+    with(fill(room.as_mut_ptr().cast()))
 }
 
 /// The copy function of a task whose data have one.

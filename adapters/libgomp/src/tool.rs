@@ -11,7 +11,7 @@ use std::sync::{Once, OnceLock};
 use ompt_sys::*;
 
 use crate::libgomp::{self, Libgomp};
-use crate::{callbacks, devices, parallel, release, sanitizer, start, target, thread};
+use crate::{callbacks, devices, parallel, release, sanitizer, start, target, task, thread};
 
 /// OpenMP 5.2, as `_OPENMP` says it.
 const OPENMP_VERSION: c_uint = 202_111;
@@ -58,23 +58,32 @@ pub(crate) fn has_exact_ends() -> bool {
     HAS_EXACT_ENDS.load(Ordering::Relaxed) && !is_cancellable()
 }
 
-/// The thread that searches, by the address of a thread's own word.
+/// The thread that searches, or has searched, by the address of a thread's own word; 0 before.
 static SEARCHER: AtomicUsize = AtomicUsize::new(0);
 
 #[cold]
 #[inline(never)]
 fn search_once() -> bool {
-    // What the search calls may be the program's, and use OpenMP. So may the tool, before it is active.
+    let this = thread::address();
     // Relaxed: a thread finds its own address only where it has stored it itself.
-    if SEARCHER.load(Ordering::Relaxed) == thread::address() {
-        return false;
+    match SEARCHER.compare_exchange(0, this, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => SEARCH.call_once(search),
+        // What the search calls may be the program's, and use OpenMP. So may the tool, before it is active.
+        Err(searcher) if searcher == this => return false,
+        Err(_) => SEARCH.wait(),
     }
-    SEARCH.call_once(|| {
-        SEARCHER.store(thread::address(), Ordering::Relaxed);
-        search();
-        SEARCHER.store(0, Ordering::Relaxed);
-    });
     STATE.load(Ordering::Acquire) == state::ACTIVE
+}
+
+/// Takes note of a fork while the tool was searched for, in the child. The thread that searches does not exist here, unless it has
+/// forked itself. Nobody could wait for it, and what the tool has begun stays as it is. So the child has no tool.
+extern "C" fn search_is_lost() {
+    // Relaxed: the child has one thread.
+    let searcher = SEARCHER.load(Ordering::Relaxed);
+    if STATE.load(Ordering::Relaxed) == state::NOT_SEARCHED && searcher != 0 && searcher != thread::address()
+    {
+        STATE.store(state::NONE, Ordering::Relaxed);
+    }
 }
 
 fn is_true(value: &OsStr) -> bool {
@@ -106,6 +115,8 @@ static LOADED: OnceLock<(OsString, Vec<usize>)> = OnceLock::new();
 /// Loads the libraries of tools when the process begins, unless a tool is in the global scope. Later, the thread that first uses
 /// OpenMP may not wait for the loader.
 pub(crate) fn load() {
+    // SAFETY: the function stays where it is: nothing unloads a preloaded library.
+    unsafe { libc::pthread_atfork(None, None, Some(search_is_lost)) };
     if start::get().tool.is_some() {
         return;
     }
@@ -223,6 +234,7 @@ extern "C" fn in_child() {
     // SAFETY: no arguments.
     PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
     devices::forget();
+    task::leave_lock_to_parent();
     thread::begin_again();
 }
 

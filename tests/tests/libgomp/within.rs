@@ -105,3 +105,21 @@ fn a_libgomp_may_be_unloaded_by_a_way_that_the_adapter_does_not_see() {
         is_the_same(command, 7, &format!("{libraries:?}"));
     }
 }
+
+#[test]
+fn tasks_within_tasks_fit_on_the_stack() {
+    let program = compiled("deep_tasks.c", &["-O1", "-pthread"]);
+    is_the_same(|| limited(&program), 0, "deep tasks");
+}
+
+#[test]
+fn a_fork_while_the_tool_is_searched_leaves_a_child_that_runs() {
+    let program = compiled("fork_while_searched.c", &["-rdynamic", "-pthread"]);
+    is_the_same(|| limited(&program), 0, "a fork");
+}
+
+#[test]
+fn a_fork_beside_threads_with_detachable_tasks_leaves_a_child_that_runs() {
+    let program = compiled("forks_beside_events.c", &["-pthread"]);
+    is_the_same(|| limited(&program), 0, "forks");
+}

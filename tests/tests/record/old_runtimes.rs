@@ -61,7 +61,7 @@ fn old_runtime(
     build(&words);
     let main = source("old_regions.c");
     let rpath = format!("-Wl,-rpath,{}", folder.display());
-    let mut words = vec!["-o".as_ref(), program.as_os_str(), main.as_os_str()];
+    let mut words = vec!["-pthread".as_ref(), "-o".as_ref(), program.as_os_str(), main.as_os_str()];
     if links {
         words.extend(["-Wl,--no-as-needed".as_ref(), library.as_os_str(), rpath.as_ref()]);
     }
@@ -83,6 +83,22 @@ fn a_runtime_with_the_collector_api_is_traced() {
     assert_eq!(info["runtime"]["dialect"], "Collector API");
     assert_eq!(info["runtime"]["version"], "libopenmp.so.1");
     assert_eq!(info["callbacks"]["UNSUPPORTED"].as_array().map(Vec::len), Some(20));
+}
+
+/// LLVM's runtimes of that time, too, ask the tool where OpenMP is used first.
+#[test]
+fn a_runtime_of_tr2_may_start_on_the_smallest_stack() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (_, program) = old_runtime(TR2, folder.path(), true);
+    let traces = Traces::folder();
+    let output = Command::new(&program)
+        .env("ON_SMALLEST_STACK", "1")
+        .env("LD_PRELOAD", omptrace_tests::env::tool_library())
+        .env("OMPTRACE_OUTPUT", traces.path().join("x.omptrace"))
+        .output()
+        .expect("the program can be run");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "sum 3\n", "{output:?}");
+    assert_eq!(counts(&dump(&traces.only()))["parallel_begin"], 3);
 }
 
 /// A name without a folder means a library that depends on who loads it: such calls are left to the C library.

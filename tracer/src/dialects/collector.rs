@@ -32,6 +32,7 @@ use crate::hot::tls;
 use crate::os::containment::contained;
 use crate::os::loader;
 use crate::os::log::warning;
+use crate::os::stack;
 use crate::session;
 
 /// The generation's name in the metadata.
@@ -112,7 +113,7 @@ pub(crate) fn look_in(handle: *mut c_void) {
     if api.is_null() || !is_new || session::is_in_progress() {
         return;
     }
-    match contained(|| begin(api)) {
+    match contained(|| stack::with_much(|| begin(api))) {
         Ok(Ok(())) | Err(_) => {}
         Ok(Err(message)) => warning!("{message}; the program runs without tracing"),
     }

@@ -32,6 +32,7 @@ use crate::hot::slow_path;
 use crate::hot::tls;
 use crate::os::containment::contained;
 use crate::os::log::warning;
+use crate::os::stack;
 use crate::session::control;
 
 /// The generation's name in the metadata.
@@ -59,7 +60,7 @@ unsafe extern "C" fn ompt_initialize(
     let version = unsafe { runtime::text(runtime_version) };
     // SAFETY: the first argument in this generation, too.
     let lookup = unsafe { Lookup::new(lookup) };
-    match contained(|| begin(lookup, &version, ompt_version)) {
+    match contained(|| stack::with_much(|| begin(lookup, &version, ompt_version))) {
         Ok(Ok(active)) => active.into(),
         Ok(Err(message)) => {
             warning!("{message}; the program runs without tracing");

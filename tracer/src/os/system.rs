@@ -144,7 +144,10 @@ pub(crate) fn reserve(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result
     }
 }
 
-/// Reserves space where the file system has no call for that: nothing is there yet.
+/// Reserves space where the file system has no call for that: nothing is there yet. Not a part of its caller, which would always have
+/// the zeros on the stack.
+#[cold]
+#[inline(never)]
 fn write_zeros(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
     let zeros = [0; 4096];
     let end = offset + len;

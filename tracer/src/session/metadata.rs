@@ -153,7 +153,9 @@ fn command_line() -> Vec<String> {
 
 /// When the process started: field 22 of `/proc/self/stat`, counted behind the name, which may hold blanks.
 fn started() -> Option<u64> {
-    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // The name may be in no encoding that is known.
+    let stat = fs::read("/proc/self/stat").ok()?;
+    let stat = String::from_utf8_lossy(&stat);
     stat[stat.rfind(')')? + 2..].split(' ').nth(19)?.parse().ok()
 }
 
@@ -170,11 +172,11 @@ fn started_raw_ns(started: u64) -> Option<i64> {
 /// The value of the first line of `path` that begins with `name`, behind its colon. What follows is not read: of large
 /// machines, `/proc/cpuinfo` takes milliseconds, and the kernel writes no more of it than there is room for.
 fn line_of(path: &str, name: &str) -> Option<String> {
-    let lines = BufReader::with_capacity(512, File::open(path).ok()?).lines();
+    let lines = BufReader::with_capacity(512, File::open(path).ok()?).split(b'\n');
     // What cannot be read once may never be: no further line is asked for.
     let mut lines = lines.map_while(Result::ok);
-    let line = lines.find(|line| line.starts_with(name))?;
-    Some(line.split_once(':')?.1.trim().to_string())
+    let line = lines.find(|line| line.starts_with(name.as_bytes()))?;
+    Some(String::from_utf8_lossy(&line).split_once(':')?.1.trim().to_string())
 }
 
 #[cfg(test)]
@@ -204,6 +206,17 @@ mod tests {
             };
             assert_eq!(rank_in(number), rank, "{variables}");
         }
+    }
+
+    #[test]
+    fn a_name_in_no_known_encoding_hides_nothing() {
+        let (before, affinity) = (started(), line_of("/proc/self/status", "Cpus_allowed_list:"));
+        assert!(before.is_some() && affinity.is_some());
+        let name = fs::read("/proc/self/comm").unwrap();
+        fs::write("/proc/self/comm", b"a) \xff b").unwrap();
+        let after = (started(), line_of("/proc/self/status", "Cpus_allowed_list:"));
+        fs::write("/proc/self/comm", name).unwrap();
+        assert_eq!(after, (before, affinity));
     }
 
     #[test]
