@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use crate::callback::{Callback, Context, Scope, Status, Sync, TaskFlags, Work};
+use crate::callback::{Callback, Context, Id, Scope, Status, Sync, TaskFlags, Work};
+use crate::collector;
 use crate::program::{Access, Code, MutexKind, Ns};
 use crate::run::Run;
 
@@ -14,10 +15,42 @@ pub enum Dialect {
     Llvm,
     /// GCC's libgomp with the adapter: static loops, masked regions and reductions are not seen.
     Libgomp,
+    /// LLVM's runtime 9.0, of OpenMP 5.0. All loops are of one kind, and so are all implicit barriers. Chunks, sections, reductions and
+    /// devices are not seen.
+    Llvm9,
     /// LLVM's runtime 6.0, of TR6, a draft of OpenMP 5.0. Its kinds have other numbers, all barriers are of one kind, and the initial task
     /// is created. Chunks, sections, reductions, taskloops, doacross dependences and devices are not seen.
     Llvm6,
+    /// The branch `tr4-stable` of 2017. As LLVM 6, and types of tasks are numbers; regions and what threads wait at have no place.
+    Tr4,
+    /// A runtime with the Collector API of 2007, as its document says. Neither members nor loops nor tasks are seen, nor any place.
+    Collector,
 }
+
+/// Callbacks that `tr4-stable` grants, as it was recorded.
+const CALLBACKS_OF_TR4: [&str; 21] = [
+    "thread_begin",
+    "thread_end",
+    "parallel_begin",
+    "parallel_end",
+    "task_create",
+    "task_schedule",
+    "implicit_task",
+    "control_tool",
+    "sync_region_wait",
+    "mutex_released",
+    "dependences",
+    "task_dependence",
+    "work",
+    "masked",
+    "sync_region",
+    "lock_init",
+    "lock_destroy",
+    "mutex_acquire",
+    "mutex_acquired",
+    "nest_lock",
+    "cancel",
+];
 
 impl Dialect {
     /// Whether the runtime reports this.
@@ -33,7 +66,18 @@ impl Dialect {
                 Callback::TaskDependence { .. } => true,
                 _ => false,
             },
-            Dialect::Llvm6 => matches!(
+            Dialect::Llvm9 => matches!(
+                callback,
+                Callback::Chunk { .. }
+                    | Callback::TaskloopChunk { .. }
+                    | Callback::Section { .. }
+                    | Callback::Reduction { .. }
+                    | Callback::Target { .. }
+                    | Callback::TargetSubmit { .. }
+            ),
+            // `collector` has the events that there are.
+            Dialect::Collector => false,
+            Dialect::Llvm6 | Dialect::Tr4 => matches!(
                 callback,
                 Callback::Work { kind: Work::Taskloop, .. }
                     | Callback::InitialTask(Scope::End)
@@ -52,8 +96,10 @@ impl Dialect {
     /// How `info` names the generation of its interface.
     fn generation(self) -> &'static str {
         match self {
-            Dialect::Llvm | Dialect::Libgomp => "5.x",
+            Dialect::Llvm | Dialect::Libgomp | Dialect::Llvm9 => "5.x",
             Dialect::Llvm6 => "TR6",
+            Dialect::Tr4 => "TR4",
+            Dialect::Collector => "Collector API",
         }
     }
 
@@ -61,7 +107,35 @@ impl Dialect {
         match self {
             Dialect::Llvm => "LLVM OMP version: 5.0.20140926",
             Dialect::Libgomp => "libgomp of GCC 12 through libomptgomp",
-            Dialect::Llvm6 => "Intel(R) OMP version: 5.0.20140926",
+            Dialect::Llvm9 | Dialect::Llvm6 | Dialect::Tr4 => "Intel(R) OMP version: 5.0.20140926",
+            Dialect::Collector => "libopenmp.so.1",
+        }
+    }
+
+    /// How cases name the runtime.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Dialect::Llvm => "LLVM's runtime",
+            Dialect::Libgomp => "libgomp",
+            Dialect::Llvm9 => "LLVM 9",
+            Dialect::Llvm6 => "LLVM 6",
+            Dialect::Tr4 => "LLVM's branch of TR4",
+            Dialect::Collector => "a runtime with the Collector API",
+        }
+    }
+
+    /// What the runtime answers to registrations, where that decides what is known.
+    fn callbacks(self) -> Vec<String> {
+        let row = |name: &str, result: u32, meaning: &str| {
+            format!(r#""{name}": {{"number": 1, "result": {result}, "meaning": "{meaning}"}}"#)
+        };
+        match self {
+            Dialect::Tr4 => {
+                let granted = CALLBACKS_OF_TR4.iter().map(|name| row(name, 4, "always"));
+                granted.chain([row("idle", 0, "error")]).collect()
+            }
+            Dialect::Collector => collector::EVENTS.iter().map(|name| row(name, 0, "OK")).collect(),
+            _ => vec![],
         }
     }
 }
@@ -88,21 +162,37 @@ pub struct Process<'r> {
     pub ending: Ending,
 }
 
+/// The system's clock at the start of the session.
+const START_NS: Ns = 1_000_000;
+
 /// The text of the trace of `process`, as [`omptrace_trace_builder`] reads it.
 pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
     let mut out = format!("process app pid={} start={}\n", process.pid, process.start);
     let (version, generation) = (dialect.version(), dialect.generation());
     let _ = writeln!(out, r#"metadata {{"runtime": {{"version": "{version}", "dialect": "{generation}"}}}}"#);
+    let callbacks = dialect.callbacks();
+    if !callbacks.is_empty() {
+        let _ = writeln!(out, r#"metadata {{"callbacks": {{{}}}}}"#, callbacks.join(", "));
+    }
     let ordered = ordered_loops(process.run);
     let explicit = barriers_of_gcc(process.run);
     let counts = counts(process.run);
     let last = match process.ending {
-        Ending::Complete => Ns::MAX,
+        Ending::Complete => {
+            if dialect == Dialect::Collector {
+                // No event says that the process has ended: `omptrace record` saw it.
+                let ended = START_NS + process.run.end;
+                let record = format!(r#"{{"started_raw_ns": {START_NS}, "ended_raw_ns": {ended}}}"#);
+                let _ = writeln!(out, r#"metadata {{"record": {record}}}"#);
+            }
+            Ns::MAX
+        }
         Ending::Killed(last) => {
             out.push_str("metadata {\"end\": null}\n");
             last
         }
     };
+    let regions = regions_of_members(process.run);
     let threads = process.run.spans.len();
     for thread in 0..threads {
         let _ =
@@ -111,11 +201,19 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
         let mut own: Vec<&(Ns, usize, Callback)> =
             own.filter(|(.., callback)| dialect.reports(callback, &ordered)).collect();
         own.sort_by_key(|(time, ..)| *time);
+        if dialect == Dialect::Collector {
+            for (time, text) in collector::lines(&own) {
+                let _ = writeln!(out, "{time} {} {text}", thread + 1);
+            }
+            continue;
+        }
         for (time, _, callback) in own {
             let text = match dialect {
-                Dialect::Llvm => line(callback),
+                Dialect::Llvm | Dialect::Collector => line(callback),
                 Dialect::Libgomp => line_of_gcc(callback, &explicit, &counts),
+                Dialect::Llvm9 => line_of_llvm_9(callback),
                 Dialect::Llvm6 => line_of_draft(callback),
+                Dialect::Tr4 => line_of_tr4(callback, &regions),
             };
             let _ = writeln!(out, "{time} {} {text}", thread + 1);
         }
@@ -173,6 +271,55 @@ fn line_of_gcc(callback: &Callback, explicit: &BTreeSet<Code>, counts: &BTreeMap
         _ => {}
     }
     line(&of_gcc)
+}
+
+/// The region of each implicit task.
+fn regions_of_members(run: &Run) -> BTreeMap<Id, Id> {
+    let of = |callback: &Callback| match callback {
+        Callback::ImplicitTask { scope: Scope::Begin, parallel: Some(parallel), task, .. } => {
+            Some((*task, *parallel))
+        }
+        _ => None,
+    };
+    run.callbacks.iter().filter_map(|(.., callback)| of(callback)).collect()
+}
+
+/// The line of a callback as LLVM 9.0 makes it.
+fn line_of_llvm_9(callback: &Callback) -> String {
+    let text = line(callback);
+    let kind = |from: &str, to: u32| text.replacen(&format!("kind={from} "), &format!("kind={to} "), 1);
+    match callback {
+        Callback::ParallelBegin { .. } | Callback::ParallelEnd { .. } => format!("{text} flags=2"),
+        Callback::Work { kind: of @ (Work::LoopStatic | Work::LoopDynamic | Work::LoopGuided), .. } => {
+            kind(work(*of), 1)
+        }
+        Callback::SyncRegion { kind: of @ (Sync::WorksharingBarrier | Sync::ParallelBarrier), .. }
+        | Callback::SyncWait { kind: of @ (Sync::WorksharingBarrier | Sync::ParallelBarrier), .. } => {
+            kind(sync(*of), 2)
+        }
+        _ => text,
+    }
+}
+
+/// The line of a callback in the form in which `tr4-stable` was recorded.
+fn line_of_tr4(callback: &Callback, regions: &BTreeMap<Id, Id>) -> String {
+    let text = line_of_draft(callback);
+    let without_place = || text.split(" code=").next().unwrap_or_default().to_owned();
+    match callback {
+        Callback::ParallelBegin { .. } | Callback::ParallelEnd { .. } => {
+            format!("{} flags=1", without_place())
+        }
+        // The end of the thread that encountered the region names it.
+        Callback::ImplicitTask { scope: Scope::End, task, index: 0, .. } => {
+            let region = regions.get(task).map_or("-".to_owned(), Id::to_string);
+            text.replace("parallel=-", &format!("parallel={region}"))
+        }
+        Callback::SyncRegion { .. } | Callback::SyncWait { .. } => without_place(),
+        Callback::TaskCreate { flags: bits, .. } => {
+            text.replace(&format!("flags={}", flags(*bits)), "flags=3")
+        }
+        _ => text,
+    }
 }
 
 /// The line of a callback with the numbers of TR6, in the form in which LLVM 6.0 was recorded.
