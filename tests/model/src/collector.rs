@@ -77,7 +77,9 @@ pub(crate) fn lines(callbacks: &[&(Ns, usize, Callback)]) -> Vec<(Ns, String)> {
             Callback::SyncWait { kind, scope, .. } => {
                 let (kind, state) = match kind {
                     Sync::ExplicitBarrier => ("barrier_explicit", EXPLICIT_BARRIER),
-                    Sync::WorksharingBarrier | Sync::ParallelBarrier => ("barrier_implicit", IMPLICIT_BARRIER),
+                    Sync::WorksharingBarrier | Sync::ParallelBarrier => {
+                        ("barrier_implicit", IMPLICIT_BARRIER)
+                    }
                     Sync::Taskwait | Sync::Taskgroup => continue,
                 };
                 let at = word(*scope);

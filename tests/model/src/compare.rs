@@ -170,9 +170,8 @@ fn compare_by_idling(run: &Run, shown: &Value) -> Vec<Difference> {
     }
     comparison.same("threads", None, most as u64, &shown["threads"]);
     let at_barriers = intervals.iter().enumerate().flat_map(|(thread, own)| {
-        let waits = |interval: &&Interval| {
-            is_busy(thread, interval) && field_of(interval.cause) == "barriers_ns"
-        };
+        let waits =
+            |interval: &&Interval| is_busy(thread, interval) && field_of(interval.cause) == "barriers_ns";
         own.iter().filter(waits).collect::<Vec<_>>()
     });
     let at_barriers = at_barriers.map(|wait| wait.end - wait.begin).sum();

@@ -207,15 +207,18 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
             }
             continue;
         }
+        let mut singles = Singles::default();
         for (time, _, callback) in own {
-            let text = match dialect {
-                Dialect::Llvm | Dialect::Collector => line(callback),
-                Dialect::Libgomp => line_of_gcc(callback, &explicit, &counts),
-                Dialect::Llvm9 => line_of_llvm_9(callback),
-                Dialect::Llvm6 => line_of_draft(callback),
-                Dialect::Tr4 => line_of_tr4(callback, &regions),
+            let texts = match dialect {
+                Dialect::Llvm | Dialect::Collector => vec![line(callback)],
+                Dialect::Libgomp => lines_of_gcc(callback, &explicit, &counts, &mut singles),
+                Dialect::Llvm9 => vec![line_of_llvm_9(callback)],
+                Dialect::Llvm6 => vec![line_of_draft(callback)],
+                Dialect::Tr4 => vec![line_of_tr4(callback, &regions)],
             };
-            let _ = writeln!(out, "{time} {} {text}", thread + 1);
+            for text in texts {
+                let _ = writeln!(out, "{time} {} {text}", thread + 1);
+            }
         }
     }
     out
@@ -250,27 +253,76 @@ fn barriers_of_gcc(run: &Run) -> BTreeSet<Code> {
     places.filter(|place| !ordered.contains(place)).map(|place| place + 3).collect()
 }
 
-/// The line of a callback as the adapter makes it. GCC's code says how many iterations there are. It calls the runtime
-/// alike for explicit barriers and for those of static loops.
-fn line_of_gcc(callback: &Callback, explicit: &BTreeSet<Code>, counts: &BTreeMap<Code, usize>) -> String {
+/// What GCC's code does not say of a thread's tasks, and the adapter keeps.
+#[derive(Default)]
+struct Singles {
+    /// Ends of single regions that are not reported yet, by task.
+    open: BTreeMap<Id, Callback>,
+    /// Tasks whose last construct was a single region.
+    last: BTreeSet<Id>,
+    /// Barriers that are taken for those of single regions.
+    barriers: BTreeSet<(Id, Code)>,
+}
+
+/// The lines of a callback as the adapter makes it. GCC's code says how many iterations there are. It calls the runtime alike for explicit
+/// barriers and for those of static loops and of single regions: one that follows a single region is taken for its own. It says nothing
+/// at the end of a single region, which is reported with the task's next construct.
+fn lines_of_gcc(
+    callback: &Callback,
+    explicit: &BTreeSet<Code>,
+    counts: &BTreeMap<Code, usize>,
+    singles: &mut Singles,
+) -> Vec<String> {
     let mut of_gcc = callback.clone();
+    let mut ended = None;
     match &mut of_gcc {
-        Callback::Work { scope: Scope::End, code, count, .. } => {
-            let known = counts.get(code).or(counts.get(&(*code - 1)));
-            *count = known.copied().unwrap_or(*count);
+        Callback::Work { kind: Work::SingleExecutor, scope: Scope::End, of, .. } => {
+            singles.open.insert(of.task, callback.clone());
+            return vec![];
         }
-        Callback::SyncRegion { kind, code, .. } | Callback::SyncWait { kind, code, .. } => {
+        Callback::Work { kind, scope, of, code, count } => {
+            ended = singles.open.remove(&of.task);
+            if matches!(kind, Work::SingleExecutor | Work::SingleOther) {
+                singles.last.insert(of.task);
+            } else if *scope == Scope::Begin {
+                singles.last.remove(&of.task);
+            }
+            if *scope == Scope::End {
+                let known = counts.get(code).or(counts.get(&(*code - 1)));
+                *count = known.copied().unwrap_or(*count);
+            }
+        }
+        Callback::SyncRegion { kind, scope: at, of, code }
+        | Callback::SyncWait { kind, scope: at, of, code } => {
+            let is_barrier = !matches!(kind, Sync::Taskwait | Sync::Taskgroup);
+            if is_barrier && *at == Scope::Begin {
+                ended = singles.open.remove(&of.task);
+            }
             let is_explicit = *kind == Sync::ExplicitBarrier || explicit.contains(code);
-            if is_explicit && !matches!(kind, Sync::Taskwait | Sync::Taskgroup) {
+            if is_barrier && is_explicit {
+                // The first event of four that each barrier has, and the last.
+                let is_region = matches!(callback, Callback::SyncRegion { .. });
+                if is_region && *at == Scope::Begin && singles.last.remove(&of.task) {
+                    singles.barriers.insert((of.task, *code));
+                }
+                let is_of_single = singles.barriers.contains(&(of.task, *code));
+                if is_of_single && is_region && *at == Scope::End {
+                    singles.barriers.remove(&(of.task, *code));
+                }
                 let text = line(callback);
                 let (begin, end) = text.split_once("kind=").unwrap_or((&text, ""));
                 let (_, end) = end.split_once(' ').unwrap_or(("", end));
-                return format!("{begin}kind=1 {end}");
+                let number = if is_of_single { 8 } else { 1 };
+                let own = format!("{begin}kind={number} {end}");
+                return ended.iter().map(line).chain([own]).collect();
+            }
+            if is_barrier && *at == Scope::Begin {
+                singles.last.remove(&of.task);
             }
         }
         _ => {}
     }
-    line(&of_gcc)
+    ended.iter().chain([&of_gcc]).map(line).collect()
 }
 
 /// The region of each implicit task.
@@ -538,5 +590,52 @@ fn line(callback: &Callback) -> String {
         Callback::Phase { scope: Scope::End, name } => format!("control_tool command=65 text={name}"),
         Callback::Pause { stops } => format!("monitoring change={}", if *stops { 2 } else { 3 }),
         Callback::Lost { since, events } => format!("lost begin={since} events={events}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{Kind, Program, Statement};
+    use crate::simulate::{Machine, simulate};
+
+    /// GCC 12 and the adapter were recorded to do so.
+    #[test]
+    fn a_barrier_behind_a_single_region_is_taken_for_its_own_and_shows_its_end() {
+        let statement = |code, kind| Statement { code, kind };
+        let work = || statement(0x1100, Kind::Work(vec![1000]));
+        let body = vec![
+            statement(0x1010, Kind::Single { body: vec![work()], nowait: true }),
+            work(),
+            statement(0x1020, Kind::Barrier),
+            statement(0x1030, Kind::Barrier),
+        ];
+        let program = Program { body: vec![statement(0x1000, Kind::Parallel { threads: 1, body })] };
+        let machine = Machine {
+            seed: 1,
+            threads: 1,
+            max_wake_up: 0,
+            is_first_come: true,
+            reports_ends_late: true,
+            shares_sections: true,
+        };
+        let run = simulate(&program, &machine).expect("it ends");
+        let process = Process { pid: 10, start: 0, run: &run, ending: Ending::Complete };
+        let text = text(&process, Dialect::Libgomp);
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| line.contains(" work ") || line.contains("sync_region begin"))
+            .map(|line| line.split(" parallel=").next().unwrap_or_default())
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "0 1 work begin kind=single_executor count=1",
+                "2000 1 work end kind=single_executor count=1",
+                "2000 1 sync_region begin kind=8",
+                "2000 1 sync_region begin kind=1",
+                "2000 1 sync_region begin kind=barrier_implicit_parallel",
+            ]
+        );
     }
 }
