@@ -117,8 +117,9 @@ fn last_member(run: &Run, team: usize, number: usize) -> Option<Code> {
     let mut longest: Option<(Ns, Code)> = None;
     // When the piece ends, how long it is, and where.
     let mut so_far: (Ns, Ns, Code) = (0, 0, 0);
-    // An event divides what is done. That a nested lock is had once more is none.
-    let is_event = |callback: &Callback| !matches!(callback, Callback::NestLock { .. });
+    // An event divides what is done. That a nested lock is had once more is none, nor is a doacross dependence.
+    let is_event =
+        |callback: &Callback| !matches!(callback, Callback::NestLock { .. } | Callback::Doacross { .. });
     let own: Vec<Ns> = run
         .callbacks
         .iter()
