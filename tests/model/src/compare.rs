@@ -411,6 +411,52 @@ fn of_threads(run: &Run, shown: &Value, comparison: &mut Comparison) {
     }
 }
 
+/// How long the instances of a construct were: the shortest, the longest, the mean, what half and 99 of 100 do not exceed; and what was
+/// waited in them, and the chunks of a loop.
+fn distribution(
+    name: &str,
+    place: Code,
+    construct: &constructs::Construct,
+    row: &Value,
+    comparison: &mut Comparison,
+) {
+    let durations = || construct.durations.iter().copied();
+    let numbers = [
+        ("min_ns", durations().min().unwrap_or(0)),
+        ("max_ns", durations().max().unwrap_or(0)),
+        ("mean_ns", construct.total / construct.count.max(1)),
+    ];
+    for (field, expected) in numbers {
+        comparison.same(&format!("constructs.{field} of {name}"), Some(place), expected, &row[field]);
+    }
+    if durations().max() > Some(0) {
+        for (field, percent) in [("median_ns", 50), ("p99_ns", 99)] {
+            let expected = construct.quantile(percent);
+            let field_of = format!("constructs.{field} of {name}");
+            comparison.near(&field_of, Some(place), expected, &row[field], expected / 16 + 1);
+        }
+    }
+    // Of a region, that of its members.
+    if name != "parallel" {
+        let field = format!("constructs.waiting_ns of {name}");
+        comparison.near(&field, Some(place), construct.waiting, &row["waiting_ns"], 3 * construct.count);
+    }
+    if name == "for" && construct.chunks > 0 {
+        let constructs::Construct { chunks, iterations, chunks_time, .. } = *construct;
+        let numbers = [
+            ("chunks", chunks),
+            ("iterations", iterations),
+            ("chunks_ns", chunks_time),
+            ("chunk_mean_ns", chunks_time / chunks),
+        ];
+        for (field, expected) in numbers {
+            comparison.same(&format!("constructs.{field}"), Some(place), expected, &row[field]);
+        }
+    } else if name == "for" && !row["chunks"].is_null() {
+        comparison.add("constructs.chunks", Some(place), "none".to_owned(), row["chunks"].to_string());
+    }
+}
+
 fn of_constructs(run: &Run, shown: &Value, comparison: &mut Comparison) {
     let truth = constructs::constructs(run);
     let members = constructs::members(run);
@@ -433,10 +479,11 @@ fn of_constructs(run: &Run, shown: &Value, comparison: &mut Comparison) {
         comparison.same(&format!("constructs.count of {name}"), Some(place), construct.count, &row["count"]);
         let field = format!("constructs.total_ns of {name}");
         comparison.same(&field, Some(place), construct.total, &row["total_ns"]);
+        distribution(name, place, construct, row, comparison);
         if name == "parallel"
             && let Some(members) = members.get(&place)
         {
-            let constructs::Members { members, members_ns, members_waiting, longest } = *members;
+            let constructs::Members { members, members_ns, members_waiting, longest, imbalance } = *members;
             let numbers = [
                 ("members", members),
                 ("members_ns", members_ns),
@@ -446,6 +493,15 @@ fn of_constructs(run: &Run, shown: &Value, comparison: &mut Comparison) {
             ];
             for (field, expected) in numbers {
                 comparison.same(&format!("constructs.{field}"), Some(place), expected, &row[field]);
+            }
+            let (field, expected) = ("constructs.imbalance_ns", imbalance);
+            let imbalance = &row["imbalance_ns"];
+            // The mean of each visit is a whole number.
+            comparison.near(field, Some(place), expected, imbalance, construct.count);
+            let on_average = construct.total * members_waiting / members_ns.max(1);
+            let field = format!("constructs.waiting_ns of {name}");
+            if construct.total > 0 {
+                comparison.near(&field, Some(place), on_average, &row["waiting_ns"], 3);
             }
         }
     }
