@@ -51,7 +51,11 @@ pub fn replay(run: &Run, change: Change) -> Ns {
             _ => piece.begin - recorded,
         };
         let kept = before().filter(|(other, edge)| !is_dropped(&run.pieces[*other], *edge, change));
-        let mut begin = kept.map(|(other, _)| ends[*other]).max().unwrap_or(0) + cost;
+        let ended = |(other, edge): &(PieceId, Edge)| match edge {
+            Edge::Mutex | Edge::FreeMutex => released(run, &spread, &ends, *other, (index, piece)),
+            _ => ends[*other],
+        };
+        let mut begin = kept.map(ended).max().unwrap_or(0) + cost;
         // Whoever leaves a barrier whose work is spread evenly has done no more than its part.
         let left = before().find(|(other, _)| piece.is_overhead && spread.contains_key(other));
         if let Some((release, _)) = left {
@@ -70,6 +74,21 @@ pub fn replay(run: &Run, change: Change) -> Ns {
         ends.push(begin + duration(piece, change));
     }
     ends[run.last]
+}
+
+/// When a mutex is free for a piece. What was released before a barrier whose work is spread evenly is free behind it.
+fn released(
+    run: &Run,
+    spread: &BTreeMap<PieceId, Spread>,
+    ends: &[Ns],
+    release: PieceId,
+    (index, piece): (PieceId, &Piece),
+) -> Ns {
+    let between = spread.range(release..index).filter(|(_, spread)| {
+        let members = &run.teams[spread.team].members;
+        members.contains(&run.pieces[release].thread) && members.contains(&piece.thread)
+    });
+    between.map(|(barrier, _)| ends[*barrier]).chain([ends[release]]).min().unwrap_or(0)
 }
 
 fn is_release(run: &Run, piece: PieceId) -> bool {
