@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::accounting::overlap;
-use crate::callback::Callback;
+use crate::callback::{Callback, Status};
 use crate::program::{Code, Ns};
 use crate::run::{Edge, Piece, PieceId, Run};
 
@@ -136,9 +136,16 @@ fn last_member(run: &Run, team: usize, number: usize) -> Option<Code> {
     let mut longest: Option<(Ns, Code)> = None;
     // When the piece ends, how long it is, and where.
     let mut so_far: (Ns, Ns, Code) = (0, 0, 0);
-    // An event divides what is done. That a nested lock is had once more is none, nor is a doacross dependence.
-    let is_event =
-        |callback: &Callback| !matches!(callback, Callback::NestLock { .. } | Callback::Doacross { .. });
+    // An event divides what is done. That a nested lock is had once more is none, nor is a doacross dependence or the end of a
+    // detached task.
+    let is_event = |callback: &Callback| {
+        !matches!(
+            callback,
+            Callback::NestLock { .. }
+                | Callback::Doacross { .. }
+                | Callback::TaskSchedule { status: Status::EarlyFulfill | Status::LateFulfill, .. }
+        )
+    };
     let own: Vec<Ns> = run
         .callbacks
         .iter()
