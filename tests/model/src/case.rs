@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::generate::{FAMILIES, Family, generate};
-use crate::program::{Kind, Program, Schedule};
+use crate::generate::{FAMILIES, Family, generate, has_helpers};
+use crate::program::{Kind, Program, Schedule, Statement, Task};
 use crate::random::Random;
 use crate::simulate::Machine;
 use crate::write::Dialect;
@@ -60,6 +60,7 @@ impl Case {
             max_wake_up: if random.chance(70) { 0 } else { 50 },
             is_first_come: random.chance(50),
             reports_ends_late: random.chance(95),
+            helpers: 0,
             shares_sections: dialect(seed, family) == Dialect::Libgomp,
         };
         let program = generate(seed, family, threads, size);
@@ -77,7 +78,10 @@ impl Case {
     /// The machine. With the Collector API, who leaves a barrier reports it.
     pub fn machine(&self) -> Machine {
         let reports_ends_late = self.machine.reports_ends_late && self.dialect != Dialect::Collector;
-        Machine { reports_ends_late, ..self.machine.clone() }
+        let is_target_task = |kind: &Kind| matches!(kind, Kind::Task(Task { body, .. }) if matches!(body[..], [Statement { kind: Kind::Target { .. }, .. }]));
+        let has_helpers =
+            self.dialect == Dialect::Llvm && has_helpers(self.seed) && self.program.has(is_target_task);
+        Machine { reports_ends_late, helpers: if has_helpers { 3 } else { 0 }, ..self.machine.clone() }
     }
 
     /// The constructs of the program, by which kinds of differences are known.
@@ -98,6 +102,7 @@ impl Case {
         add(self.dialect == Dialect::Llvm6, "llvm 6");
         add(self.dialect == Dialect::Tr4, "tr4");
         add(self.dialect == Dialect::Collector, "collector");
+        add(self.machine().helpers > 0, "helpers");
         add(program.widest() == 1, "one thread");
         add(program.depth() > 1, "nested");
         add(program.has(|kind| matches!(kind, Kind::For { .. })), "for");

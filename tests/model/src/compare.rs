@@ -397,7 +397,8 @@ fn blocked(run: &Run, shown: &Value, comparison: &mut Comparison) {
 
 fn of_threads(run: &Run, shown: &Value, comparison: &mut Comparison) {
     let truth = threads(run);
-    for row in rows(shown, "per_thread") {
+    let helpers = |row: &&Value| row["role"] != "helper";
+    for row in rows(shown, "per_thread").filter(helpers) {
         let thread = row["tid"].as_u64().unwrap_or(0).wrapping_sub(10) as usize;
         let Some(truth) = truth.get(thread) else {
             comparison.add("per_thread", None, "one of the threads".to_owned(), thread.to_string());

@@ -7,6 +7,7 @@ use crate::callback::{Callback, Context, Id, Scope, Status, Sync, TaskFlags, Wor
 use crate::collector;
 use crate::program::{Access, Code, MutexKind, Ns};
 use crate::run::Run;
+use crate::simulate::HELPERS;
 
 /// Which runtime's traces are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -194,6 +195,10 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
     };
     let regions = regions_of_members(process.run);
     let threads = process.run.spans.len();
+    if !process.run.helpers.is_empty() {
+        // By it, helpers are known: they begin a region from code of the runtime.
+        let _ = writeln!(out, "0 1 module path=/usr/lib/libomp.so.5 load={RUNTIME:#x}");
+    }
     for thread in 0..threads {
         let _ =
             writeln!(out, "0 {} thread_info os_tid={} name=app", thread + 1, process.pid as usize + thread);
@@ -201,6 +206,12 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
         let mut own: Vec<&(Ns, usize, Callback)> =
             own.filter(|(.., callback)| dialect.reports(callback, &ordered)).collect();
         own.sort_by_key(|(time, ..)| *time);
+        if thread >= process.run.helpers.start {
+            for (time, text) in helper(process.run, thread, &own, last) {
+                let _ = writeln!(out, "{time} {} {text}", thread + 1);
+            }
+            continue;
+        }
         if dialect == Dialect::Collector {
             for (time, text) in collector::lines(&own) {
                 let _ = writeln!(out, "{time} {} {text}", thread + 1);
@@ -222,6 +233,61 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
         }
     }
     out
+}
+
+/// Where the runtime is in the process.
+const RUNTIME: Code = 0x7_0000;
+
+/// The lines of a hidden helper of LLVM's, as they were recorded. The first one begins a region of its own, whose other members run target
+/// tasks while they wait at its end.
+fn helper(run: &Run, thread: usize, own: &[&(Ns, usize, Callback)], last: Ns) -> Vec<(Ns, String)> {
+    let is_target = |callback: &Callback| {
+        matches!(callback, Callback::TaskCreate { flags: TaskFlags { is_target: true, .. }, .. })
+    };
+    let first =
+        run.callbacks.iter().filter(|(.., callback)| is_target(callback)).map(|(time, ..)| *time).min();
+    let Some(begin) = first.filter(|begin| *begin <= last) else {
+        return vec![];
+    };
+    let (region, initial, implicit) = (HELPERS, HELPERS + 1, HELPERS + 2 + thread as Id);
+    let (size, index) = (run.helpers.len(), thread - run.helpers.start);
+    let is_first = index == 0;
+    let code = RUNTIME + 0x10;
+    let mut lines = vec![];
+    if is_first {
+        lines.push("thread_begin type=initial".to_owned());
+        lines.push(format!("implicit_task begin parallel=? task={initial} team=1 index=1 flags=1"));
+        lines.push(format!("parallel_begin parallel={region} task={initial} team={size} code={code}"));
+    } else {
+        lines.push("thread_begin type=worker".to_owned());
+    }
+    let of = format!("parallel={region} task={implicit}");
+    lines.push(format!("implicit_task begin {of} team={size} index={index} flags=2"));
+    let waits = format!("kind=barrier_implicit_parallel {of} code={}", if is_first { code } else { 0 });
+    if is_first {
+        lines.push(format!("masked begin {of} code={code}"));
+    } else {
+        lines.extend([format!("sync_region begin {waits}"), format!("sync_region_wait begin {waits}")]);
+    }
+    let mut lines: Vec<(Ns, String)> = lines.into_iter().map(|text| (begin, text)).collect();
+    lines.extend(own.iter().map(|(time, _, callback)| (*time, line(callback))));
+    let mut ends = vec![];
+    if is_first {
+        ends.extend([format!("sync_region begin {waits}"), format!("sync_region_wait begin {waits}")]);
+    }
+    let waits = waits.replace(&format!("parallel={region}"), "parallel=-");
+    ends.extend([format!("sync_region_wait end {waits}"), format!("sync_region end {waits}")]);
+    let size = if is_first { size } else { 0 };
+    ends.push(format!("implicit_task end parallel=- task={implicit} team={size} index={index} flags=2"));
+    if is_first {
+        ends.push(format!("parallel_end parallel={region} task={initial} code={code}"));
+        ends.push(format!("implicit_task end parallel=? task={initial} team=0 index=1 flags=1"));
+        ends.push("thread_end".to_owned());
+    }
+    if run.end <= last {
+        lines.extend(ends.into_iter().map(|text| (run.end, text)));
+    }
+    lines
 }
 
 /// The loops of which turns are taken.
@@ -480,7 +546,11 @@ fn status(status: Status) -> &'static str {
 
 fn flags(flags: TaskFlags) -> u64 {
     let bit = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
-    let kind = if flags.is_taskwait { 0x10 } else { 4 };
+    let kind = match flags {
+        TaskFlags { is_taskwait: true, .. } => 0x10,
+        TaskFlags { is_target: true, .. } => 8,
+        _ => 4,
+    };
     kind | bit(flags.undeferred, 0x0800_0000)
         | bit(flags.untied, 0x1000_0000)
         | bit(flags.is_final, 0x2000_0000)
@@ -617,6 +687,7 @@ mod tests {
             max_wake_up: 0,
             is_first_come: true,
             reports_ends_late: true,
+            helpers: 0,
             shares_sections: true,
         };
         let run = simulate(&program, &machine).expect("it ends");
