@@ -69,6 +69,7 @@ pub struct TaskFlags {
     pub is_final: bool,
     pub mergeable: bool,
     pub is_taskwait: bool,
+    pub is_target: bool,
 }
 
 /// One callback with its arguments.

@@ -2,8 +2,8 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::generate::{FAMILIES, Family, generate};
-use crate::program::{Kind, Program, Schedule};
+use crate::generate::{FAMILIES, Family, generate, has_helpers};
+use crate::program::{Kind, Program, Schedule, Statement, Task};
 use crate::random::Random;
 use crate::simulate::Machine;
 use crate::write::Dialect;
@@ -17,15 +17,21 @@ const SMALLEST: u64 = 2;
 /// Those of the largest.
 const LARGEST: u64 = 32;
 
-/// Of this many rounds of all families, one is libgomp's and one is LLVM 6's.
+/// Of this many rounds of all families, one is libgomp's and one is of old runtimes, which take turns.
 const ROUNDS_OF_DIALECTS: u64 = 6;
 
 /// Not all that programs have was there when old runtimes were made.
 fn dialect(seed: u64, family: Family) -> Dialect {
     let is_old = !(family.dependences || family.detached || family.cancellation || family.untied);
-    match seed / FAMILIES.len() as u64 % ROUNDS_OF_DIALECTS {
-        1 if !family.detached && !family.cancellation => Dialect::Libgomp,
-        3 if is_old => Dialect::Llvm6,
+    let round = seed / FAMILIES.len() as u64;
+    match (round % ROUNDS_OF_DIALECTS, round / ROUNDS_OF_DIALECTS % 4) {
+        (1, _) if !family.detached && !family.cancellation => Dialect::Libgomp,
+        (3, 1) if is_old => Dialect::Llvm9,
+        // What it does not report of tasks and of teams inside others is not told apart from the rest.
+        (3, 3) if is_old && !family.tasks && family.depth == 1 => Dialect::Collector,
+        // Taskloops of both have tasks that nobody creates, which no number can have.
+        (3, 0) if is_old && !family.taskgroups => Dialect::Llvm6,
+        (3, 2) if is_old && !family.taskgroups => Dialect::Tr4,
         _ => Dialect::Llvm,
     }
 }
@@ -54,6 +60,7 @@ impl Case {
             max_wake_up: if random.chance(70) { 0 } else { 50 },
             is_first_come: random.chance(50),
             reports_ends_late: random.chance(95),
+            helpers: 0,
             shares_sections: dialect(seed, family) == Dialect::Libgomp,
         };
         let program = generate(seed, family, threads, size);
@@ -66,6 +73,15 @@ impl Case {
         let family = FAMILIES[(seed % FAMILIES.len() as u64) as usize];
         let size = SMALLEST + (seed % MILLION / SEEDS_OF_A_SIZE).min(LARGEST - SMALLEST);
         Case::of_family(seed, family, size as usize)
+    }
+
+    /// The machine. With the Collector API, who leaves a barrier reports it.
+    pub fn machine(&self) -> Machine {
+        let reports_ends_late = self.machine.reports_ends_late && self.dialect != Dialect::Collector;
+        let is_target_task = |kind: &Kind| matches!(kind, Kind::Task(Task { body, .. }) if matches!(body[..], [Statement { kind: Kind::Target { .. }, .. }]));
+        let has_helpers =
+            self.dialect == Dialect::Llvm && has_helpers(self.seed) && self.program.has(is_target_task);
+        Machine { reports_ends_late, helpers: if has_helpers { 3 } else { 0 }, ..self.machine.clone() }
     }
 
     /// The constructs of the program, by which kinds of differences are known.
@@ -82,7 +98,11 @@ impl Case {
         };
         add(!self.machine.reports_ends_late, "prompt ends");
         add(self.dialect == Dialect::Libgomp, "libgomp");
+        add(self.dialect == Dialect::Llvm9, "llvm 9");
         add(self.dialect == Dialect::Llvm6, "llvm 6");
+        add(self.dialect == Dialect::Tr4, "tr4");
+        add(self.dialect == Dialect::Collector, "collector");
+        add(self.machine().helpers > 0, "helpers");
         add(program.widest() == 1, "one thread");
         add(program.depth() > 1, "nested");
         add(program.has(|kind| matches!(kind, Kind::For { .. })), "for");
@@ -120,11 +140,7 @@ impl Case {
 impl Display for Case {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Machine { threads, max_wake_up, is_first_come, reports_ends_late, .. } = self.machine;
-        let runtime = match self.dialect {
-            Dialect::Llvm => "LLVM's runtime",
-            Dialect::Libgomp => "libgomp",
-            Dialect::Llvm6 => "LLVM 6",
-        };
+        let runtime = self.dialect.name();
         writeln!(
             f,
             "seed {} of family \"{}\", {runtime} on {threads} threads; wake-ups take up to {} ns; tasks begin {}; workers report ends {}",

@@ -34,7 +34,7 @@ pub struct Verdict {
 impl Checker {
     /// Checks the answers to one case; `None` where its program waits for itself, or takes no time.
     pub fn check(&self, case: &Case) -> Option<Verdict> {
-        let run = simulate(&case.program, &case.machine).filter(|run| run.end > 0)?;
+        let run = simulate(&case.program, &case.machine()).filter(|run| run.end > 0)?;
         let text = text(&Process { pid: 10, start: 0, run: &run, ending: Ending::Complete }, case.dialect);
         let trace = self.folder.join("model.omptrace");
         let differences = match write_trace(&text, &trace)

@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use crate::case::Case;
 use crate::program::{Code, Kind, MutexKind, Ns, Schedule};
-use crate::run::Run;
+use crate::run::{Run, team_at};
 use crate::simulate::mutex_id;
-use crate::truth::accounting::{Part, accounting};
+use crate::truth::accounting::{Interval, Part, accounting, intervals};
 use crate::truth::replay::{Change, gain};
 use crate::truth::schedule::{bounds, with_threads};
-use crate::truth::threads::threads;
+use crate::truth::threads::{field_of, threads};
 use crate::truth::{blame, constructs, path};
 use crate::write::Dialect;
 
@@ -85,10 +85,11 @@ pub fn compare(case: &Case, run: &Run, shown: &Value) -> Vec<Difference> {
     let seen = match case.dialect {
         Dialect::Llvm => None,
         Dialect::Libgomp => Some(run.without_reductions()),
-        Dialect::Llvm6 => Some(run.without_reductions_and_targets()),
+        Dialect::Llvm9 | Dialect::Llvm6 | Dialect::Tr4 => Some(run.without_reductions_and_targets()),
+        Dialect::Collector => return compare_by_idling(&run.without_reductions_and_targets(), shown),
     };
     if let Some(seen) = seen {
-        return compare_seen(&seen, shown);
+        return compare_seen(&seen, shown, case.dialect != Dialect::Tr4);
     }
     let mut comparison = Comparison { differences: vec![] };
     times(run, &Part::whole(run), shown, &mut comparison);
@@ -107,14 +108,85 @@ pub fn compare(case: &Case, run: &Run, shown: &Value) -> Vec<Difference> {
     comparison.differences
 }
 
-/// What differs where a runtime does not report all: what needs the places of constructs is left out.
-fn compare_seen(run: &Run, shown: &Value) -> Vec<Difference> {
+/// What differs where a runtime does not report all: what needs the places of constructs is left out, but regions where they have some.
+fn compare_seen(run: &Run, shown: &Value, has_places: bool) -> Vec<Difference> {
     let mut comparison = Comparison { differences: vec![] };
     times(run, &Part::whole(run), shown, &mut comparison);
     critical_path(run, shown, &mut comparison);
-    visits(run, shown, &mut comparison);
+    if has_places {
+        visits(run, shown, &mut comparison);
+    } else {
+        all_visits(run, shown, true, &mut comparison);
+    }
     of_threads(run, shown, &mut comparison);
     comparison.same("replay_error_ns", None, 0, &shown["replay_error_ns"]);
+    comparison.differences
+}
+
+/// What differs where the runtime reports which threads are idle, and no teams. A worker is idle until it has begun, and when it has left
+/// the region's last barrier. Barriers have one cause there, and it is not known who keeps others waiting.
+fn compare_by_idling(run: &Run, shown: &Value) -> Vec<Difference> {
+    let mut comparison = Comparison { differences: vec![] };
+    let truth = accounting(run, &Part::whole(run));
+    comparison.same("duration_ns", None, truth.duration, &shown["duration_ns"]);
+    for cause in ["critical", "lock", "ordered"] {
+        let shown = &shown["accounting"][format!("{cause}_ns")];
+        comparison.same(&format!("accounting.{cause}"), None, truth.of(cause), shown);
+    }
+    let intervals = intervals(run);
+    let is_busy = |thread: usize, interval: &&Interval| {
+        let is_away = interval.cause == "fork" || interval.cause == "join" && interval.construct == 0;
+        !interval.cause.is_empty() && (thread == 0 || !is_away)
+    };
+    let mut changes: BTreeMap<Ns, i64> = BTreeMap::new();
+    for (thread, own) in intervals.iter().enumerate() {
+        let busy = own.iter().filter(|interval| is_busy(thread, interval));
+        for interval in busy.clone().filter(|interval| interval.begin < interval.end) {
+            *changes.entry(interval.begin).or_default() += 1;
+            *changes.entry(interval.end).or_default() -= 1;
+        }
+        let in_regions = busy.filter(|interval| team_at(run, thread, interval.begin) != 0);
+        let mut times: BTreeMap<&str, Ns> = BTreeMap::new();
+        for interval in in_regions {
+            let ns = interval.end - interval.begin;
+            *times.entry("parallel_ns").or_default() += ns;
+            let field = match field_of(interval.cause) {
+                "wake_up_ns" => "working_ns",
+                field => field,
+            };
+            *times.entry(field).or_default() += ns;
+        }
+        let of_thread = rows(shown, "per_thread").find(|row| row["tid"].as_u64() == Some(10 + thread as u64));
+        for field in ["parallel_ns", "working_ns", "barriers_ns", "locks_ns"] {
+            let expected = times.get(field).copied().unwrap_or(0);
+            let shown = of_thread.map_or(&Value::Null, |row| &row[field]);
+            comparison.same(&format!("per_thread.{field}"), None, expected, shown);
+        }
+    }
+    let (mut now, mut most) = (0, 1);
+    for change in changes.values() {
+        now += change;
+        most = most.max(now);
+    }
+    comparison.same("threads", None, most as u64, &shown["threads"]);
+    let at_barriers = intervals.iter().enumerate().flat_map(|(thread, own)| {
+        let waits =
+            |interval: &&Interval| is_busy(thread, interval) && field_of(interval.cause) == "barriers_ns";
+        own.iter().filter(waits).collect::<Vec<_>>()
+    });
+    let at_barriers = at_barriers.map(|wait| wait.end - wait.begin).sum();
+    comparison.same("accounting.barrier", None, at_barriers, &shown["accounting"]["barrier_ns"]);
+    // Behind the last event, nothing is known.
+    let last = run.teams.iter().skip(1).map(|team| team.end).max().unwrap_or(0);
+    let works = intervals.iter().enumerate().flat_map(|(thread, own)| {
+        let works = |interval: &&Interval| {
+            is_busy(thread, interval) && matches!(field_of(interval.cause), "working_ns" | "wake_up_ns")
+        };
+        own.iter().filter(works).collect::<Vec<_>>()
+    });
+    let works = works.map(|work| work.end.min(last).saturating_sub(work.begin)).sum();
+    comparison.same("accounting.useful", None, works, &shown["accounting"]["useful_ns"]);
+    all_visits(run, shown, false, &mut comparison);
     comparison.differences
 }
 
@@ -186,6 +258,19 @@ fn visits(run: &Run, shown: &Value, comparison: &mut Comparison) {
     }
     for place in truth.keys().filter(|place| !seen.contains(place)) {
         comparison.add("regions", Some(*place), "a region".to_owned(), "none".to_owned());
+    }
+}
+
+/// Regions without places: all together.
+fn all_visits(run: &Run, shown: &Value, has_work: bool, comparison: &mut Comparison) {
+    let truth = path::regions(run);
+    let sum = |of: fn(&path::Region) -> Ns| truth.values().map(of).sum::<Ns>();
+    let all = |field: &str| rows(shown, "regions").map(|row| row[field].as_u64().unwrap_or(0)).sum::<Ns>();
+    comparison.same("regions.visits", None, sum(|region| region.visits), &all("visits").into());
+    comparison.same("regions.duration_ns", None, sum(|region| region.duration), &all("duration_ns").into());
+    if has_work {
+        let useful = rows(shown, "regions").map(|row| row["accounting"]["useful_ns"].as_u64().unwrap_or(0));
+        comparison.same("regions.useful_ns", None, sum(|region| region.work), &useful.sum::<Ns>().into());
     }
 }
 
@@ -312,7 +397,8 @@ fn blocked(run: &Run, shown: &Value, comparison: &mut Comparison) {
 
 fn of_threads(run: &Run, shown: &Value, comparison: &mut Comparison) {
     let truth = threads(run);
-    for row in rows(shown, "per_thread") {
+    let helpers = |row: &&Value| row["role"] != "helper";
+    for row in rows(shown, "per_thread").filter(helpers) {
         let thread = row["tid"].as_u64().unwrap_or(0).wrapping_sub(10) as usize;
         let Some(truth) = truth.get(thread) else {
             comparison.add("per_thread", None, "one of the threads".to_owned(), thread.to_string());
@@ -323,6 +409,52 @@ fn of_threads(run: &Run, shown: &Value, comparison: &mut Comparison) {
             let slack = if matches!(*field, "barriers_ns" | "taskwaits_ns") { 3 } else { 0 };
             comparison.near(&format!("per_thread.{field}"), None, *expected, &row[field], slack);
         }
+    }
+}
+
+/// How long the instances of a construct were: the shortest, the longest, the mean, what half and 99 of 100 do not exceed; and what was
+/// waited in them, and the chunks of a loop.
+fn distribution(
+    name: &str,
+    place: Code,
+    construct: &constructs::Construct,
+    row: &Value,
+    comparison: &mut Comparison,
+) {
+    let durations = || construct.durations.iter().copied();
+    let numbers = [
+        ("min_ns", durations().min().unwrap_or(0)),
+        ("max_ns", durations().max().unwrap_or(0)),
+        ("mean_ns", construct.total / construct.count.max(1)),
+    ];
+    for (field, expected) in numbers {
+        comparison.same(&format!("constructs.{field} of {name}"), Some(place), expected, &row[field]);
+    }
+    if durations().max() > Some(0) {
+        for (field, percent) in [("median_ns", 50), ("p99_ns", 99)] {
+            let expected = construct.quantile(percent);
+            let field_of = format!("constructs.{field} of {name}");
+            comparison.near(&field_of, Some(place), expected, &row[field], expected / 16 + 1);
+        }
+    }
+    // Of a region, that of its members.
+    if name != "parallel" {
+        let field = format!("constructs.waiting_ns of {name}");
+        comparison.near(&field, Some(place), construct.waiting, &row["waiting_ns"], 3 * construct.count);
+    }
+    if name == "for" && construct.chunks > 0 {
+        let constructs::Construct { chunks, iterations, chunks_time, .. } = *construct;
+        let numbers = [
+            ("chunks", chunks),
+            ("iterations", iterations),
+            ("chunks_ns", chunks_time),
+            ("chunk_mean_ns", chunks_time / chunks),
+        ];
+        for (field, expected) in numbers {
+            comparison.same(&format!("constructs.{field}"), Some(place), expected, &row[field]);
+        }
+    } else if name == "for" && !row["chunks"].is_null() {
+        comparison.add("constructs.chunks", Some(place), "none".to_owned(), row["chunks"].to_string());
     }
 }
 
@@ -348,10 +480,11 @@ fn of_constructs(run: &Run, shown: &Value, comparison: &mut Comparison) {
         comparison.same(&format!("constructs.count of {name}"), Some(place), construct.count, &row["count"]);
         let field = format!("constructs.total_ns of {name}");
         comparison.same(&field, Some(place), construct.total, &row["total_ns"]);
+        distribution(name, place, construct, row, comparison);
         if name == "parallel"
             && let Some(members) = members.get(&place)
         {
-            let constructs::Members { members, members_ns, members_waiting, longest } = *members;
+            let constructs::Members { members, members_ns, members_waiting, longest, imbalance } = *members;
             let numbers = [
                 ("members", members),
                 ("members_ns", members_ns),
@@ -361,6 +494,15 @@ fn of_constructs(run: &Run, shown: &Value, comparison: &mut Comparison) {
             ];
             for (field, expected) in numbers {
                 comparison.same(&format!("constructs.{field}"), Some(place), expected, &row[field]);
+            }
+            let (field, expected) = ("constructs.imbalance_ns", imbalance);
+            let imbalance = &row["imbalance_ns"];
+            // The mean of each visit is a whole number.
+            comparison.near(field, Some(place), expected, imbalance, construct.count);
+            let on_average = construct.total * members_waiting / members_ns.max(1);
+            let field = format!("constructs.waiting_ns of {name}");
+            if construct.total > 0 {
+                comparison.near(&field, Some(place), on_average, &row["waiting_ns"], 3);
             }
         }
     }

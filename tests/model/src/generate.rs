@@ -108,12 +108,26 @@ struct Generator {
     code: Code,
     events: u32,
     tasks: usize,
+    /// The runtime has helpers for target tasks.
+    has_helpers: bool,
+}
+
+/// Whether LLVM's hidden helpers run the target tasks of a seed.
+pub fn has_helpers(seed: u64) -> bool {
+    seed / FAMILIES.len() as u64 % 6 == 4
 }
 
 /// The program of a seed, with about `size` statements.
 pub fn generate(seed: u64, family: Family, threads: usize, size: usize) -> Program {
-    let mut generator =
-        Generator { random: Random::new(seed), family, left: size, code: 0x1000, events: 0, tasks: 0 };
+    let mut generator = Generator {
+        random: Random::new(seed),
+        family,
+        left: size,
+        code: 0x1000,
+        events: 0,
+        tasks: 0,
+        has_helpers: has_helpers(seed),
+    };
     let mut body = vec![generator.work(1)];
     for _ in 0..1 + generator.random.below(if size > 12 { 3 } else { 1 }) {
         let team = generator.team(threads);
@@ -249,6 +263,12 @@ impl Generator {
         Statement { code, kind: Kind::Exclusive { kind, number, body } }
     }
 
+    /// Families that are simple but for target tasks, where the runtime has helpers.
+    fn has_target_tasks(&self) -> bool {
+        let Family { clauses, taskgroups, untied, .. } = self.family;
+        self.has_helpers && !(clauses || taskgroups || untied)
+    }
+
     /// What one task does. Statements that wait come only where no event is left open, or its task might be waited for.
     fn of_task(&mut self, depth: usize) -> Vec<Statement> {
         let family = self.family;
@@ -258,11 +278,19 @@ impl Generator {
             let choice = self.random.below(14);
             let statement = match choice {
                 // `target nowait` is a task, whose thread waits for the device.
-                0 if family.devices && self.random.chance(40) => {
+                0 if (family.devices || self.has_target_tasks()) && self.random.chance(40) => {
                     let code = self.statement(Kind::Barrier).code;
                     let ns = self.ns();
                     let target = Statement { code, kind: Kind::Target { ns } };
-                    Statement { code, kind: Kind::Task(Task { body: vec![target], ..Task::default() }) }
+                    let mut depend = vec![];
+                    if self.has_helpers && family.dependences {
+                        depend = self.dependences();
+                        depend.retain(|(access, _)| *access != Access::Mutexinoutset);
+                    }
+                    Statement {
+                        code,
+                        kind: Kind::Task(Task { body: vec![target], depend, ..Task::default() }),
+                    }
                 }
                 0..=4 if depth < 3 && self.tasks < MAX_TASKS => self.task(depth, &mut open),
                 5 if open.is_empty() => {

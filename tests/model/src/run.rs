@@ -158,6 +158,8 @@ pub struct Run {
     pub teams: Vec<TeamRecord>,
     /// The mutexes.
     pub holds: Vec<Hold>,
+    /// The threads that are the runtime's hidden helpers.
+    pub helpers: std::ops::Range<usize>,
     /// Time, thread, callback.
     pub callbacks: Vec<(Ns, usize, Callback)>,
 }

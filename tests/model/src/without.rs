@@ -2,6 +2,7 @@
 
 use crate::case::Case;
 use crate::program::{Access, Kind, Program, Schedule, Statement, Task};
+use crate::write::Dialect;
 
 /// What takes the place of a statement.
 fn edit(body: &mut Vec<Statement>, change: &impl Fn(Statement) -> Vec<Statement>) {
@@ -48,6 +49,13 @@ pub fn without(case: &Case, feature: &str) -> Option<Case> {
     let mut changed = case.clone();
     let program = &mut changed.program;
     match feature {
+        // Another runtime reports the same program.
+        "libgomp" | "llvm 9" | "llvm 6" | "tr4" | "collector" => changed.dialect = Dialect::Llvm,
+        "helpers" => each_task(program, |task| {
+            if let [Statement { kind: Kind::Target { ns }, code }] = task.body[..] {
+                task.body = vec![Statement { code, kind: Kind::Work(vec![ns]) }];
+            }
+        }),
         "prompt ends" => changed.machine.reports_ends_late = true,
         // Teams of one thread become one of two, which no kind that needs one thread explains.
         "one thread" => each_kind(program, |kind| match kind {

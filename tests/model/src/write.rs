@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use crate::callback::{Callback, Context, Scope, Status, Sync, TaskFlags, Work};
+use crate::callback::{Callback, Context, Id, Scope, Status, Sync, TaskFlags, Work};
+use crate::collector;
 use crate::program::{Access, Code, MutexKind, Ns};
 use crate::run::Run;
+use crate::simulate::HELPERS;
 
 /// Which runtime's traces are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,10 +16,42 @@ pub enum Dialect {
     Llvm,
     /// GCC's libgomp with the adapter: static loops, masked regions and reductions are not seen.
     Libgomp,
+    /// LLVM's runtime 9.0, of OpenMP 5.0. All loops are of one kind, and so are all implicit barriers. Chunks, sections, reductions and
+    /// devices are not seen.
+    Llvm9,
     /// LLVM's runtime 6.0, of TR6, a draft of OpenMP 5.0. Its kinds have other numbers, all barriers are of one kind, and the initial task
     /// is created. Chunks, sections, reductions, taskloops, doacross dependences and devices are not seen.
     Llvm6,
+    /// The branch `tr4-stable` of 2017. As LLVM 6, and types of tasks are numbers; regions and what threads wait at have no place.
+    Tr4,
+    /// A runtime with the Collector API of 2007, as its document says. Neither members nor loops nor tasks are seen, nor any place.
+    Collector,
 }
+
+/// Callbacks that `tr4-stable` grants, as it was recorded.
+const CALLBACKS_OF_TR4: [&str; 21] = [
+    "thread_begin",
+    "thread_end",
+    "parallel_begin",
+    "parallel_end",
+    "task_create",
+    "task_schedule",
+    "implicit_task",
+    "control_tool",
+    "sync_region_wait",
+    "mutex_released",
+    "dependences",
+    "task_dependence",
+    "work",
+    "masked",
+    "sync_region",
+    "lock_init",
+    "lock_destroy",
+    "mutex_acquire",
+    "mutex_acquired",
+    "nest_lock",
+    "cancel",
+];
 
 impl Dialect {
     /// Whether the runtime reports this.
@@ -33,7 +67,18 @@ impl Dialect {
                 Callback::TaskDependence { .. } => true,
                 _ => false,
             },
-            Dialect::Llvm6 => matches!(
+            Dialect::Llvm9 => matches!(
+                callback,
+                Callback::Chunk { .. }
+                    | Callback::TaskloopChunk { .. }
+                    | Callback::Section { .. }
+                    | Callback::Reduction { .. }
+                    | Callback::Target { .. }
+                    | Callback::TargetSubmit { .. }
+            ),
+            // `collector` has the events that there are.
+            Dialect::Collector => false,
+            Dialect::Llvm6 | Dialect::Tr4 => matches!(
                 callback,
                 Callback::Work { kind: Work::Taskloop, .. }
                     | Callback::InitialTask(Scope::End)
@@ -52,8 +97,10 @@ impl Dialect {
     /// How `info` names the generation of its interface.
     fn generation(self) -> &'static str {
         match self {
-            Dialect::Llvm | Dialect::Libgomp => "5.x",
+            Dialect::Llvm | Dialect::Libgomp | Dialect::Llvm9 => "5.x",
             Dialect::Llvm6 => "TR6",
+            Dialect::Tr4 => "TR4",
+            Dialect::Collector => "Collector API",
         }
     }
 
@@ -61,7 +108,35 @@ impl Dialect {
         match self {
             Dialect::Llvm => "LLVM OMP version: 5.0.20140926",
             Dialect::Libgomp => "libgomp of GCC 12 through libomptgomp",
-            Dialect::Llvm6 => "Intel(R) OMP version: 5.0.20140926",
+            Dialect::Llvm9 | Dialect::Llvm6 | Dialect::Tr4 => "Intel(R) OMP version: 5.0.20140926",
+            Dialect::Collector => "libopenmp.so.1",
+        }
+    }
+
+    /// How cases name the runtime.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Dialect::Llvm => "LLVM's runtime",
+            Dialect::Libgomp => "libgomp",
+            Dialect::Llvm9 => "LLVM 9",
+            Dialect::Llvm6 => "LLVM 6",
+            Dialect::Tr4 => "LLVM's branch of TR4",
+            Dialect::Collector => "a runtime with the Collector API",
+        }
+    }
+
+    /// What the runtime answers to registrations, where that decides what is known.
+    fn callbacks(self) -> Vec<String> {
+        let row = |name: &str, result: u32, meaning: &str| {
+            format!(r#""{name}": {{"number": 1, "result": {result}, "meaning": "{meaning}"}}"#)
+        };
+        match self {
+            Dialect::Tr4 => {
+                let granted = CALLBACKS_OF_TR4.iter().map(|name| row(name, 4, "always"));
+                granted.chain([row("idle", 0, "error")]).collect()
+            }
+            Dialect::Collector => collector::EVENTS.iter().map(|name| row(name, 0, "OK")).collect(),
+            _ => vec![],
         }
     }
 }
@@ -88,22 +163,42 @@ pub struct Process<'r> {
     pub ending: Ending,
 }
 
+/// The system's clock at the start of the session.
+const START_NS: Ns = 1_000_000;
+
 /// The text of the trace of `process`, as [`omptrace_trace_builder`] reads it.
 pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
     let mut out = format!("process app pid={} start={}\n", process.pid, process.start);
     let (version, generation) = (dialect.version(), dialect.generation());
     let _ = writeln!(out, r#"metadata {{"runtime": {{"version": "{version}", "dialect": "{generation}"}}}}"#);
+    let callbacks = dialect.callbacks();
+    if !callbacks.is_empty() {
+        let _ = writeln!(out, r#"metadata {{"callbacks": {{{}}}}}"#, callbacks.join(", "));
+    }
     let ordered = ordered_loops(process.run);
     let explicit = barriers_of_gcc(process.run);
     let counts = counts(process.run);
     let last = match process.ending {
-        Ending::Complete => Ns::MAX,
+        Ending::Complete => {
+            if dialect == Dialect::Collector {
+                // No event says that the process has ended: `omptrace record` saw it.
+                let ended = START_NS + process.run.end;
+                let record = format!(r#"{{"started_raw_ns": {START_NS}, "ended_raw_ns": {ended}}}"#);
+                let _ = writeln!(out, r#"metadata {{"record": {record}}}"#);
+            }
+            Ns::MAX
+        }
         Ending::Killed(last) => {
             out.push_str("metadata {\"end\": null}\n");
             last
         }
     };
+    let regions = regions_of_members(process.run);
     let threads = process.run.spans.len();
+    if !process.run.helpers.is_empty() {
+        // By it, helpers are known: they begin a region from code of the runtime.
+        let _ = writeln!(out, "0 1 module path=/usr/lib/libomp.so.5 load={RUNTIME:#x}");
+    }
     for thread in 0..threads {
         let _ =
             writeln!(out, "0 {} thread_info os_tid={} name=app", thread + 1, process.pid as usize + thread);
@@ -111,16 +206,88 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
         let mut own: Vec<&(Ns, usize, Callback)> =
             own.filter(|(.., callback)| dialect.reports(callback, &ordered)).collect();
         own.sort_by_key(|(time, ..)| *time);
+        if thread >= process.run.helpers.start {
+            for (time, text) in helper(process.run, thread, &own, last) {
+                let _ = writeln!(out, "{time} {} {text}", thread + 1);
+            }
+            continue;
+        }
+        if dialect == Dialect::Collector {
+            for (time, text) in collector::lines(&own) {
+                let _ = writeln!(out, "{time} {} {text}", thread + 1);
+            }
+            continue;
+        }
+        let mut singles = Singles::default();
         for (time, _, callback) in own {
-            let text = match dialect {
-                Dialect::Llvm => line(callback),
-                Dialect::Libgomp => line_of_gcc(callback, &explicit, &counts),
-                Dialect::Llvm6 => line_of_draft(callback),
+            let texts = match dialect {
+                Dialect::Llvm | Dialect::Collector => vec![line(callback)],
+                Dialect::Libgomp => lines_of_gcc(callback, &explicit, &counts, &mut singles),
+                Dialect::Llvm9 => vec![line_of_llvm_9(callback)],
+                Dialect::Llvm6 => vec![line_of_draft(callback)],
+                Dialect::Tr4 => vec![line_of_tr4(callback, &regions)],
             };
-            let _ = writeln!(out, "{time} {} {text}", thread + 1);
+            for text in texts {
+                let _ = writeln!(out, "{time} {} {text}", thread + 1);
+            }
         }
     }
     out
+}
+
+/// Where the runtime is in the process.
+const RUNTIME: Code = 0x7_0000;
+
+/// The lines of a hidden helper of LLVM's, as they were recorded. The first one begins a region of its own, whose other members run target
+/// tasks while they wait at its end.
+fn helper(run: &Run, thread: usize, own: &[&(Ns, usize, Callback)], last: Ns) -> Vec<(Ns, String)> {
+    let is_target = |callback: &Callback| {
+        matches!(callback, Callback::TaskCreate { flags: TaskFlags { is_target: true, .. }, .. })
+    };
+    let first =
+        run.callbacks.iter().filter(|(.., callback)| is_target(callback)).map(|(time, ..)| *time).min();
+    let Some(begin) = first.filter(|begin| *begin <= last) else {
+        return vec![];
+    };
+    let (region, initial, implicit) = (HELPERS, HELPERS + 1, HELPERS + 2 + thread as Id);
+    let (size, index) = (run.helpers.len(), thread - run.helpers.start);
+    let is_first = index == 0;
+    let code = RUNTIME + 0x10;
+    let mut lines = vec![];
+    if is_first {
+        lines.push("thread_begin type=initial".to_owned());
+        lines.push(format!("implicit_task begin parallel=? task={initial} team=1 index=1 flags=1"));
+        lines.push(format!("parallel_begin parallel={region} task={initial} team={size} code={code}"));
+    } else {
+        lines.push("thread_begin type=worker".to_owned());
+    }
+    let of = format!("parallel={region} task={implicit}");
+    lines.push(format!("implicit_task begin {of} team={size} index={index} flags=2"));
+    let waits = format!("kind=barrier_implicit_parallel {of} code={}", if is_first { code } else { 0 });
+    if is_first {
+        lines.push(format!("masked begin {of} code={code}"));
+    } else {
+        lines.extend([format!("sync_region begin {waits}"), format!("sync_region_wait begin {waits}")]);
+    }
+    let mut lines: Vec<(Ns, String)> = lines.into_iter().map(|text| (begin, text)).collect();
+    lines.extend(own.iter().map(|(time, _, callback)| (*time, line(callback))));
+    let mut ends = vec![];
+    if is_first {
+        ends.extend([format!("sync_region begin {waits}"), format!("sync_region_wait begin {waits}")]);
+    }
+    let waits = waits.replace(&format!("parallel={region}"), "parallel=-");
+    ends.extend([format!("sync_region_wait end {waits}"), format!("sync_region end {waits}")]);
+    let size = if is_first { size } else { 0 };
+    ends.push(format!("implicit_task end parallel=- task={implicit} team={size} index={index} flags=2"));
+    if is_first {
+        ends.push(format!("parallel_end parallel={region} task={initial} code={code}"));
+        ends.push(format!("implicit_task end parallel=? task={initial} team=0 index=1 flags=1"));
+        ends.push("thread_end".to_owned());
+    }
+    if run.end <= last {
+        lines.extend(ends.into_iter().map(|text| (run.end, text)));
+    }
+    lines
 }
 
 /// The loops of which turns are taken.
@@ -152,27 +319,125 @@ fn barriers_of_gcc(run: &Run) -> BTreeSet<Code> {
     places.filter(|place| !ordered.contains(place)).map(|place| place + 3).collect()
 }
 
-/// The line of a callback as the adapter makes it. GCC's code says how many iterations there are. It calls the runtime
-/// alike for explicit barriers and for those of static loops.
-fn line_of_gcc(callback: &Callback, explicit: &BTreeSet<Code>, counts: &BTreeMap<Code, usize>) -> String {
+/// What GCC's code does not say of a thread's tasks, and the adapter keeps.
+#[derive(Default)]
+struct Singles {
+    /// Ends of single regions that are not reported yet, by task.
+    open: BTreeMap<Id, Callback>,
+    /// Tasks whose last construct was a single region.
+    last: BTreeSet<Id>,
+    /// Barriers that are taken for those of single regions.
+    barriers: BTreeSet<(Id, Code)>,
+}
+
+/// The lines of a callback as the adapter makes it. GCC's code says how many iterations there are. It calls the runtime alike for explicit
+/// barriers and for those of static loops and of single regions: one that follows a single region is taken for its own. It says nothing
+/// at the end of a single region, which is reported with the task's next construct.
+fn lines_of_gcc(
+    callback: &Callback,
+    explicit: &BTreeSet<Code>,
+    counts: &BTreeMap<Code, usize>,
+    singles: &mut Singles,
+) -> Vec<String> {
     let mut of_gcc = callback.clone();
+    let mut ended = None;
     match &mut of_gcc {
-        Callback::Work { scope: Scope::End, code, count, .. } => {
-            let known = counts.get(code).or(counts.get(&(*code - 1)));
-            *count = known.copied().unwrap_or(*count);
+        Callback::Work { kind: Work::SingleExecutor, scope: Scope::End, of, .. } => {
+            singles.open.insert(of.task, callback.clone());
+            return vec![];
         }
-        Callback::SyncRegion { kind, code, .. } | Callback::SyncWait { kind, code, .. } => {
+        Callback::Work { kind, scope, of, code, count } => {
+            ended = singles.open.remove(&of.task);
+            if matches!(kind, Work::SingleExecutor | Work::SingleOther) {
+                singles.last.insert(of.task);
+            } else if *scope == Scope::Begin {
+                singles.last.remove(&of.task);
+            }
+            if *scope == Scope::End {
+                let known = counts.get(code).or(counts.get(&(*code - 1)));
+                *count = known.copied().unwrap_or(*count);
+            }
+        }
+        Callback::SyncRegion { kind, scope: at, of, code }
+        | Callback::SyncWait { kind, scope: at, of, code } => {
+            let is_barrier = !matches!(kind, Sync::Taskwait | Sync::Taskgroup);
+            if is_barrier && *at == Scope::Begin {
+                ended = singles.open.remove(&of.task);
+            }
             let is_explicit = *kind == Sync::ExplicitBarrier || explicit.contains(code);
-            if is_explicit && !matches!(kind, Sync::Taskwait | Sync::Taskgroup) {
+            if is_barrier && is_explicit {
+                // The first event of four that each barrier has, and the last.
+                let is_region = matches!(callback, Callback::SyncRegion { .. });
+                if is_region && *at == Scope::Begin && singles.last.remove(&of.task) {
+                    singles.barriers.insert((of.task, *code));
+                }
+                let is_of_single = singles.barriers.contains(&(of.task, *code));
+                if is_of_single && is_region && *at == Scope::End {
+                    singles.barriers.remove(&(of.task, *code));
+                }
                 let text = line(callback);
                 let (begin, end) = text.split_once("kind=").unwrap_or((&text, ""));
                 let (_, end) = end.split_once(' ').unwrap_or(("", end));
-                return format!("{begin}kind=1 {end}");
+                let number = if is_of_single { 8 } else { 1 };
+                let own = format!("{begin}kind={number} {end}");
+                return ended.iter().map(line).chain([own]).collect();
+            }
+            if is_barrier && *at == Scope::Begin {
+                singles.last.remove(&of.task);
             }
         }
         _ => {}
     }
-    line(&of_gcc)
+    ended.iter().chain([&of_gcc]).map(line).collect()
+}
+
+/// The region of each implicit task.
+fn regions_of_members(run: &Run) -> BTreeMap<Id, Id> {
+    let of = |callback: &Callback| match callback {
+        Callback::ImplicitTask { scope: Scope::Begin, parallel: Some(parallel), task, .. } => {
+            Some((*task, *parallel))
+        }
+        _ => None,
+    };
+    run.callbacks.iter().filter_map(|(.., callback)| of(callback)).collect()
+}
+
+/// The line of a callback as LLVM 9.0 makes it.
+fn line_of_llvm_9(callback: &Callback) -> String {
+    let text = line(callback);
+    let kind = |from: &str, to: u32| text.replacen(&format!("kind={from} "), &format!("kind={to} "), 1);
+    match callback {
+        Callback::ParallelBegin { .. } | Callback::ParallelEnd { .. } => format!("{text} flags=2"),
+        Callback::Work { kind: of @ (Work::LoopStatic | Work::LoopDynamic | Work::LoopGuided), .. } => {
+            kind(work(*of), 1)
+        }
+        Callback::SyncRegion { kind: of @ (Sync::WorksharingBarrier | Sync::ParallelBarrier), .. }
+        | Callback::SyncWait { kind: of @ (Sync::WorksharingBarrier | Sync::ParallelBarrier), .. } => {
+            kind(sync(*of), 2)
+        }
+        _ => text,
+    }
+}
+
+/// The line of a callback in the form in which `tr4-stable` was recorded.
+fn line_of_tr4(callback: &Callback, regions: &BTreeMap<Id, Id>) -> String {
+    let text = line_of_draft(callback);
+    let without_place = || text.split(" code=").next().unwrap_or_default().to_owned();
+    match callback {
+        Callback::ParallelBegin { .. } | Callback::ParallelEnd { .. } => {
+            format!("{} flags=1", without_place())
+        }
+        // The end of the thread that encountered the region names it.
+        Callback::ImplicitTask { scope: Scope::End, task, index: 0, .. } => {
+            let region = regions.get(task).map_or("-".to_owned(), Id::to_string);
+            text.replace("parallel=-", &format!("parallel={region}"))
+        }
+        Callback::SyncRegion { .. } | Callback::SyncWait { .. } => without_place(),
+        Callback::TaskCreate { flags: bits, .. } => {
+            text.replace(&format!("flags={}", flags(*bits)), "flags=3")
+        }
+        _ => text,
+    }
 }
 
 /// The line of a callback with the numbers of TR6, in the form in which LLVM 6.0 was recorded.
@@ -281,7 +546,11 @@ fn status(status: Status) -> &'static str {
 
 fn flags(flags: TaskFlags) -> u64 {
     let bit = |is_set: bool, bit: u64| if is_set { bit } else { 0 };
-    let kind = if flags.is_taskwait { 0x10 } else { 4 };
+    let kind = match flags {
+        TaskFlags { is_taskwait: true, .. } => 0x10,
+        TaskFlags { is_target: true, .. } => 8,
+        _ => 4,
+    };
     kind | bit(flags.undeferred, 0x0800_0000)
         | bit(flags.untied, 0x1000_0000)
         | bit(flags.is_final, 0x2000_0000)
@@ -391,5 +660,53 @@ fn line(callback: &Callback) -> String {
         Callback::Phase { scope: Scope::End, name } => format!("control_tool command=65 text={name}"),
         Callback::Pause { stops } => format!("monitoring change={}", if *stops { 2 } else { 3 }),
         Callback::Lost { since, events } => format!("lost begin={since} events={events}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::program::{Kind, Program, Statement};
+    use crate::simulate::{Machine, simulate};
+
+    /// GCC 12 and the adapter were recorded to do so.
+    #[test]
+    fn a_barrier_behind_a_single_region_is_taken_for_its_own_and_shows_its_end() {
+        let statement = |code, kind| Statement { code, kind };
+        let work = || statement(0x1100, Kind::Work(vec![1000]));
+        let body = vec![
+            statement(0x1010, Kind::Single { body: vec![work()], nowait: true }),
+            work(),
+            statement(0x1020, Kind::Barrier),
+            statement(0x1030, Kind::Barrier),
+        ];
+        let program = Program { body: vec![statement(0x1000, Kind::Parallel { threads: 1, body })] };
+        let machine = Machine {
+            seed: 1,
+            threads: 1,
+            max_wake_up: 0,
+            is_first_come: true,
+            reports_ends_late: true,
+            helpers: 0,
+            shares_sections: true,
+        };
+        let run = simulate(&program, &machine).expect("it ends");
+        let process = Process { pid: 10, start: 0, run: &run, ending: Ending::Complete };
+        let text = text(&process, Dialect::Libgomp);
+        let lines: Vec<&str> = text
+            .lines()
+            .filter(|line| line.contains(" work ") || line.contains("sync_region begin"))
+            .map(|line| line.split(" parallel=").next().unwrap_or_default())
+            .collect();
+        assert_eq!(
+            lines,
+            [
+                "0 1 work begin kind=single_executor count=1",
+                "2000 1 work end kind=single_executor count=1",
+                "2000 1 sync_region begin kind=8",
+                "2000 1 sync_region begin kind=1",
+                "2000 1 sync_region begin kind=barrier_implicit_parallel",
+            ]
+        );
     }
 }

@@ -37,7 +37,12 @@ pub struct Machine {
     pub reports_ends_late: bool,
     /// Sections go to whoever comes, as in GCC; else by blocks.
     pub shares_sections: bool,
+    /// The runtime's hidden helpers, of which all but the first run target tasks that are not waited for.
+    pub helpers: usize,
 }
+
+/// The id of the helpers' region; behind it are those of their tasks.
+pub(crate) const HELPERS: Id = 900_000;
 
 /// Executes `program`; `None` where it waits for itself.
 pub fn simulate(program: &Program, machine: &Machine) -> Option<Run> {
@@ -88,6 +93,8 @@ enum Wait {
     },
     /// A region that the task has opened.
     Region,
+    /// A hidden helper has no target task to run.
+    Helper,
 }
 
 /// Where a task is.
@@ -186,6 +193,8 @@ struct Task<'p> {
     is_untied: bool,
     is_undeferred: bool,
     is_final: bool,
+    /// Helpers run it.
+    is_target: bool,
     has_begun: bool,
     is_detached: bool,
     is_done: bool,
@@ -289,6 +298,8 @@ struct Simulator<'p> {
     next_id: Id,
     /// What the next task executes of a taskloop.
     next_iteration: Option<usize>,
+    /// Target tasks that helpers may run.
+    ready_targets: VecDeque<usize>,
 }
 
 impl<'p> Simulator<'p> {
@@ -304,7 +315,7 @@ impl<'p> Simulator<'p> {
             run: Run::default(),
             tasks: vec![initial],
             teams: vec![Team::default()],
-            threads: vec![Thread::default(); machine.threads.max(1)],
+            threads: vec![Thread::default(); machine.threads.max(1) + machine.helpers],
             groups: vec![],
             mutexes: BTreeMap::new(),
             bodies: vec![],
@@ -313,6 +324,7 @@ impl<'p> Simulator<'p> {
             turns: BinaryHeap::new(),
             next_id: 1,
             next_iteration: None,
+            ready_targets: VecDeque::new(),
             machine,
         };
         simulator.run.teams.push(TeamRecord { members: vec![0], asked: 1, ..TeamRecord::default() });
@@ -324,6 +336,17 @@ impl<'p> Simulator<'p> {
     fn play(&mut self) -> bool {
         for thread in 0..self.threads.len() {
             self.does(thread, 0, Activity::Idle);
+            if self.is_helper(thread) {
+                self.tasks.push(Task {
+                    id: HELPERS + 2 + thread as Id,
+                    is_implicit: true,
+                    wait: Some(Wait::Helper),
+                    ..Task::default()
+                });
+                self.threads[thread].tasks.push(self.tasks.len() - 1);
+                self.threads[thread].is_waiting = true;
+                continue;
+            }
             self.emit(0, thread, Callback::ThreadBegin { is_initial: thread == 0 });
         }
         self.emit(0, 0, Callback::InitialTask(crate::callback::Scope::Begin));
@@ -348,6 +371,7 @@ impl<'p> Simulator<'p> {
     }
 
     fn finish(mut self) -> Run {
+        self.run.helpers = self.machine.threads.max(1)..self.threads.len();
         self.run.spans = self.threads.into_iter().map(|thread| thread.spans).collect();
         self.run
     }
@@ -386,6 +410,17 @@ impl<'p> Simulator<'p> {
         if let Some(goes_on) = self.end_wait(time, thread, task) {
             return goes_on;
         }
+        if let Some(Wait::Helper) = self.tasks[task].wait {
+            let next = self.ready_targets.pop_front();
+            self.threads[thread].is_waiting = next.is_none();
+            if next.is_none() {
+                self.does(thread, time, Activity::Idle);
+            }
+            if let Some(new) = next {
+                self.begin_task(time, thread, new, crate::callback::Status::Switch);
+            }
+            return next.is_some();
+        }
         let Some(wait) = &self.tasks[task].wait else {
             return true;
         };
@@ -395,7 +430,7 @@ impl<'p> Simulator<'p> {
             Wait::Mutex { kind, number, .. } => Activity::Mutex(*kind, *number),
             Wait::Turn { .. } => Activity::Mutex(MutexKind::Ordered, self.tasks[task].team as u64),
             Wait::Sink { .. } => Activity::Useful,
-            Wait::Region => Activity::Join,
+            Wait::Region | Wait::Helper => Activity::Join,
         };
         if matches!(activity, Activity::Barrier(_) | Activity::TaskWait) {
             match self.threads[thread].rests_until {
@@ -440,6 +475,25 @@ impl<'p> Simulator<'p> {
         };
         for event in events {
             self.emit(time, thread, event);
+        }
+    }
+
+    /// Whether the thread is one of the runtime's own.
+    fn is_helper(&self, thread: usize) -> bool {
+        thread >= self.machine.threads.max(1)
+    }
+
+    /// The task may begin: threads of its team may run it, or helpers.
+    fn make_ready(&mut self, time: Ns, task: usize) {
+        let is_target = self.tasks[task].is_target;
+        if !is_target {
+            let team = self.tasks[task].team;
+            self.teams[team].ready.push(task);
+            return;
+        }
+        self.ready_targets.push_back(task);
+        for thread in self.machine.threads.max(1) + 1..self.threads.len() {
+            self.wake(time, thread);
         }
     }
 

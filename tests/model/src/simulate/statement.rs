@@ -407,7 +407,7 @@ impl<'p> Simulator<'p> {
     /// `None`: the wait of `task` is not over. Else whether the thread's turn goes on.
     pub(super) fn end_wait(&mut self, time: Ns, thread: usize, task: usize) -> Option<bool> {
         match self.tasks[task].wait.clone()? {
-            Wait::Region => None,
+            Wait::Region | Wait::Helper => None,
             Wait::Barrier { number, kind, code } => {
                 self.end_barrier(time, thread, task, (number, kind, code))
             }

@@ -18,12 +18,16 @@ impl<'p> Simulator<'p> {
         let (id, team) = (self.id(), self.tasks[task].team);
         let is_included = clauses.undeferred || self.tasks[task].is_final;
         let depend: &[(Access, u64)] = if is_included { &[] } else { &clauses.depend };
+        let is_target = self.machine.helpers > 0
+            && !is_included
+            && matches!(body, [Statement { kind: program::Kind::Target { .. }, .. }]);
         let flags = TaskFlags {
             undeferred: is_included,
-            untied: clauses.untied,
+            untied: clauses.untied || is_target,
             is_final: clauses.is_final || self.tasks[task].is_final,
             mergeable: clauses.mergeable,
             is_taskwait: false,
+            is_target,
         };
         let creator = self.tasks[task].id;
         let has_dependences = !depend.is_empty();
@@ -49,6 +53,7 @@ impl<'p> Simulator<'p> {
             team,
             index: self.tasks[task].index,
             is_untied: clauses.untied,
+            is_target,
             is_undeferred: is_included,
             is_final: flags.is_final,
             event,
@@ -69,7 +74,7 @@ impl<'p> Simulator<'p> {
         if is_included {
             self.begin_task(time, thread, new, Status::Switch);
         } else if self.tasks[new].predecessors == 0 {
-            self.teams[team].ready.push(new);
+            self.make_ready(time, new);
             self.wake_team(time, team);
         }
     }
@@ -170,7 +175,7 @@ impl<'p> Simulator<'p> {
         self.tasks[task].predecessors -= 1;
         self.tasks[task].predecessor_ends.push(end);
         if self.tasks[task].predecessors == 0 && self.tasks[task].id != 0 {
-            self.teams[team].ready.push(task);
+            self.make_ready(time, task);
         }
         self.wake_team(time, team);
     }

@@ -210,7 +210,7 @@ impl<'p> Simulator<'p> {
     }
 
     pub(super) fn end_process(&mut self, time: Ns) {
-        for thread in 1..self.threads.len() {
+        for thread in 1..self.machine.threads.max(1) {
             self.report_end(time, thread);
             self.emit(time, thread, Callback::ThreadEnd);
         }

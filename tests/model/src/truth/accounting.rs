@@ -72,7 +72,12 @@ pub fn overlap(one: (Ns, Ns), other: (Ns, Ns)) -> Ns {
 /// Each thread's time by cause, without gaps.
 pub fn intervals(run: &Run) -> Vec<Vec<Interval>> {
     let of_thread = |spans: &Vec<Span>| spans.iter().flat_map(|span| split(run, span)).collect();
-    run.spans.iter().map(of_thread).collect()
+    let mut intervals: Vec<Vec<Interval>> = run.spans.iter().map(of_thread).collect();
+    // Helpers are not in N x T.
+    for own in intervals.iter_mut().skip(run.helpers.start) {
+        own.clear();
+    }
+    intervals
 }
 
 fn split(run: &Run, span: &Span) -> Vec<Interval> {

@@ -62,10 +62,13 @@ fn at_barriers(run: &Run, team: usize, now: &[Option<Doing>], begin: Ns, ns: f64
         return;
     }
     let is_late = |member: &&usize| own(member).is_none_or(|doing| doing.at_barrier != Some(number));
+    let helpers: Vec<usize> = run.helpers.clone().collect();
     let late: Vec<&usize> = record.members.iter().filter(is_late).collect();
     let (cause, causing) = if late.is_empty() {
         let runs = |member: &&usize| own(member).is_some_and(|doing| doing.in_task);
-        ("task_starvation", record.members.iter().filter(runs).collect())
+        // Hidden helpers run target tasks of the team.
+        let helpers = helpers.iter().filter(runs);
+        ("task_starvation", record.members.iter().filter(runs).chain(helpers).collect())
     } else {
         ("imbalance", late)
     };
@@ -85,7 +88,9 @@ fn in_taskwaits(run: &Run, team: usize, now: &[Option<Doing>], ns: f64, blame: &
         members.filter_map(|member| now[*member]).filter(|doing| doing.team == team).collect();
     let waiting: Vec<&Doing> = own.iter().filter(|doing| doing.activity == Activity::TaskWait).collect();
     let runs = |doing: &&Doing| doing.in_task && doing.activity != Activity::TaskWait;
-    let running: Vec<&Doing> = own.iter().filter(runs).collect();
+    let helpers: Vec<Doing> =
+        run.helpers.clone().filter_map(|helper| now[helper]).filter(|doing| doing.team == team).collect();
+    let running: Vec<&Doing> = own.iter().chain(&helpers).filter(runs).collect();
     if running.is_empty() {
         for doing in waiting {
             *blame.entry(("task_wait", doing.place)).or_default() += ns;
@@ -173,7 +178,7 @@ pub fn at_places(run: &Run) -> Blame {
     let threads = accounting(run, &Part::whole(run)).threads;
     let outermost: Vec<usize> = (1..run.teams.len()).filter(|team| run.outermost(*team) == *team).collect();
     for pair in moments(run).windows(2) {
-        let busy = (0..run.spans.len()).filter(|thread| {
+        let busy = (0..run.helpers.start).filter(|thread| {
             let spans = &run.spans[*thread];
             let index = spans.partition_point(|span| span.end <= pair[0]);
             spans.get(index).is_some_and(|span| span.doing.activity != Activity::Idle)

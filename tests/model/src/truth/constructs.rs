@@ -2,49 +2,88 @@
 
 use std::collections::BTreeMap;
 
-use super::accounting::{intervals, overlap};
+use super::accounting::{Interval, intervals, overlap};
 use super::threads::field_of;
 use crate::callback::{Callback, Scope, Sync, Work};
 use crate::program::{Code, MutexKind, Ns};
 use crate::run::{Run, team_at};
 
 /// How often, and for how long.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "their names say it")]
 pub struct Construct {
     pub count: u64,
     pub total: Ns,
+    /// Of each.
+    pub durations: Vec<Ns>,
+    /// What the thread waited in it, or in what is inside.
+    pub waiting: Ns,
+    /// Chunks of dynamic and guided loops, their iterations, and the time of the members that got some.
+    pub chunks: u64,
+    pub iterations: u64,
+    pub chunks_time: Ns,
+}
+
+impl Construct {
+    /// The duration that `percent` of them do not exceed.
+    pub fn quantile(&self, percent: usize) -> Ns {
+        let mut sorted = self.durations.clone();
+        sorted.sort_unstable();
+        let rank = (sorted.len() * percent).div_ceil(100).max(1);
+        sorted.get(rank - 1).copied().unwrap_or(0)
+    }
 }
 
 /// The constructs by name and place.
 pub fn constructs(run: &Run) -> BTreeMap<(&'static str, Code), Construct> {
     let mut constructs: BTreeMap<(&'static str, Code), Construct> = BTreeMap::new();
-    let mut add = |name, place, begin: Ns, end: Ns| {
+    let waits: Vec<Vec<Interval>> = intervals(run)
+        .into_iter()
+        .map(|own| {
+            let is_wait =
+                |interval: &Interval| !interval.cause.is_empty() && field_of(interval.cause) != "working_ns";
+            own.into_iter().filter(is_wait).collect()
+        })
+        .collect();
+    let mut add = |name, place, thread: usize, begin: Ns, end: Ns, chunks: (u64, u64)| {
         let construct = constructs.entry((name, place)).or_default();
         construct.count += 1;
         construct.total += end - begin;
+        construct.durations.push(end - begin);
+        let waited = waits[thread].iter().map(|wait| overlap((wait.begin, wait.end), (begin, end)));
+        construct.waiting += waited.sum::<Ns>();
+        construct.chunks += chunks.0;
+        construct.iterations += chunks.1;
+        construct.chunks_time += if chunks.0 > 0 { end - begin } else { 0 };
     };
+    let none = (0, 0);
     for team in run.teams.iter().skip(1) {
-        add("parallel", team.place, team.begin, team.end);
+        add("parallel", team.place, team.members[0], team.begin, team.end, none);
     }
     for hold in &run.holds {
         match hold.kind {
-            MutexKind::Critical => add("critical", hold.place, hold.begin, hold.end),
-            MutexKind::Ordered => add("ordered", hold.place, hold.begin, hold.end),
+            MutexKind::Critical => add("critical", hold.place, hold.thread, hold.begin, hold.end, none),
+            MutexKind::Ordered => add("ordered", hold.place, hold.thread, hold.begin, hold.end, none),
             MutexKind::Lock | MutexKind::NestLock => {}
         }
     }
     for thread in 0..run.spans.len() {
         let mut own: Vec<_> = run.callbacks.iter().filter(|(_, of, _)| *of == thread).collect();
         own.sort_by_key(|(time, ..)| *time);
-        let mut open: BTreeMap<(&'static str, Code, u64), Ns> = BTreeMap::new();
+        let mut open: BTreeMap<(&'static str, Code, u64), (Ns, (u64, u64))> = BTreeMap::new();
         for (time, _, callback) in own {
+            if let Callback::Chunk { of, iterations, .. } = callback {
+                let loops = open.iter_mut().filter(|(key, _)| key.0 == "for" && key.2 == of.task);
+                for (_, (_, chunks)) in loops {
+                    (chunks.0, chunks.1) = (chunks.0 + 1, chunks.1 + *iterations as u64);
+                }
+            }
             let Some((scope, name, place, task)) = named(callback) else {
                 continue;
             };
             match scope {
                 Scope::Begin => {
-                    open.insert((name, place, task), *time);
+                    open.insert((name, place, task), (*time, none));
                 }
                 Scope::End => {
                     // Loops end at another address than they begin at, and barriers of workers have none.
@@ -52,13 +91,14 @@ pub fn constructs(run: &Run) -> BTreeMap<(&'static str, Code), Construct> {
                         (*of, *own) == (name, task) && (place == 0 || place - begin <= 1)
                     });
                     if let Some(key) = key.copied()
-                        && let Some(begin) = open.remove(&key)
+                        && let Some((begin, chunks)) = open.remove(&key)
                     {
                         // What workers report late ended with the region.
                         let team = team_at(run, thread, begin);
                         let end = if team == 0 { *time } else { (*time).min(run.teams[team].end) };
                         let place = if key.1 == 0 { run.teams[team].place } else { key.1 };
-                        add(name, place, begin, end);
+                        let is_static = matches!(callback, Callback::Work { kind: Work::LoopStatic, .. });
+                        add(name, place, thread, begin, end, if is_static { none } else { chunks });
                     }
                 }
             }
@@ -104,6 +144,8 @@ pub struct Members {
     pub members_ns: Ns,
     pub members_waiting: Ns,
     pub longest: Ns,
+    /// By how much the longest of each visit works longer than the mean, all together.
+    pub imbalance: Ns,
 }
 
 /// By place.
@@ -113,7 +155,7 @@ pub fn members(run: &Run) -> BTreeMap<Code, Members> {
     for team in run.teams.iter().skip(1) {
         let of_place = members.entry(team.place).or_default();
         let ns = team.end - team.begin;
-        let mut longest = 0;
+        let (mut longest, mut worked) = (0, 0);
         for member in &team.members {
             let waits = intervals[*member]
                 .iter()
@@ -121,11 +163,13 @@ pub fn members(run: &Run) -> BTreeMap<Code, Members> {
             let waited = waits.map(|wait| overlap((wait.begin, wait.end), (team.begin, team.end)));
             let waited: Ns = waited.sum();
             longest = longest.max(ns - waited);
+            worked += ns - waited;
             of_place.members += 1;
             of_place.members_ns += ns;
             of_place.members_waiting += waited;
         }
         of_place.longest += longest;
+        of_place.imbalance += longest - worked / team.members.len().max(1) as Ns;
     }
     members
 }

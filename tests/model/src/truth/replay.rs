@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::accounting::overlap;
-use crate::callback::Callback;
+use crate::callback::{Callback, Status};
 use crate::program::{Code, Ns};
 use crate::run::{Edge, Piece, PieceId, Run};
 
@@ -51,7 +51,11 @@ pub fn replay(run: &Run, change: Change) -> Ns {
             _ => piece.begin - recorded,
         };
         let kept = before().filter(|(other, edge)| !is_dropped(&run.pieces[*other], *edge, change));
-        let mut begin = kept.map(|(other, _)| ends[*other]).max().unwrap_or(0) + cost;
+        let ended = |(other, edge): &(PieceId, Edge)| match edge {
+            Edge::Mutex | Edge::FreeMutex => released(run, &spread, &ends, *other, (index, piece)),
+            _ => ends[*other],
+        };
+        let mut begin = kept.map(ended).max().unwrap_or(0) + cost;
         // Whoever leaves a barrier whose work is spread evenly has done no more than its part.
         let left = before().find(|(other, _)| piece.is_overhead && spread.contains_key(other));
         if let Some((release, _)) = left {
@@ -70,6 +74,21 @@ pub fn replay(run: &Run, change: Change) -> Ns {
         ends.push(begin + duration(piece, change));
     }
     ends[run.last]
+}
+
+/// When a mutex is free for a piece. What was released before a barrier whose work is spread evenly is free behind it.
+fn released(
+    run: &Run,
+    spread: &BTreeMap<PieceId, Spread>,
+    ends: &[Ns],
+    release: PieceId,
+    (index, piece): (PieceId, &Piece),
+) -> Ns {
+    let between = spread.range(release..index).filter(|(_, spread)| {
+        let members = &run.teams[spread.team].members;
+        members.contains(&run.pieces[release].thread) && members.contains(&piece.thread)
+    });
+    between.map(|(barrier, _)| ends[*barrier]).chain([ends[release]]).min().unwrap_or(0)
 }
 
 fn is_release(run: &Run, piece: PieceId) -> bool {
@@ -117,8 +136,16 @@ fn last_member(run: &Run, team: usize, number: usize) -> Option<Code> {
     let mut longest: Option<(Ns, Code)> = None;
     // When the piece ends, how long it is, and where.
     let mut so_far: (Ns, Ns, Code) = (0, 0, 0);
-    // An event divides what is done. That a nested lock is had once more is none.
-    let is_event = |callback: &Callback| !matches!(callback, Callback::NestLock { .. });
+    // An event divides what is done. That a nested lock is had once more is none, nor is a doacross dependence or the end of a
+    // detached task.
+    let is_event = |callback: &Callback| {
+        !matches!(
+            callback,
+            Callback::NestLock { .. }
+                | Callback::Doacross { .. }
+                | Callback::TaskSchedule { status: Status::EarlyFulfill | Status::LateFulfill, .. }
+        )
+    };
     let own: Vec<Ns> = run
         .callbacks
         .iter()

@@ -14,12 +14,12 @@ pub struct Bounds {
     pub most: Option<Ns>,
 }
 
-/// `program` with `threads` in each region that has as many as the widest one.
+/// `program` with `threads` in each region that has as many as the widest one, and with one thread in each region where there is one.
 pub fn with_threads(program: &Program, threads: usize) -> Program {
     fn change(body: &mut [Statement], from: usize, to: usize) {
         for statement in body {
             if let Kind::Parallel { threads, .. } = &mut statement.kind
-                && *threads == from
+                && (*threads == from || to == 1)
             {
                 *threads = to;
             }
