@@ -71,9 +71,9 @@ impl Text {
                 out.push(b'\n');
             }
             seconds(out, time);
-            out.extend(std::iter::repeat_n(b' ', 2 + 2 * depth.min(MAX_INDENTS)));
-            if depth > MAX_INDENTS {
-                out.extend_from_slice(format!("[{depth}] ").as_bytes());
+            match INDENTS.get(..2 + 2 * depth) {
+                Some(indent) => out.extend_from_slice(indent),
+                None => indent_by_number(out, depth),
             }
             write(out);
         });
@@ -94,6 +94,14 @@ impl Text {
 /// Regions around a line that indent it. Behind this, their number is shown: regions are nested as deep as a recursion goes, and the
 /// text would grow by the square of that.
 const MAX_INDENTS: usize = 50;
+/// What indents a line, at most.
+const INDENTS: [u8; 2 + 2 * MAX_INDENTS] = [b' '; 2 + 2 * MAX_INDENTS];
+
+#[cold]
+fn indent_by_number(out: &mut Vec<u8>, depth: usize) {
+    out.extend_from_slice(&INDENTS);
+    out.extend_from_slice(format!("[{depth}] ").as_bytes());
+}
 
 /// Seconds with nine decimals, right-aligned.
 fn seconds(out: &mut Vec<u8>, time: Ns) {
