@@ -199,6 +199,8 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
         // By it, helpers are known: they begin a region from code of the runtime.
         let _ = writeln!(out, "0 1 module path=/usr/lib/libomp.so.5 load={RUNTIME:#x}");
     }
+    let has_helpers = process.run.callbacks.iter().any(|(.., callback)| is_target_task(callback));
+    let threads = if has_helpers { threads } else { process.run.helpers.start };
     for thread in 0..threads {
         let _ =
             writeln!(out, "0 {} thread_info os_tid={} name=app", thread + 1, process.pid as usize + thread);
@@ -235,17 +237,18 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
     out
 }
 
+fn is_target_task(callback: &Callback) -> bool {
+    matches!(callback, Callback::TaskCreate { flags: TaskFlags { is_target: true, .. }, .. })
+}
+
 /// Where the runtime is in the process.
 const RUNTIME: Code = 0x7_0000;
 
 /// The lines of a hidden helper of LLVM's, as they were recorded. The first one begins a region of its own, whose other members run target
 /// tasks while they wait at its end.
 fn helper(run: &Run, thread: usize, own: &[&(Ns, usize, Callback)], last: Ns) -> Vec<(Ns, String)> {
-    let is_target = |callback: &Callback| {
-        matches!(callback, Callback::TaskCreate { flags: TaskFlags { is_target: true, .. }, .. })
-    };
     let first =
-        run.callbacks.iter().filter(|(.., callback)| is_target(callback)).map(|(time, ..)| *time).min();
+        run.callbacks.iter().filter(|(.., callback)| is_target_task(callback)).map(|(time, ..)| *time).min();
     let Some(begin) = first.filter(|begin| *begin <= last) else {
         return vec![];
     };
@@ -331,8 +334,8 @@ struct Singles {
 }
 
 /// The lines of a callback as the adapter makes it. GCC's code says how many iterations there are. It calls the runtime alike for explicit
-/// barriers and for those of static loops and of single regions: one that follows a single region is taken for its own. It says nothing
-/// at the end of a single region, which is reported with the task's next construct.
+/// barriers and for those of static loops and of single regions. One that follows a single region is taken for its own. The end of a
+/// single region is reported with the task's next construct.
 fn lines_of_gcc(
     callback: &Callback,
     explicit: &BTreeSet<Code>,
