@@ -335,7 +335,7 @@ struct Singles {
 
 /// The lines of a callback as the adapter makes it. GCC's code says how many iterations there are. It calls the runtime alike for explicit
 /// barriers and for those of static loops and of single regions. One that follows a single region is taken for its own. The end of a
-/// single region is reported with the task's next construct.
+/// single region comes with the next construct.
 fn lines_of_gcc(
     callback: &Callback,
     explicit: &BTreeSet<Code>,
