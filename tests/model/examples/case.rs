@@ -13,17 +13,17 @@ use omptrace_model::checker::write_trace;
 use omptrace_model::simulate::simulate;
 use omptrace_model::truth::accounting::{Part, accounting, intervals};
 use omptrace_model::truth::path;
-use omptrace_model::write::{Dialect, Ending, Process, text};
+use omptrace_model::write::{Ending, Process, text};
 
 fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let seed = arguments.first().and_then(|seed| seed.parse().ok()).expect("a seed");
     let case = Case::new(seed);
-    let Some(run) = simulate(&case.program, &case.machine) else {
+    let Some(run) = simulate(&case.program, &case.machine()) else {
         println!("{case}it waits for itself");
         return;
     };
-    let text = text(&Process { pid: 10, start: 0, run: &run, ending: Ending::Complete }, Dialect::Llvm);
+    let text = text(&Process { pid: 10, start: 0, run: &run, ending: Ending::Complete }, case.dialect);
     if let Some(trace) = arguments.get(1) {
         write_trace(&text, Path::new(trace)).expect("a writable file");
     }

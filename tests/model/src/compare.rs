@@ -412,8 +412,8 @@ fn of_threads(run: &Run, shown: &Value, comparison: &mut Comparison) {
     }
 }
 
-/// How long the instances of a construct were: the shortest, the longest, the mean, what half and 99 of 100 do not exceed; and what was
-/// waited in them, and the chunks of a loop.
+/// How long the instances of a construct were: the shortest, the longest, the mean and two quantiles. Also what was waited in them, and
+/// the chunks of a loop.
 fn distribution(
     name: &str,
     place: Code,

@@ -199,6 +199,8 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
         // By it, helpers are known: they begin a region from code of the runtime.
         let _ = writeln!(out, "0 1 module path=/usr/lib/libomp.so.5 load={RUNTIME:#x}");
     }
+    let has_helpers = process.run.callbacks.iter().any(|(.., callback)| is_target_task(callback));
+    let threads = if has_helpers { threads } else { process.run.helpers.start };
     for thread in 0..threads {
         let _ =
             writeln!(out, "0 {} thread_info os_tid={} name=app", thread + 1, process.pid as usize + thread);
@@ -235,17 +237,18 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
     out
 }
 
+fn is_target_task(callback: &Callback) -> bool {
+    matches!(callback, Callback::TaskCreate { flags: TaskFlags { is_target: true, .. }, .. })
+}
+
 /// Where the runtime is in the process.
 const RUNTIME: Code = 0x7_0000;
 
 /// The lines of a hidden helper of LLVM's, as they were recorded. The first one begins a region of its own, whose other members run target
 /// tasks while they wait at its end.
 fn helper(run: &Run, thread: usize, own: &[&(Ns, usize, Callback)], last: Ns) -> Vec<(Ns, String)> {
-    let is_target = |callback: &Callback| {
-        matches!(callback, Callback::TaskCreate { flags: TaskFlags { is_target: true, .. }, .. })
-    };
     let first =
-        run.callbacks.iter().filter(|(.., callback)| is_target(callback)).map(|(time, ..)| *time).min();
+        run.callbacks.iter().filter(|(.., callback)| is_target_task(callback)).map(|(time, ..)| *time).min();
     let Some(begin) = first.filter(|begin| *begin <= last) else {
         return vec![];
     };
@@ -331,8 +334,8 @@ struct Singles {
 }
 
 /// The lines of a callback as the adapter makes it. GCC's code says how many iterations there are. It calls the runtime alike for explicit
-/// barriers and for those of static loops and of single regions: one that follows a single region is taken for its own. It says nothing
-/// at the end of a single region, which is reported with the task's next construct.
+/// barriers and for those of static loops and of single regions. One that follows a single region is taken for its own. The end of a
+/// single region comes with the next construct.
 fn lines_of_gcc(
     callback: &Callback,
     explicit: &BTreeSet<Code>,
@@ -669,6 +672,66 @@ mod tests {
     use crate::program::{Kind, Program, Statement};
     use crate::simulate::{Machine, simulate};
 
+    /// A region of `threads` with this body, on as many threads.
+    fn run_of(threads: usize, body: Vec<Statement>) -> Run {
+        let region = Statement { code: 0x1000, kind: Kind::Parallel { threads, body } };
+        let machine = Machine {
+            seed: 1,
+            threads,
+            max_wake_up: 0,
+            is_first_come: true,
+            reports_ends_late: false,
+            helpers: 0,
+            shares_sections: true,
+        };
+        simulate(&Program { body: vec![region] }, &machine).expect("it ends")
+    }
+
+    /// The lines of the stream of a thread.
+    fn lines_of(run: &Run, dialect: Dialect, stream: usize) -> Vec<String> {
+        let text = text(&Process { pid: 10, start: 0, run, ending: Ending::Complete }, dialect);
+        let own = text.lines().filter(|line| line.split(' ').nth(1) == Some(&stream.to_string()));
+        own.map(str::to_owned).collect()
+    }
+
+    /// OpenUH was recorded to do so, but for the begin of the first idle time.
+    #[test]
+    fn with_the_collector_api_a_worker_is_idle_outside_of_regions() {
+        let run = run_of(2, vec![Statement { code: 0x1010, kind: Kind::Work(vec![1000, 2000]) }]);
+        let lines = lines_of(&run, Dialect::Collector, 2);
+        let events: Vec<&String> = lines.iter().filter(|line| !line.contains("thread_state")).collect();
+        assert_eq!(
+            events,
+            [
+                "0 2 thread_info os_tid=11 name=app",
+                "0 2 idle begin",
+                "1 2 idle end",
+                "2001 2 sync_region_wait begin kind=barrier_implicit parallel=2 task=-",
+                "2001 2 sync_region_wait end kind=barrier_implicit parallel=2 task=-",
+                "2001 2 idle begin",
+            ]
+        );
+        let answers = lines.iter().filter(|line| line.contains("thread_state")).count();
+        assert_eq!(answers, events.len() - 1, "{lines:?}");
+    }
+
+    /// `viewer-export/tests/historic/ompt_tools_tr4_stable_task` shows it so.
+    #[test]
+    fn the_branch_of_tr4_has_types_by_number_and_places_of_tasks_only() {
+        let task = Kind::Task(crate::program::Task {
+            body: vec![Statement { code: 0x1030, kind: Kind::Work(vec![10]) }],
+            ..crate::program::Task::default()
+        });
+        let run = run_of(1, vec![Statement { code: 0x1020, kind: task }]);
+        let lines = lines_of(&run, Dialect::Tr4, 1);
+        let has = |text: &str| assert!(lines.iter().any(|line| line.ends_with(text)), "{text}: {lines:?}");
+        has("parallel_begin parallel=2 task=1 team=1 flags=1");
+        has("task_create task=3 new=4 flags=3 has_dependences=0 code=4128");
+        has("task_schedule prior=3 status=4 next=4");
+        has("sync_region begin kind=1 parallel=2 task=3");
+        has("implicit_task end parallel=2 task=3 team=1 index=0 flags=0");
+    }
+
     /// GCC 12 and the adapter were recorded to do so.
     #[test]
     fn a_barrier_behind_a_single_region_is_taken_for_its_own_and_shows_its_end() {
@@ -680,17 +743,7 @@ mod tests {
             statement(0x1020, Kind::Barrier),
             statement(0x1030, Kind::Barrier),
         ];
-        let program = Program { body: vec![statement(0x1000, Kind::Parallel { threads: 1, body })] };
-        let machine = Machine {
-            seed: 1,
-            threads: 1,
-            max_wake_up: 0,
-            is_first_come: true,
-            reports_ends_late: true,
-            helpers: 0,
-            shares_sections: true,
-        };
-        let run = simulate(&program, &machine).expect("it ends");
+        let run = run_of(1, body);
         let process = Process { pid: 10, start: 0, run: &run, ending: Ending::Complete };
         let text = text(&process, Dialect::Libgomp);
         let lines: Vec<&str> = text

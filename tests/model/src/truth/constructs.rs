@@ -34,6 +34,9 @@ impl Construct {
     }
 }
 
+/// When a construct that has not ended began, and its chunks so far with their iterations.
+type Open = (Ns, (u64, u64));
+
 /// The constructs by name and place.
 pub fn constructs(run: &Run) -> BTreeMap<(&'static str, Code), Construct> {
     let mut constructs: BTreeMap<(&'static str, Code), Construct> = BTreeMap::new();
@@ -70,7 +73,7 @@ pub fn constructs(run: &Run) -> BTreeMap<(&'static str, Code), Construct> {
     for thread in 0..run.spans.len() {
         let mut own: Vec<_> = run.callbacks.iter().filter(|(_, of, _)| *of == thread).collect();
         own.sort_by_key(|(time, ..)| *time);
-        let mut open: BTreeMap<(&'static str, Code, u64), (Ns, (u64, u64))> = BTreeMap::new();
+        let mut open: BTreeMap<(&'static str, Code, u64), Open> = BTreeMap::new();
         for (time, _, callback) in own {
             if let Callback::Chunk { of, iterations, .. } = callback {
                 let loops = open.iter_mut().filter(|(key, _)| key.0 == "for" && key.2 == of.task);
