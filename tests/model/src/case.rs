@@ -27,7 +27,7 @@ fn dialect(seed: u64, family: Family) -> Dialect {
     match (round % ROUNDS_OF_DIALECTS, round / ROUNDS_OF_DIALECTS % 4) {
         (1, _) if !family.detached && !family.cancellation => Dialect::Libgomp,
         (3, 1) if is_old => Dialect::Llvm9,
-        // What it does not report of tasks and of teams inside others is not told apart from the rest.
+        // It does not report enough of tasks, and of teams inside others.
         (3, 3) if is_old && !family.tasks && family.depth == 1 => Dialect::Collector,
         // Taskloops of both have tasks that nobody creates, which no number can have.
         (3, 0) if is_old && !family.taskgroups => Dialect::Llvm6,
