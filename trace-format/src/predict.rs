@@ -45,14 +45,9 @@ impl State {
         }
     }
 
-    /// Back to the start of a chunk. In place: the whole would be made on the stack first, of which a thread may have little.
+    /// Back to the start of a chunk.
     pub fn reset(&mut self, next_id: u64) {
-        let State { next_id: newest, last, suspended, depth, frames, code, here } = self;
-        *newest = next_id;
-        *depth = 0;
-        for zeros in [&mut last[..], suspended, frames.as_flattened_mut(), code, here.as_flattened_mut()] {
-            zeros.fill(0);
-        }
+        *self = State::new(next_id);
     }
 
     /// The id that this stream gives next.

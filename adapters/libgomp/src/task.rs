@@ -31,11 +31,12 @@ fn current_events() -> &'static Mutex<Events> {
 }
 
 fn events() -> MutexGuard<'static, Events> {
+    tool::LEAVE_EVENTS.get_or_init(|| leave_lock_to_parent);
     current_events().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// In a forked child: a thread that it does not have may hold the lock for ever. Events of before are forgotten then.
-pub(crate) fn leave_lock_to_parent() {
+fn leave_lock_to_parent() {
     if matches!(current_events().try_lock(), Err(TryLockError::WouldBlock)) {
         let new = Box::leak(Box::new(Mutex::new(BTreeMap::new())));
         EVENTS_OF_CHILD.store(new, Ordering::Relaxed);

@@ -11,7 +11,7 @@ use std::sync::{Once, OnceLock};
 use ompt_sys::*;
 
 use crate::libgomp::{self, Libgomp};
-use crate::{callbacks, devices, parallel, release, sanitizer, start, target, task, thread};
+use crate::{callbacks, devices, parallel, release, sanitizer, start, target, thread};
 
 /// OpenMP 5.2, as `_OPENMP` says it.
 const OPENMP_VERSION: c_uint = 202_111;
@@ -229,12 +229,17 @@ pub(crate) fn is_of_this_process() -> bool {
     pid == PROCESS.load(Ordering::Relaxed)
 }
 
+/// What a forked child does besides, once events of tasks are noted.
+pub(crate) static LEAVE_EVENTS: OnceLock<fn()> = OnceLock::new();
+
 /// Takes note of a fork, in the child.
 extern "C" fn in_child() {
     // SAFETY: no arguments.
     PROCESS.store(unsafe { libc::getpid() }, Ordering::Relaxed);
     devices::forget();
-    task::leave_lock_to_parent();
+    if let Some(leave) = LEAVE_EVENTS.get() {
+        leave();
+    }
     thread::begin_again();
 }
 

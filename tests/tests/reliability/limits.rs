@@ -97,30 +97,6 @@ fn a_small_stack_is_enough() {
 
 /// `PTHREAD_STACK_MIN` is enough for the first use of OpenMP, wherever it is enough alone.
 #[test]
-fn a_thread_with_the_smallest_stack_keeps_it_to_itself() {
-    const SOURCE: &str = "tests/programs/little_stack.c";
-    let of_gcc = compile(SOURCE, Compiler::Gcc, &["-lpthread"]);
-    let of_clang = compile(SOURCE, Compiler::Clang14, &["-lpthread"]);
-    for (program, preloaded) in [(&of_clang, None), (&of_gcc, Some(libgomp_adapter()))] {
-        let start = || {
-            let mut command = Command::new(program);
-            command.arg("7000").env("LD_LIBRARY_PATH", runtime("llvm-19"));
-            command
-        };
-        let alone = start().env("OMP_TOOL", "disabled").output().expect("it can be run");
-        assert!(alone.status.success(), "{alone:?}");
-        let traces = Traces::folder();
-        let mut traced = start();
-        if let Some(adapter) = preloaded {
-            traced.env("LD_PRELOAD", adapter);
-        }
-        let traced = run(&traces, &mut traced);
-        assert_eq!((traced.status, &traced.stdout), (alone.status, &alone.stdout), "{traced:?}");
-        traces.only();
-    }
-}
-
-#[test]
 fn the_first_use_of_openmp_may_be_on_the_smallest_stack() {
     const SOURCE: &str = "tests/programs/smallest_stack.c";
     let of_gcc = compile(SOURCE, Compiler::Gcc, &["-lpthread"]);
