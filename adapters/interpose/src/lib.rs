@@ -1,7 +1,10 @@
 //! Exported functions that take the place of another library's function, and go on there as if the program had called it.
+//! Whoever is loaded into programs by `LD_PRELOAD` also asks the loader without its locks ([`find_object`]).
 //!
 //! The loader and libgomp look at the return address of their caller. So such a function must not *call* the one that it
 //! replaces. It keeps all registers that may hold arguments, asks a Rust function where to go on, and jumps there.
+
+pub mod find_object;
 
 use std::ffi::{CStr, c_void};
 use std::mem::transmute_copy;

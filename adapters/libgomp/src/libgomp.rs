@@ -55,7 +55,7 @@ macro_rules! functions {
                 let has_ompt = unsafe { library.has_ompt() };
                 let find = |name: &CStr| scope.iter().find_map(|one| one.function(name));
                 let version = release::of(|name| find(name).is_some());
-                let mark = Mark::at(library.module.place.start).flatten();
+                let mark = loaded::mark_at(library.module.place.start).flatten();
                 let mut gomp = Box::<Libgomp>::new_uninit();
                 let made = gomp.as_mut_ptr();
                 // Each field by itself: to copy the whole, the compiler calls `memcpy`, which may be the program's.
@@ -362,7 +362,7 @@ impl Libgomp {
         let doubts = DOUBTS.load(Ordering::Relaxed);
         let is_as_it_was = || {
             self.mark.is_none()
-                || Mark::at(self.library.module.place.start).is_none_or(|now| now == self.mark)
+                || loaded::mark_at(self.library.module.place.start).is_none_or(|now| now == self.mark)
         };
         let is_there =
             !self.is_gone.load(Ordering::Relaxed) && (self.is_kept.load(Ordering::Relaxed) || is_as_it_was());

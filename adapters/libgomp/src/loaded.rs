@@ -10,6 +10,10 @@ use core::ptr::null_mut;
 use core::{mem, ptr, slice};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+pub(crate) use interpose::find_object::Mark;
+
+use interpose::find_object::FindObject;
+
 use crate::elf::{Library, LinkMap, text};
 
 /// A library, and where it lies.
@@ -24,8 +28,8 @@ pub(crate) struct Module {
 impl Module {
     /// Where the library that this code belongs to lies; `None` for a just-in-time compiler's.
     pub(crate) fn of_code(address: usize) -> Option<Module> {
-        if let Some(find) = find_object() {
-            return find_with(find, address);
+        if let Some(mark) = FIND_OBJECT.at(address) {
+            return described(mark?);
         }
         let mut found = None;
         each(|module, _| {
@@ -46,27 +50,8 @@ impl Module {
     }
 }
 
-/// `struct dl_find_object` of glibc.
-#[repr(C)]
-struct FoundObject {
-    flags: u64,
-    map_start: *mut c_void,
-    map_end: *mut c_void,
-    link_map: *const LinkMap,
-    eh_frame: *mut c_void,
-    reserved: [u64; 7],
-}
-
-type FindObject = unsafe extern "C" fn(*mut c_void, *mut FoundObject) -> c_int;
-
-/// `_dl_find_object`; NULL where the C library has none, and before [`prepare`].
-static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
-
-fn find_object() -> Option<FindObject> {
-    let function = FIND_OBJECT.load(Ordering::Relaxed);
-    // SAFETY: NULL, or glibc's function of this name and type.
-    unsafe { mem::transmute::<*mut c_void, Option<FindObject>>(function) }
-}
+/// Without a lock, where the C library can be asked so. Unknown before [`prepare`].
+static FIND_OBJECT: FindObject = FindObject::unknown();
 
 /// The C library's `dl_iterate_phdr`: the program may have one of its own, which uses OpenMP. NULL before [`prepare`].
 static ITERATE: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
@@ -119,50 +104,25 @@ pub(crate) fn prepare() -> bool {
     // Relaxed: the functions are there since the process began.
     DELETE_KEY.store(ptr::with_exposed_provenance_mut(delete_key.unwrap_or(0)), Ordering::Relaxed);
     ITERATE.store(ptr::with_exposed_provenance_mut(iterate), Ordering::Relaxed);
-    FIND_OBJECT.store(ptr::with_exposed_provenance_mut(find), Ordering::Relaxed);
+    // SAFETY: 0, or the C library's function.
+    unsafe { FIND_OBJECT.set(ptr::with_exposed_provenance_mut(find)) };
     true
 }
 
-fn find_with(find: FindObject, address: usize) -> Option<Module> {
-    // SAFETY: all zeros is a value of this structure.
-    let mut found: FoundObject = unsafe { mem::zeroed() };
-    // SAFETY: any address may be asked about; the loader's description of a library that is loaded comes back.
-    unsafe {
-        if find(address as *mut c_void, &raw mut found) != 0 || found.link_map.is_null() {
-            return None;
-        }
-        Some(Module {
-            library: Library::of_map(found.link_map),
-            place: found.map_start as usize..found.map_end as usize,
-            name: (*found.link_map).name,
-        })
+/// The library of this mark, which is loaded.
+fn described(mark: Mark) -> Option<Module> {
+    let map = mark.link_map as *const LinkMap;
+    if map.is_null() {
+        return None;
     }
+    // SAFETY: the loader's description of a library that is loaded.
+    let (library, name) = unsafe { (Library::of_map(map), (*map).name) };
+    Some(Module { library, place: mark.start..mark.end, name })
 }
 
-/// By what a library is recognised as long as it is loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Mark {
-    start: usize,
-    end: usize,
-    link_map: usize,
-    eh_frame: usize,
-}
-
-impl Mark {
-    /// Of the library at an address, if there is one; `None` where the loader cannot be asked without a lock.
-    pub(crate) fn at(address: usize) -> Option<Option<Mark>> {
-        let find = find_object()?;
-        // SAFETY: all zeros is a value of this structure.
-        let mut found: FoundObject = unsafe { mem::zeroed() };
-        // SAFETY: any address may be asked about.
-        let is_found = unsafe { find(address as *mut c_void, &raw mut found) } == 0;
-        Some(is_found.then_some(Mark {
-            start: found.map_start as usize,
-            end: found.map_end as usize,
-            link_map: found.link_map as usize,
-            eh_frame: found.eh_frame as usize,
-        }))
-    }
+/// The mark of the library at an address, if there is one; `None` where the loader cannot be asked without a lock.
+pub(crate) fn mark_at(address: usize) -> Option<Option<Mark>> {
+    FIND_OBJECT.at(address)
 }
 
 /// Calls `f` with each library, in the order in which they were loaded. It must not load any: the loader holds a lock then.

@@ -8,9 +8,10 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fs;
 use std::mem::transmute;
-use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
 
+pub(crate) use interpose::find_object::Mark;
+
+use interpose::find_object::FindObject;
 use omptrace_device::memory;
 
 use crate::os::forks;
@@ -61,28 +62,13 @@ pub(crate) fn each_module<F: FnMut(&libc::dl_phdr_info, &[libc::Elf64_Phdr]) -> 
     Some(())
 }
 
-/// `struct dl_find_object` of glibc.
-#[repr(C)]
-struct FoundObject {
-    flags: u64,
-    map_start: *mut c_void,
-    map_end: *mut c_void,
-    link_map: *mut c_void,
-    eh_frame: *mut c_void,
-    reserved: [u64; 7],
-}
-
-type FindObject = unsafe extern "C" fn(*mut c_void, *mut FoundObject) -> c_int;
-
-/// `_dl_find_object` (glibc 2.35); null where the C library has none.
-static FIND_OBJECT: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+/// Without a lock, where the C library can be asked so.
+static FIND_OBJECT: FindObject = FindObject::unknown();
 
 /// Looks up what needs the loader's lock: for the library's constructor, whose thread has it.
 pub(crate) fn prepare() {
-    // SAFETY: a constant of the loader.
-    let function = unsafe { symbol(libc::RTLD_DEFAULT, c"_dl_find_object") };
-    // Relaxed: stored before anybody asks.
-    FIND_OBJECT.store(function, Ordering::Relaxed);
+    // SAFETY: a constant of the loader, and the C library's function.
+    unsafe { FIND_OBJECT.set(symbol(libc::RTLD_DEFAULT, c"_dl_find_object")) };
 }
 
 /// The beginning of glibc's `struct link_map`, which `<link.h>` shows.
@@ -92,64 +78,21 @@ struct LinkMap {
     name: *const c_char,
 }
 
-/// What is known of the module at `pc` without a lock: nothing where there is none. `None` where the C library cannot be
-/// asked so. Signal handlers may call it.
-fn find_object(pc: usize) -> Option<Option<FoundObject>> {
-    // Relaxed: see `prepare`.
-    let function = FIND_OBJECT.load(Ordering::Relaxed);
-    // SAFETY: null, or glibc's function of this name and type, which may be called in signal handlers.
-    let find = unsafe { transmute::<*mut c_void, Option<FindObject>>(function) }?;
-    let mut found = FoundObject {
-        flags: 0,
-        map_start: null_mut(),
-        map_end: null_mut(),
-        link_map: null_mut(),
-        eh_frame: null_mut(),
-        reserved: [0; 7],
-    };
-    // SAFETY: as above; `found` is valid for writing.
-    match unsafe { find(pc as *mut c_void, &raw mut found) } {
-        0 => Some(Some(found)),
-        _ => Some(None),
-    }
-}
-
 /// Where the `.eh_frame_hdr` of the module at `pc` lies, 0 where there is none. `None` where the C library cannot be asked
 /// without a lock. Signal handlers may call it.
 pub(crate) fn unwind_header_of(pc: u64) -> Option<u64> {
-    let found = find_object(pc as usize)?;
+    let found = FIND_OBJECT.at(pc as usize)?;
     Some(found.map_or(0, |found| found.eh_frame as u64))
-}
-
-/// What distinguishes a module from others. One that comes in its place, when it is gone, may have the same all the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Mark {
-    link_map: usize,
-    start: usize,
-    end: usize,
-    eh_frame: usize,
-}
-
-impl Mark {
-    fn of(found: &FoundObject) -> Mark {
-        Mark {
-            link_map: found.link_map as usize,
-            start: found.map_start as usize,
-            end: found.map_end as usize,
-            eh_frame: found.eh_frame as usize,
-        }
-    }
 }
 
 /// Whether the C library can be asked without a lock.
 pub(crate) fn asks_without_lock() -> bool {
-    // Relaxed: see `prepare`.
-    !FIND_OBJECT.load(Ordering::Relaxed).is_null()
+    FIND_OBJECT.is_known()
 }
 
 /// The mark of the module at `pc`, nothing where there is none. `None` where the C library cannot be asked without a lock.
 pub(crate) fn mark_at(pc: u64) -> Option<Option<Mark>> {
-    Some(find_object(pc as usize)?.as_ref().map(Mark::of))
+    FIND_OBJECT.at(pc as usize)
 }
 
 /// A module as the loader has it, copied.
@@ -166,19 +109,19 @@ pub(crate) struct Copied {
 /// it meanwhile: so the kernel copies what belongs to it.
 pub(crate) fn copy_at(pc: u64) -> Option<Option<Copied>> {
     const MAX_NAME: usize = 4096;
-    let Some(found) = find_object(pc as usize)? else {
+    let Some(mark) = FIND_OBJECT.at(pc as usize)? else {
         return Some(None);
     };
-    let [load_address, name] = copied_words(found.link_map as usize)?;
+    let [load_address, name] = copied_words(mark.link_map)?;
     let name = match name {
         0 => Vec::new(),
         name => memory::text(name as *const c_char, MAX_NAME)?,
     };
     let headers = match name.is_empty() {
         true => headers_of_program()?.to_vec(),
-        false => copied_headers(found.map_start as usize)?,
+        false => copied_headers(mark.start)?,
     };
-    Some(Some(Copied { mark: Mark::of(&found), load_address: load_address as u64, name, headers }))
+    Some(Some(Copied { mark, load_address: load_address as u64, name, headers }))
 }
 
 fn copied_words<const N: usize>(address: usize) -> Option<[usize; N]> {
@@ -203,9 +146,9 @@ pub(crate) struct Calling {
 /// # Safety
 /// The code at `pc` stays loaded for as long as the result is used.
 pub(crate) unsafe fn calling_at(pc: u64) -> Option<Calling> {
-    let found = find_object(pc as usize)??;
+    let mark = FIND_OBJECT.at(pc as usize)??;
     // SAFETY: the loader keeps the structure for as long as the module is loaded, as the caller promises.
-    let LinkMap { addr, name } = *unsafe { found.link_map.cast::<LinkMap>().as_ref() }?;
+    let LinkMap { addr, name } = *unsafe { (mark.link_map as *const LinkMap).as_ref() }?;
     let name = match name.is_null() {
         true => &[],
         // SAFETY: a C string of the loader.
@@ -214,9 +157,9 @@ pub(crate) unsafe fn calling_at(pc: u64) -> Option<Calling> {
     let headers = match name.is_empty() {
         true => headers_of_program(),
         // SAFETY: its memory begins there, and stays by the caller's promise.
-        false => unsafe { headers_in_memory(found.map_start.cast()) },
+        false => unsafe { headers_in_memory(mark.start as *const u8) },
     }?;
-    Some(Calling { mark: Mark::of(&found), load_address: addr as u64, name, headers })
+    Some(Calling { mark, load_address: addr as u64, name, headers })
 }
 
 /// The program headers of the program, as the kernel has passed them.
@@ -279,9 +222,8 @@ struct Found {
 
 /// The library that holds `address`. It asks without a lock where it can.
 fn at(address: *const c_void) -> Option<Found> {
-    if let Some(found) = find_object(address as usize) {
-        let found = found?;
-        let link_map = found.link_map.cast::<LinkMap>();
+    if let Some(mark) = FIND_OBJECT.at(address as usize) {
+        let link_map = mark?.link_map as *const LinkMap;
         // SAFETY: the loader keeps the structure for as long as the module is loaded, as the caller's address is.
         let name = unsafe { link_map.as_ref() }?.name;
         return Some(Found { module: link_map as usize, name: copied(name) });
