@@ -68,28 +68,17 @@ pub(crate) fn layout(align: c_long) -> (usize, usize) {
     (size_of::<Header>().next_multiple_of(align), align)
 }
 
-/// Room for header and data on the stack. libgomp runs some tasks within the call that makes them. Programs that make tasks of tasks
-/// then have as many blocks there as calls. So there is one of few bytes for most tasks.
-trait Room {
-    const BYTES: usize;
-}
-
+/// Room for header and data on the stack, enough for most tasks. libgomp runs some tasks within the call that makes them: programs that
+/// make tasks of tasks then have as many blocks there as calls.
 #[repr(align(16))]
 struct Little {
     _bytes: [u8; 256],
 }
 
+/// The same, for those with more data.
 #[repr(align(128))]
 struct Much {
     _bytes: [u8; 1024],
-}
-
-impl Room for Little {
-    const BYTES: usize = 256;
-}
-
-impl Room for Much {
-    const BYTES: usize = 1024;
 }
 
 /// Calls `with` with a copy of the header and, behind it, of `size` bytes of data.
@@ -112,10 +101,10 @@ pub(crate) unsafe fn with_block<T>(
         }
         block.cast()
     };
-    if all <= Little::BYTES && align <= align_of::<Little>() {
+    if all <= size_of::<Little>() && align <= align_of::<Little>() {
         return on_stack::<Little, T>(fill, with);
     }
-    if all <= Much::BYTES && align <= align_of::<Much>() {
+    if all <= size_of::<Much>() && align <= align_of::<Much>() {
         return on_stack::<Much, T>(fill, with);
     }
     let Ok(layout) = Layout::from_size_align(all, align) else {
@@ -135,7 +124,7 @@ pub(crate) unsafe fn with_block<T>(
 
 /// Calls `with` with a block on the stack that `fill` has filled. Not a part of its caller, which would have the room in all cases.
 #[inline(never)]
-fn on_stack<R: Room, T>(fill: impl FnOnce(*mut u8) -> *mut c_void, with: impl FnOnce(*mut c_void) -> T) -> T {
+fn on_stack<R, T>(fill: impl FnOnce(*mut u8) -> *mut c_void, with: impl FnOnce(*mut c_void) -> T) -> T {
     let mut room = MaybeUninit::<R>::uninit();
     with(fill(room.as_mut_ptr().cast()))
 }
