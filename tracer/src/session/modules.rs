@@ -10,6 +10,7 @@
 use std::cell::Cell;
 use std::ffi::{CStr, OsStr};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -281,28 +282,27 @@ pub(crate) fn loader_counts() -> Option<(u64, u64)> {
 impl Loaded {
     /// The module of this load address, name and program headers.
     fn of(load_address: u64, name: &[u8], headers: &[libc::Elf64_Phdr]) -> Loaded {
-        let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
-        let start = loads().map(|header| load_address.wrapping_add(header.p_vaddr)).min();
-        let end = loads().map(|header| load_address.wrapping_add(header.p_vaddr + header.p_memsz)).max();
+        let Range { start, end } = range_of(load_address, headers);
         let (path, file) = path_of(name);
         let build_id = build_id_of(load_address, headers);
         let build_id = build_id.iter().flat_map(|byte| format!("{byte:02x}").into_bytes()).collect();
-        Loaded { path, file, build_id, load_address, start: start.unwrap_or(0), end: end.unwrap_or(0) }
+        Loaded { path, file, build_id, load_address, start, end }
     }
+}
+
+/// Where a module of these program headers lies.
+fn range_of(load_address: u64, headers: &[libc::Elf64_Phdr]) -> Range<u64> {
+    let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+    let start = loads().map(|header| load_address.wrapping_add(header.p_vaddr)).min();
+    let end = loads().map(|header| load_address.wrapping_add(header.p_vaddr + header.p_memsz)).max();
+    start.unwrap_or(0)..end.unwrap_or(0)
 }
 
 /// The module that holds `code`, if any does; `None` where the loader cannot be asked.
 fn loaded_at(code: u64) -> Option<Option<Loaded>> {
     let mut found = None;
     loader::each_module(|info, headers| {
-        let holds = |address: &u64| {
-            let loads = || headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
-            let start = loads().map(|header| info.dlpi_addr.wrapping_add(header.p_vaddr)).min();
-            let end =
-                loads().map(|header| info.dlpi_addr.wrapping_add(header.p_vaddr + header.p_memsz)).max();
-            (start.unwrap_or(0)..end.unwrap_or(0)).contains(address)
-        };
-        let is_it = holds(&code);
+        let is_it = range_of(info.dlpi_addr, headers).contains(&code);
         if is_it {
             let name = match info.dlpi_name.is_null() {
                 true => &[],
