@@ -275,13 +275,22 @@ fn has_ended(state: char) -> bool {
 
 /// Of a process or a thread, by its folder in `/proc`.
 fn state_and_start(folder: &str) -> Option<(char, u64)> {
+    let fields = stat(folder)?;
+    Some((fields.first()?.chars().next()?, start_in(&fields)?))
+}
+
+/// The fields of `stat` behind the name, of a process or a thread by its folder in `/proc`. The first is field 3 of proc(5), the state.
+pub fn stat(folder: &str) -> Option<Vec<String>> {
     // The second field, the program's name in brackets, may hold blanks and brackets, and be in any encoding.
     let stat = fs::read(format!("{folder}/stat")).ok()?;
     let stat = String::from_utf8_lossy(&stat);
     let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace();
-    let state = fields.next()?.chars().next()?;
-    Some((state, fields.nth(18)?.parse().ok()?))
+    Some(fields.split_ascii_whitespace().map(str::to_owned).collect())
+}
+
+/// The start, in clock ticks since boot: field 22 of proc(5).
+pub fn start_in(stat: &[String]) -> Option<u64> {
+    stat.get(19)?.parse().ok()
 }
 
 /// True where a process that can be seen has `spool` mapped, which may have another path where it runs.

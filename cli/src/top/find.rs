@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use omptrace_trace_format::block::{FILE_MAGIC, FileHeader, SPOOL_MAGIC};
-use omptrace_trace_format::open_regular;
+use omptrace_trace_format::{liveness, open_regular};
 
 use crate::failure::{Failure, Result};
 use crate::inputs;
@@ -92,10 +92,7 @@ fn with_children(pid: u32) -> Vec<u32> {
 
 /// The second field behind the name in `/proc/PID/stat`.
 fn parent_of(pid: u32) -> Option<u32> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let stat = String::from_utf8_lossy(&stat);
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_ascii_whitespace().nth(1)?.parse().ok()
+    liveness::stat(&format!("/proc/{pid}"))?.get(1)?.parse().ok()
 }
 
 /// The traces that the process has mapped.

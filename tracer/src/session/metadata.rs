@@ -151,12 +151,9 @@ fn command_line() -> Vec<String> {
     arguments.map(|argument| String::from_utf8_lossy(argument).into_owned()).collect()
 }
 
-/// When the process started: field 22 of `/proc/self/stat`, counted behind the name, which may hold blanks.
+/// When the process started, in clock ticks since boot.
 fn started() -> Option<u64> {
-    // The name may be in no encoding that is known.
-    let stat = fs::read("/proc/self/stat").ok()?;
-    let stat = String::from_utf8_lossy(&stat);
-    stat[stat.rfind(')')? + 2..].split(' ').nth(19)?.parse().ok()
+    liveness::start_in(&liveness::stat("/proc/self")?)
 }
 
 /// `CLOCK_MONOTONIC_RAW` when the process started, which was `ticks` clock ticks after the system's.
