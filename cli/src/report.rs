@@ -107,20 +107,23 @@ pub(crate) fn run(arguments: &Report) -> Result<Outcome> {
         }
     };
     report_gaps(&gaps);
+    let shows_sources = !(arguments.no_source || arguments.md);
     let mut infos = Vec::new();
     let mut tables = Vec::new();
     for trace in traces.iter().take(MAX_INFOS) {
         let reader = inputs::open(trace)?;
         infos.push(Info::of(&reader));
-        tables.push(Table::stored(&reader));
+        if shows_sources {
+            tables.push(Table::stored(&reader));
+        }
     }
 
     let compared = compared(arguments, &stats)?;
     let names: Vec<String> = shown.iter().map(|input| typed(input)).collect();
     let names = names.join(" ");
-    let sources = match arguments.no_source || arguments.md {
-        true => None,
-        false => Some(sources(&arguments.source_dirs, &stats, &overview, (&infos, &tables))?),
+    let sources = match shows_sources {
+        true => Some(sources(&arguments.source_dirs, &stats, &overview, (&infos, &tables))?),
+        false => None,
     };
     let page = Page {
         title: title(&infos, traces.len()),
