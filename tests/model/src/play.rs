@@ -1,5 +1,6 @@
 //! Callbacks of a run as a script of the reference runtime, which calls a tool with them on real threads.
 
+use ompt_sys::*;
 use serde_json::{Value, json};
 
 use crate::callback::{Callback, Context, Id, Scope, Status, Sync, TaskFlags, Work};
@@ -10,6 +11,9 @@ use crate::run::Run;
 const UNSET: Id = 0;
 /// Slots of threads, behind those of regions and tasks.
 const THREADS: Id = 100_000;
+
+/// The flags of a region that LLVM's runtime executes.
+const REGION: u32 = ompt_parallel_team.0 | ompt_parallel_invoker_runtime.0;
 
 /// The script of `run`.
 pub fn script(run: &Run) -> Value {
@@ -45,74 +49,74 @@ fn optional(id: Option<Id>) -> Value {
 
 fn scope(scope: Scope) -> u32 {
     match scope {
-        Scope::Begin => 1,
-        Scope::End => 2,
+        Scope::Begin => ompt_scope_begin.0,
+        Scope::End => ompt_scope_end.0,
     }
 }
 
 fn sync(kind: Sync) -> u32 {
     match kind {
-        Sync::ExplicitBarrier => 3,
-        Sync::Taskwait => 5,
-        Sync::Taskgroup => 6,
-        Sync::WorksharingBarrier => 8,
-        Sync::ParallelBarrier => 9,
+        Sync::ExplicitBarrier => ompt_sync_region_barrier_explicit.0,
+        Sync::Taskwait => ompt_sync_region_taskwait.0,
+        Sync::Taskgroup => ompt_sync_region_taskgroup.0,
+        Sync::WorksharingBarrier => ompt_sync_region_barrier_implicit_workshare.0,
+        Sync::ParallelBarrier => ompt_sync_region_barrier_implicit_parallel.0,
     }
 }
 
 fn work(kind: Work) -> u32 {
     match kind {
-        Work::Sections => 2,
-        Work::SingleExecutor => 3,
-        Work::SingleOther => 4,
-        Work::Taskloop => 7,
-        Work::LoopStatic => 10,
-        Work::LoopDynamic => 11,
-        Work::LoopGuided => 12,
+        Work::Sections => ompt_work_sections.0,
+        Work::SingleExecutor => ompt_work_single_executor.0,
+        Work::SingleOther => ompt_work_single_other.0,
+        Work::Taskloop => ompt_work_taskloop.0,
+        Work::LoopStatic => ompt_work_loop_static.0,
+        Work::LoopDynamic => ompt_work_loop_dynamic.0,
+        Work::LoopGuided => ompt_work_loop_guided.0,
     }
 }
 
 fn mutex(kind: MutexKind) -> u32 {
     match kind {
-        MutexKind::Lock => 1,
-        MutexKind::NestLock => 3,
-        MutexKind::Critical => 5,
-        MutexKind::Ordered => 7,
+        MutexKind::Lock => ompt_mutex_lock.0,
+        MutexKind::NestLock => ompt_mutex_nest_lock.0,
+        MutexKind::Critical => ompt_mutex_critical.0,
+        MutexKind::Ordered => ompt_mutex_ordered.0,
     }
 }
 
 fn status(status: Status) -> u32 {
     match status {
-        Status::Complete => 1,
-        Status::Yield => 2,
-        Status::Cancel => 3,
-        Status::Detach => 4,
-        Status::EarlyFulfill => 5,
-        Status::LateFulfill => 6,
-        Status::Switch => 7,
-        Status::TaskwaitComplete => 8,
+        Status::Complete => ompt_task_complete.0,
+        Status::Yield => ompt_task_yield.0,
+        Status::Cancel => ompt_task_cancel.0,
+        Status::Detach => ompt_task_detach.0,
+        Status::EarlyFulfill => ompt_task_early_fulfill.0,
+        Status::LateFulfill => ompt_task_late_fulfill.0,
+        Status::Switch => ompt_task_switch.0,
+        Status::TaskwaitComplete => ompt_taskwait_complete.0,
     }
 }
 
 fn access(access: Access) -> u32 {
     match access {
-        Access::In => 1,
-        Access::Out => 2,
-        Access::Inout => 3,
-        Access::Mutexinoutset => 4,
-        Access::Inoutset => 7,
+        Access::In => ompt_dependence_type_in.0,
+        Access::Out => ompt_dependence_type_out.0,
+        Access::Inout => ompt_dependence_type_inout.0,
+        Access::Mutexinoutset => ompt_dependence_type_mutexinoutset.0,
+        Access::Inoutset => ompt_dependence_type_inoutset.0,
     }
 }
 
 fn flags(flags: TaskFlags) -> u32 {
     let bits = [
-        (flags.undeferred, 0x0800_0000),
-        (flags.untied, 0x1000_0000),
-        (flags.is_final, 0x2000_0000),
-        (flags.mergeable, 0x4000_0000),
+        (flags.undeferred, ompt_task_undeferred),
+        (flags.untied, ompt_task_untied),
+        (flags.is_final, ompt_task_final),
+        (flags.mergeable, ompt_task_mergeable),
     ];
-    let kind = if flags.is_taskwait { 0x10 } else { 4 };
-    bits.iter().filter(|(is_set, _)| *is_set).fold(kind, |all, (_, bit)| all | bit)
+    let kind = if flags.is_taskwait { ompt_task_taskwait } else { ompt_task_explicit };
+    bits.iter().filter(|(is_set, _)| *is_set).fold(kind, |all, (_, bit)| all | *bit).0
 }
 
 /// The arguments that callbacks of synchronization and worksharing share.
@@ -133,28 +137,29 @@ fn with(mut call: Value, more: Value) -> Value {
 fn call(thread: usize, callback: &Callback) -> Option<Value> {
     let thread = data(THREADS + thread as Id);
     let (name, arguments) = match callback {
-        Callback::ThreadBegin { is_initial } => {
-            ("thread_begin", json!({ "thread_type": if *is_initial { 1 } else { 2 }, "thread_data": thread }))
-        }
+        Callback::ThreadBegin { is_initial } => (
+            "thread_begin",
+            json!({ "thread_type": if *is_initial { ompt_thread_initial.0 } else { ompt_thread_worker.0 }, "thread_data": thread }),
+        ),
         Callback::ThreadEnd => ("thread_end", json!({ "thread_data": thread })),
         Callback::InitialTask(at) => (
             "implicit_task",
             json!({
                 "endpoint": scope(*at), "parallel_data": data(UNSET), "task_data": data(1),
-                "actual_parallelism": u32::from(*at == Scope::Begin), "index": 1, "flags": 1,
+                "actual_parallelism": u32::from(*at == Scope::Begin), "index": 1, "flags": ompt_task_initial.0,
             }),
         ),
         Callback::ParallelBegin { parallel, task, asked, code } => (
             "parallel_begin",
             json!({
                 "encountering_task_data": data(*task), "encountering_task_frame": null, "parallel_data": data(*parallel),
-                "requested_parallelism": asked, "flags": 0x8000_0002_u32, "codeptr_ra": code,
+                "requested_parallelism": asked, "flags": REGION, "codeptr_ra": code,
             }),
         ),
         Callback::ParallelEnd { parallel, task, code } => (
             "parallel_end",
             json!({
-                "parallel_data": data(*parallel), "encountering_task_data": data(*task), "flags": 0x8000_0002_u32,
+                "parallel_data": data(*parallel), "encountering_task_data": data(*task), "flags": REGION,
                 "codeptr_ra": code,
             }),
         ),
@@ -162,7 +167,7 @@ fn call(thread: usize, callback: &Callback) -> Option<Value> {
             "implicit_task",
             json!({
                 "endpoint": scope(*at), "parallel_data": optional(*parallel), "task_data": data(*task),
-                "actual_parallelism": size, "index": index, "flags": 2,
+                "actual_parallelism": size, "index": index, "flags": ompt_task_implicit.0,
             }),
         ),
         Callback::Work { kind, scope: at, of, count, code } => {
@@ -171,21 +176,21 @@ fn call(thread: usize, callback: &Callback) -> Option<Value> {
         Callback::Chunk { of, start, iterations, .. } => (
             "dispatch",
             json!({
-                "parallel_data": optional(of.parallel), "task_data": data(of.task), "kind": 3,
+                "parallel_data": optional(of.parallel), "task_data": data(of.task), "kind": ompt_dispatch_ws_loop_chunk.0,
                 "instance": { "chunk": { "start": start, "iterations": iterations } },
             }),
         ),
         Callback::TaskloopChunk { of, iteration } => (
             "dispatch",
             json!({
-                "parallel_data": optional(of.parallel), "task_data": data(of.task), "kind": 4,
+                "parallel_data": optional(of.parallel), "task_data": data(of.task), "kind": ompt_dispatch_taskloop_chunk.0,
                 "instance": { "chunk": { "start": iteration, "iterations": 1 } },
             }),
         ),
         Callback::Section { of, instance } => (
             "dispatch",
             json!({
-                "parallel_data": optional(of.parallel), "task_data": data(of.task), "kind": 2,
+                "parallel_data": optional(of.parallel), "task_data": data(of.task), "kind": ompt_dispatch_section.0,
                 "instance": { "word": instance },
             }),
         ),
@@ -197,7 +202,7 @@ fn call(thread: usize, callback: &Callback) -> Option<Value> {
             ("sync_region_wait", with(within(*of, *at, *code), json!({ "kind": sync(*kind) })))
         }
         Callback::Reduction { scope: at, of, code } => {
-            ("reduction", with(within(*of, *at, *code), json!({ "kind": 7 })))
+            ("reduction", with(within(*of, *at, *code), json!({ "kind": ompt_sync_region_reduction.0 })))
         }
         Callback::MutexAcquire { kind, mutex: id, code } => (
             "mutex_acquire",
@@ -231,16 +236,17 @@ fn call(thread: usize, callback: &Callback) -> Option<Value> {
             ("dependences", json!({ "task_data": data(*task), "ndeps": deps.len(), "deps": deps }))
         }
         Callback::Doacross { task, is_source, iteration } => {
-            let kind = if *is_source { 5 } else { 6 };
+            let kind = if *is_source { ompt_dependence_type_source.0 } else { ompt_dependence_type_sink.0 };
             let deps = [(*iteration as u64, kind)];
             ("dependences", json!({ "task_data": data(*task), "ndeps": 1, "deps": deps }))
         }
         Callback::TaskDependence { before, after } => {
             ("task_dependence", json!({ "src_task_data": data(*before), "sink_task_data": data(*after) }))
         }
-        Callback::CancelTaskgroup { task, code } => {
-            ("cancel", json!({ "task_data": data(*task), "flags": 24, "codeptr_ra": code }))
-        }
+        Callback::CancelTaskgroup { task, code } => (
+            "cancel",
+            json!({ "task_data": data(*task), "flags": (ompt_cancel_taskgroup | ompt_cancel_activated).0, "codeptr_ra": code }),
+        ),
         Callback::Target { scope: at, task, target, code } => (
             "target_emi",
             json!({

@@ -40,21 +40,13 @@ type Open = (Ns, (u64, u64));
 /// The constructs by name and place.
 pub fn constructs(run: &Run) -> BTreeMap<(&'static str, Code), Construct> {
     let mut constructs: BTreeMap<(&'static str, Code), Construct> = BTreeMap::new();
-    let waits: Vec<Vec<Interval>> = intervals(run)
-        .into_iter()
-        .map(|own| {
-            let is_wait =
-                |interval: &Interval| !interval.cause.is_empty() && field_of(interval.cause) != "working_ns";
-            own.into_iter().filter(is_wait).collect()
-        })
-        .collect();
+    let intervals = intervals(run);
     let mut add = |name, place, thread: usize, begin: Ns, end: Ns, chunks: (u64, u64)| {
         let construct = constructs.entry((name, place)).or_default();
         construct.count += 1;
         construct.total += end - begin;
         construct.durations.push(end - begin);
-        let waited = waits[thread].iter().map(|wait| overlap((wait.begin, wait.end), (begin, end)));
-        construct.waiting += waited.sum::<Ns>();
+        construct.waiting += waited(&intervals[thread], (begin, end));
         construct.chunks += chunks.0;
         construct.iterations += chunks.1;
         construct.chunks_time += if chunks.0 > 0 { end - begin } else { 0 };
@@ -110,6 +102,14 @@ pub fn constructs(run: &Run) -> BTreeMap<(&'static str, Code), Construct> {
     constructs
 }
 
+/// How long a thread waits in regions within a time.
+fn waited(intervals: &[Interval], within: (Ns, Ns)) -> Ns {
+    let is_wait =
+        |interval: &&Interval| !interval.cause.is_empty() && field_of(interval.cause) != "working_ns";
+    let waits = intervals.iter().filter(is_wait);
+    waits.map(|wait| overlap((wait.begin, wait.end), within)).sum()
+}
+
 /// Whether a callback begins or ends a construct, its name and place, and the task that it is in.
 fn named(callback: &Callback) -> Option<(Scope, &'static str, Code, u64)> {
     match callback {
@@ -160,11 +160,7 @@ pub fn members(run: &Run) -> BTreeMap<Code, Members> {
         let ns = team.end - team.begin;
         let (mut longest, mut worked) = (0, 0);
         for member in &team.members {
-            let waits = intervals[*member]
-                .iter()
-                .filter(|interval| !interval.cause.is_empty() && field_of(interval.cause) != "working_ns");
-            let waited = waits.map(|wait| overlap((wait.begin, wait.end), (team.begin, team.end)));
-            let waited: Ns = waited.sum();
+            let waited = waited(&intervals[*member], (team.begin, team.end));
             longest = longest.max(ns - waited);
             worked += ns - waited;
             of_place.members += 1;
