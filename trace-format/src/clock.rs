@@ -6,9 +6,9 @@
 //! session's by more than a thousandth. Both clocks are steady: a few pairs of a long session are as good as all, and
 //! quicker to search.
 
-use crate::block::ClockPair;
-use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
+use crate::layout::block::ClockPair;
 use crate::metadata::Clock;
+use crate::read::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
 
 /// The minimum distance of two pairs from which the clock's rate is taken.
 const KNOT_DISTANCE_NS: u64 = 1_000_000_000;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::event;
-use crate::lock::Reach;
+use crate::write::lock::Reach;
 
 /// All metadata blocks of a file, laid over each other. Every key may be missing: the process may have died before
 /// it was written, or the block may be damaged.

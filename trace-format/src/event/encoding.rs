@@ -1,7 +1,7 @@
 //! How a row becomes words, whatever the row.
 
-use crate::field::{Numbers, Words};
-use crate::predict::{SLOTS, State};
+use crate::event::field::{Numbers, Words};
+use crate::event::predict::{SLOTS, State};
 
 /// The most words that a compact event takes.
 pub const MAX_COMPACT_WORDS: usize = 1 + FLAG_BITS as usize;

@@ -12,11 +12,11 @@ use super::encoding::{
     MAX_COMPACT_WORDS, SLOT_SHIFT, SUB_BITS, SUB_SHIFT, TICK_SHIFT, UnknownEvent, WIDE, WideRow,
     argument_name, encode_compact, extra_words, push_group, wide,
 };
-use crate::field::{
+use crate::event::field::{
     Address, Bytes, DependenceList, Field, Id, ModuleChange, MonitoringChange, Numbers, Register,
     SampleClock, Seconds, Stack, StackEnd, Text, Ticks, Value, WideField,
 };
-use crate::predict::*;
+use crate::event::predict::*;
 
 events! {
     compact {

@@ -1,11 +1,11 @@
 //! The events of a stream, chunk after chunk.
 
-use crate::block::Chunk;
-use crate::chunks::{Chunks, Stored, is_same_chunk};
-use crate::diagnostic::{Diagnostic, DiagnosticKind};
+use crate::event::predict::State;
+use crate::event::stack::Stacks;
 use crate::event::{DecodeError, Event, TICK_SHIFT, decode_into, is_wide_prefix};
-use crate::predict::State;
-use crate::stack::Stacks;
+use crate::layout::block::Chunk;
+use crate::read::chunks::{Chunks, Stored, is_same_chunk};
+use crate::read::diagnostic::{Diagnostic, DiagnosticKind};
 
 /// An event and its time.
 #[derive(Clone, Debug, Default, PartialEq)]

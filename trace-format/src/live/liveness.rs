@@ -12,8 +12,9 @@ use nix::errno::Errno;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 
-use crate::lock::{self, Purpose, Reach, State};
 use crate::metadata::Metadata;
+use crate::write::lock;
+use crate::write::lock::{Purpose, Reach, State};
 
 /// Whether the process that writes a trace is still there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -315,7 +316,8 @@ fn has_mapped(pid: u32, spool: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::metadata::{self, Machine, Process};
+    use crate::metadata;
+    use crate::metadata::{Machine, Process};
 
     /// A trace that this process is said to have written, by these facts.
     fn liveness(

@@ -124,9 +124,9 @@ impl BlockKind {
     pub const INDEX: BlockKind = BlockKind(3);
     /// Nothing: room up to the next block. Nobody wrote its payload, and its check sum means nothing.
     pub const UNUSED: BlockKind = BlockKind(4);
-    /// What an analysis found; the block before the index: see [`crate::summary`].
+    /// What an analysis found; the block before the index: see [`crate::read::summary`].
     pub const SUMMARY: BlockKind = BlockKind(5);
-    /// What is open at a time, for who begins there; before the summary: see [`crate::checkpoint`].
+    /// What is open at a time, for who begins there; before the summary: see [`crate::read::checkpoint`].
     pub const CHECKPOINT: BlockKind = BlockKind(6);
 }
 
@@ -137,9 +137,9 @@ pub struct Codec(pub u8);
 impl Codec {
     /// Words, or JSON, as they are.
     pub const RAW: Codec = Codec(0);
-    /// Columns of a chunk's words, each compressed by zstd: see [`crate::codec`].
+    /// Columns of a chunk's words, each compressed by zstd: see [`crate::layout::codec`].
     pub const COLUMNS: Codec = Codec(1);
-    /// JSON, compressed by zstd: see [`crate::codec::pack_text`].
+    /// JSON, compressed by zstd: see [`crate::layout::codec::pack_text`].
     pub const ZSTD: Codec = Codec(2);
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::diagnostic::Severity;
+use crate::read::diagnostic::Severity;
 
 /// Something that the reader of a trace, or of an archive, should know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 
-use crate::block::{BLOCK_HEADER_BYTES, Chunk, Codec};
-use crate::codec::Unpacker;
-use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
-use crate::limits::Limits;
-use crate::scan::{Block, checked_payload, read_block};
-use crate::spool::{Spool, SpoolEntry};
+use crate::layout::block::{BLOCK_HEADER_BYTES, Chunk, Codec};
+use crate::layout::codec::Unpacker;
+use crate::live::spool::{Spool, SpoolEntry};
+use crate::read::block_index::{Block, checked_payload, read_block};
+use crate::read::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
+use crate::read::limits::Limits;
 
 /// A chunk in one of the places where it may be.
 #[derive(Clone, Copy, Debug)]

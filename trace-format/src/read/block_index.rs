@@ -7,12 +7,12 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use crate::block::{
+use crate::layout::block::{
     BLOCK_HEADER_BYTES, BLOCK_MAGIC, BlockHeader, BlockKind, FileHeader, INDEX_MAGIC, SEALED_HEADER_BYTES,
     u64_at,
 };
-use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
-use crate::limits::Limits;
+use crate::read::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
+use crate::read::limits::Limits;
 
 /// Bytes that are searched at a time.
 const WINDOW_BYTES: usize = 1 << 20;

@@ -7,9 +7,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 use ompt_sys::{ompt_scope_begin, ompt_scope_end};
 
+use crate::event::field::{Address, Id};
 use crate::event::{Event, ImplicitTaskEnd, ParallelEnd};
-use crate::field::{Address, Id};
-use crate::reader::Record;
+use crate::read::reader::Record;
 
 /// Regions that have ended and that are kept.
 const MAX_ENDED: usize = 64;
@@ -36,15 +36,15 @@ enum Kind {
 
 /// A thing that is open.
 #[derive(Clone, Debug)]
-pub(super) struct Open {
+pub(crate) struct Open {
     kind: Kind,
     /// The event that began it.
-    pub(super) record: Record,
+    pub(crate) record: Record,
 }
 
 impl Open {
     /// The end of what `record` began, at the same time, where a thread introduces itself by that; `None` of others.
-    pub(super) fn end_of(record: &Record) -> Option<Record> {
+    pub(crate) fn end_of(record: &Record) -> Option<Record> {
         let event = match &record.event {
             Event::ParallelBegin(begin) => Event::from(ParallelEnd {
                 parallel_data: begin.parallel_data,
@@ -106,7 +106,7 @@ fn half(event: &Event<'_>) -> Half {
 
 /// The things that a thread has open, the outermost first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Opens {
+pub(crate) struct Opens {
     list: Vec<Open>,
     /// Begin and end of the regions that ended last.
     ended: VecDeque<(Record, Record)>,
@@ -115,12 +115,12 @@ pub(super) struct Opens {
 }
 
 impl Opens {
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Open> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Open> {
         self.list.iter()
     }
 
     /// The regions whose implicit tasks the thread has open.
-    pub(super) fn regions(&self) -> impl Iterator<Item = Id> {
+    pub(crate) fn regions(&self) -> impl Iterator<Item = Id> {
         self.list.iter().filter_map(|open| match &open.record.event {
             Event::ImplicitTaskBegin(begin) => Some(begin.parallel_data),
             _ => None,
@@ -128,7 +128,7 @@ impl Opens {
     }
 
     /// Begin and end of those of `regions` that the thread had begun and that are over.
-    pub(super) fn ended_of(&self, regions: &BTreeSet<Id>) -> impl Iterator<Item = &Record> {
+    pub(crate) fn ended_of(&self, regions: &BTreeSet<Id>) -> impl Iterator<Item = &Record> {
         let is_wanted = |(begin, _): &&(Record, Record)| match &begin.event {
             Event::ParallelBegin(begin) => regions.contains(&begin.parallel_data),
             _ => false,
@@ -145,14 +145,14 @@ impl Opens {
     }
 
     /// Events are passed over from here on.
-    pub(super) fn doubt(&mut self) {
+    pub(crate) fn doubt(&mut self) {
         self.is_doubtful = true;
         self.list.retain(|open| matches!(open.kind, Kind::Parallel(_) | Kind::Implicit(_)));
     }
 
     /// The next event comes. Where some were passed over, it may say what is still open: the region and the implicit task that
     /// it belongs to.
-    pub(super) fn check(&mut self, record: &Record) {
+    pub(crate) fn check(&mut self, record: &Record) {
         if !self.is_doubtful {
             return;
         }
@@ -203,7 +203,7 @@ impl Opens {
     }
 
     /// Takes note of an event that is forgotten.
-    pub(super) fn take(&mut self, record: Record) {
+    pub(crate) fn take(&mut self, record: Record) {
         match half(&record.event) {
             Half::Begin(kind) => self.push(kind, record),
             Half::End(kind) => {

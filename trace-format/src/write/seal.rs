@@ -16,19 +16,20 @@ use std::{fmt, mem, process, thread};
 
 use serde_json::{Map, Value, json};
 
-use crate::block::{BLOCK_HEADER_BYTES, ClockPair, Codec};
-use crate::chunks::Stored;
 use crate::clock::relevant_pairs;
-use crate::codec::{Packer, pack_text};
-use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Severity};
+use crate::event::predict::State;
 use crate::event::{Event, decode, is_wide_prefix, split};
-use crate::liveness::{Doubt, boot, pid_namespace, started};
-use crate::lock::{self, Purpose, Reach, State as LockState};
+use crate::layout::block::{BLOCK_HEADER_BYTES, ClockPair, Codec};
+use crate::layout::codec::{Packer, pack_text};
+use crate::live::liveness::{Doubt, boot, pid_namespace, started};
+use crate::live::spool::{Spool, default_path};
 use crate::metadata::Found;
-use crate::predict::State;
-use crate::reader::{Ending, OpenError, Reader};
-use crate::spool::{Spool, default_path};
-use crate::writer::{Index, chunk_header, metadata_header, push_words};
+use crate::read::chunks::Stored;
+use crate::read::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Severity};
+use crate::read::reader::{Ending, OpenError, Reader};
+use crate::write::lock;
+use crate::write::lock::{Purpose, Reach, State as LockState};
+use crate::write::writer::{Index, chunk_header, metadata_header, push_words};
 
 /// zstd's level. The program has ended and the processors are free, so that more can be had than while it ran.
 const LEVEL: i32 = 3;

@@ -1,18 +1,18 @@
 //! Events that become raw chunks again.
 
 use crate::ClockMap;
-use crate::block::{Chunk, ClockPair, Codec};
 use crate::event::TICK_BITS;
-use crate::predict::State;
-use crate::reader::Record;
-use crate::writer::{chunk_header, push_words};
+use crate::event::predict::State;
+use crate::layout::block::{Chunk, ClockPair, Codec};
+use crate::read::reader::Record;
+use crate::write::writer::{chunk_header, push_words};
 
 /// Words that an event is given room for at first, and at last: it has no more.
 const USUAL_EVENT_WORDS: usize = 64;
 const MAX_EVENT_WORDS: usize = 1 << 21;
 
 /// Writes the chunks of a stream, one after the other.
-pub(super) struct Encoder<'s> {
+pub(crate) struct Encoder<'s> {
     session: u64,
     stream: u32,
     clock: &'s ClockMap,
@@ -26,7 +26,7 @@ pub(super) struct Encoder<'s> {
 }
 
 impl<'s> Encoder<'s> {
-    pub(super) fn new(session: u64, stream: u32, clock: &'s ClockMap, file: &'s mut Vec<u8>) -> Encoder<'s> {
+    pub(crate) fn new(session: u64, stream: u32, clock: &'s ClockMap, file: &'s mut Vec<u8>) -> Encoder<'s> {
         Encoder {
             session,
             stream,
@@ -41,7 +41,7 @@ impl<'s> Encoder<'s> {
     }
 
     /// The next event, which is not earlier than the one before.
-    pub(super) fn push(&mut self, record: &Record) {
+    pub(crate) fn push(&mut self, record: &Record) {
         if record.ticks.saturating_sub(self.base) >> TICK_BITS != 0 {
             self.end_chunk();
         }
@@ -65,12 +65,12 @@ impl<'s> Encoder<'s> {
     }
 
     /// A chunk is missing here.
-    pub(super) fn pass_over(&mut self) {
+    pub(crate) fn pass_over(&mut self) {
         self.sequence += 1;
     }
 
     /// Writes the chunk, if it has events; the next one follows.
-    pub(super) fn end_chunk(&mut self) {
+    pub(crate) fn end_chunk(&mut self) {
         if self.events == 0 {
             return;
         }

@@ -1,4 +1,4 @@
-//! The spool that the traced process left: the newest chunks of each stream (layout: [`crate::block`]).
+//! The spool that the traced process left: the newest chunks of each stream (layout: [`crate::layout::block`]).
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -8,12 +8,14 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::block::{CHUNK_HEADER_WORDS, ChunkState, FILE_HEADER_BYTES, FileHeader, SPOOL_MAGIC, SpoolChunk};
-use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
-use crate::limits::Limits;
-use crate::lock::is_same_entry;
-use crate::regular::open_regular;
-use crate::scan::read_up_to;
+use crate::layout::block::{
+    CHUNK_HEADER_WORDS, ChunkState, FILE_HEADER_BYTES, FileHeader, SPOOL_MAGIC, SpoolChunk,
+};
+use crate::read::block_index::read_up_to;
+use crate::read::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
+use crate::read::limits::Limits;
+use crate::read::regular_file::open_regular;
+use crate::write::lock::is_same_entry;
 
 const HEADER_BYTES: usize = CHUNK_HEADER_WORDS * 8;
 /// Places for chunks that are looked at while the program runs; the tracer makes no more.

@@ -4,7 +4,9 @@
 
 use serde::Serialize;
 
-use crate::block::{BLOCK_HEADER_BYTES, BlockHeader, BlockKind, Chunk, ClockPair, Codec, INDEX_MAGIC};
+use crate::layout::block::{
+    BLOCK_HEADER_BYTES, BlockHeader, BlockKind, Chunk, ClockPair, Codec, INDEX_MAGIC,
+};
 
 /// The header of a chunk's block. `payload` is what follows it: for [`Codec::RAW`] the bytes of its `words` words.
 /// `events` is 0 where nobody counted.

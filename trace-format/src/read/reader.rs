@@ -11,22 +11,25 @@ use std::{fmt, io};
 
 use serde_json::{Map, Value};
 
-use crate::block::{BlockKind, ClockPair, Codec, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader, HeaderError};
-use crate::chunks::{Chunks, Stored, is_same_chunk};
 use crate::clock::ClockMap;
-use crate::codec::unpack_text;
-use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Severity};
-pub use crate::events::{Events, Record};
-use crate::limits::Limits;
-use crate::liveness::{self, Doubt, Liveness};
+use crate::layout::block::{
+    BlockKind, ClockPair, Codec, FILE_HEADER_BYTES, FILE_MAGIC, FileHeader, HeaderError,
+};
+use crate::layout::codec::unpack_text;
+use crate::live::liveness;
+use crate::live::liveness::{Doubt, Liveness};
+use crate::live::spool::{Spool, default_path};
 use crate::metadata::Metadata;
-use crate::regular::open_regular;
-use crate::scan::{
+use crate::read::block_index::{
     Block, Blocks, INDEX_ENTRY_BYTES, between, checked_payload, find_blocks, read_block, read_up_to,
 };
-use crate::spool::{Spool, default_path};
-pub use crate::streams::Stream;
-use crate::streams::streams_of;
+use crate::read::chunks::{Chunks, Stored, is_same_chunk};
+use crate::read::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Severity};
+pub use crate::read::events::{Events, Record};
+use crate::read::limits::Limits;
+use crate::read::regular_file::open_regular;
+pub use crate::read::streams::Stream;
+use crate::read::streams::streams_of;
 
 /// An open trace. Reads are positioned, so that threads may share it.
 #[derive(Debug)]

@@ -16,7 +16,7 @@
 use std::borrow::Cow;
 
 use crate::event::Event;
-use crate::field::Stack;
+use crate::event::field::Stack;
 
 /// The most frames of a stack. Stops a chunk of short stacks that share more and more frames, and take more memory each.
 pub const MAX_FRAMES: usize = 1 << 12;

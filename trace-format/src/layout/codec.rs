@@ -30,8 +30,8 @@ use std::io::{self, Read};
 use zstd::bulk::{self, Compressor, Decompressor};
 use zstd::stream::read::Decoder;
 
-use crate::block::u32_at;
 use crate::event::{TICK_BITS, TICK_SHIFT, extra_words};
+use crate::layout::block::u32_at;
 
 /// Bytes in front of the columns' sizes.
 const HEADER_BYTES: usize = 12;
@@ -58,7 +58,7 @@ pub struct Packer {
 /// A chunk's words, packed.
 #[derive(Clone, Copy, Debug)]
 pub struct Packed<'p> {
-    /// Payload of a block with [`crate::block::Codec::COLUMNS`]; its length is a multiple of 8.
+    /// Payload of a block with [`crate::layout::block::Codec::COLUMNS`]; its length is a multiple of 8.
     pub payload: &'p [u8],
     /// Events that it holds.
     pub events: u32,
@@ -151,7 +151,7 @@ fn append_column(
     Some(())
 }
 
-/// The payload of a block with [`crate::block::Codec::ZSTD`]: one frame of zstd's format, and zeros up to a multiple of
+/// The payload of a block with [`crate::layout::block::Codec::ZSTD`]: one frame of zstd's format, and zeros up to a multiple of
 /// 8. `None` where it would take no less than `text` (or zstd fails): such a text is stored raw.
 pub fn pack_text(text: &[u8], level: i32) -> Option<Vec<u8>> {
     let mut payload = bulk::compress(text, level).ok()?;

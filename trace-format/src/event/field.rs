@@ -104,7 +104,7 @@ pub type DependenceList<'a> = Cow<'a, [Dependence]>;
 /// The numbers of an array argument, for example one mapping's bytes.
 pub type Numbers<'a> = Cow<'a, [u64]>;
 
-/// A call stack: code addresses, the innermost frame first. [`crate::stack::Stacks`] codes one by the one before it.
+/// A call stack: code addresses, the innermost frame first. [`crate::event::stack::Stacks`] codes one by the one before it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stack<'a> {
     /// The number of outermost frames that are those of the stack before, in the same chunk, and that `frames` lacks. 0 in

@@ -5,9 +5,9 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::block::{BLOCK_MAGIC, CHUNK_MAGIC, FILE_MAGIC, INDEX_MAGIC, SPOOL_MAGIC};
-use crate::regular::open_regular;
-use crate::scan::read_up_to;
+use crate::layout::block::{BLOCK_MAGIC, CHUNK_MAGIC, FILE_MAGIC, INDEX_MAGIC, SPOOL_MAGIC};
+use crate::read::block_index::read_up_to;
+use crate::read::regular_file::open_regular;
 
 /// A file that holds events, which cannot be made again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //!
 //! A checkpoint has events that came before its time and whose effect lasts: begins of regions that are open, of tasks that are
 //! alive. And it has words of who wrote it, of which this module says nothing. Checkpoints lie behind the chunks, before the
-//! [summary](crate::summary). They are written together, and with it, by [`summary::write`](crate::summary::write).
+//! [summary](crate::read::summary). They are written together, and with it, by [`summary::write`](crate::read::summary::write).
 //!
 //! | bytes of the payload, once unpacked | what |
 //! | --- | --- |
@@ -12,13 +12,13 @@
 //! | 8 | its time, in raw ticks |
 //! | 8 for each word | its words; their own time is 0, and what they predict goes on from one to the next |
 
-use crate::block::{BLOCK_HEADER_BYTES, BlockHeader, BlockKind, ClockPair, Codec, u32_at, u64_at};
-use crate::codec::{pack_text, unpack_text};
 use crate::event::decode_into;
-use crate::predict::State;
-use crate::reader::{Reader, Record};
-use crate::scan::{Block, INDEX_ENTRY_BYTES, checked_payload, read_block};
-use crate::writer::header;
+use crate::event::predict::State;
+use crate::layout::block::{BLOCK_HEADER_BYTES, BlockHeader, BlockKind, ClockPair, Codec, u32_at, u64_at};
+use crate::layout::codec::{pack_text, unpack_text};
+use crate::read::block_index::{Block, INDEX_ENTRY_BYTES, checked_payload, read_block};
+use crate::read::reader::{Reader, Record};
+use crate::write::writer::header;
 
 /// The most bytes of a checkpoint's payload.
 pub const MAX_BYTES: usize = 64 << 10;
@@ -147,8 +147,8 @@ fn is_checkpoint(block: &Block) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::event::field::{Address, Id, ModuleChange, Text};
     use crate::event::{Event, Flush, Module};
-    use crate::field::{Address, Id, ModuleChange, Text};
 
     fn checkpoint() -> Checkpoint {
         let flush = |number| Record {

@@ -1,25 +1,25 @@
 //! A summary in a sealed trace: what an analysis found, in the block before the index. It says nothing about its content.
 //!
 //! Who wants summaries of thousands of traces reads the file's header, its last bytes and that block, and nothing else.
-//! [Checkpoints](crate::checkpoint) come of the same analysis, and lie before it.
+//! [Checkpoints](crate::read::checkpoint) come of the same analysis, and lie before it.
 
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::block::{
+use crate::layout::block::{
     BLOCK_HEADER_BYTES, BlockHeader, BlockKind, Codec, FILE_MAGIC, FileHeader, SEALED_HEADER_BYTES, u64_at,
 };
-use crate::checkpoint;
-use crate::codec::{pack_text, unpack_text};
-use crate::reader::{OpenError, Reader};
-use crate::regular::open_regular;
-use crate::scan::{
+use crate::layout::codec::{pack_text, unpack_text};
+use crate::read::block_index::{
     Block, INDEX_ENTRY_BYTES, INDEX_TAIL_BYTES, checked_payload, last_indexed, read_block, read_up_to,
 };
-use crate::seal::{SealError, is_unchanged, lock_trace};
-use crate::writer::{Index, summary_header};
+use crate::read::checkpoint;
+use crate::read::reader::{OpenError, Reader};
+use crate::read::regular_file::open_regular;
+use crate::write::seal::{SealError, is_unchanged, lock_trace};
+use crate::write::writer::{Index, summary_header};
 
 /// The most bytes of a summary's block, its header and its entry in the index included.
 pub const MAX_BYTES: usize = 64 << 10;

@@ -4,12 +4,12 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::encoder::Encoder;
-use crate::block::{Codec, FileHeader};
-use crate::chunks::is_same_chunk;
 use crate::event::Event;
-use crate::reader::{Reader, Record, Stream};
-use crate::writer::{chunk_header, metadata_block, push_words};
+use crate::layout::block::{Codec, FileHeader};
+use crate::live::follow::encoder::Encoder;
+use crate::read::chunks::is_same_chunk;
+use crate::read::reader::{Reader, Record, Stream};
+use crate::write::writer::{chunk_header, metadata_block, push_words};
 
 /// The keys of the metadata that hold for the whole trace alone.
 const OF_WHOLE_TRACE: &[&str] = &["lock", "record", "end", "found_while_sealing"];

@@ -3,21 +3,21 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::mem::discriminant;
 
-use super::bounds::Bounds;
-use super::open::{Open, Opens};
-use crate::block::{Chunk, ClockPair};
+use crate::event::field::Id;
+use crate::event::predict::State;
 use crate::event::{DecodeError, Event, TICK_SHIFT, decode_into};
-use crate::field::Id;
-use crate::predict::State;
-use crate::reader::Record;
-use crate::spool::SpoolEntry;
+use crate::layout::block::{Chunk, ClockPair};
+use crate::live::follow::bounds::Bounds;
+use crate::live::follow::open::{Open, Opens};
+use crate::live::spool::SpoolEntry;
+use crate::read::reader::Record;
 
 /// Modules that are remembered; a program that loads more all the time is a strange one.
 const MAX_MODULES: usize = 4096;
 
 /// A stream, and how far it was read.
 #[derive(Debug)]
-pub(super) struct Followed {
+pub(crate) struct Followed {
     /// The chunk that was read last.
     chunk: Chunk,
     has_chunk: bool,
@@ -74,7 +74,7 @@ impl Default for Followed {
 
 impl Followed {
     /// Takes the events of the stream's first chunk in, of which later ones are not read from there.
-    pub(super) fn begin(&mut self, events: impl Iterator<Item = Record>, bounds: Bounds) {
+    pub(crate) fn begin(&mut self, events: impl Iterator<Item = Record>, bounds: Bounds) {
         for record in events {
             self.push(record, bounds);
         }
@@ -84,14 +84,14 @@ impl Followed {
     }
 
     /// Goes on behind chunks that are passed over.
-    pub(super) fn resume(&mut self) {
+    pub(crate) fn resume(&mut self) {
         self.forget_before(u64::MAX);
         self.opens.doubt();
         (self.is_cut, self.resumed) = (true, u64::MAX);
     }
 
     /// Takes in the events that come then.
-    pub(super) fn take(&mut self, events: impl Iterator<Item = Record>, bounds: Bounds) {
+    pub(crate) fn take(&mut self, events: impl Iterator<Item = Record>, bounds: Bounds) {
         for record in events {
             self.is_live = true;
             self.resumed = self.resumed.min(record.ticks);
@@ -100,49 +100,49 @@ impl Followed {
     }
 
     /// True where events of it can be in an excerpt.
-    pub(super) fn is_live(&self) -> bool {
+    pub(crate) fn is_live(&self) -> bool {
         self.is_live && !self.is_of_samples
     }
 
-    pub(super) fn modules(&self) -> &[Record] {
+    pub(crate) fn modules(&self) -> &[Record] {
         &self.modules
     }
 
-    pub(super) fn is_of_thread(&self) -> bool {
+    pub(crate) fn is_of_thread(&self) -> bool {
         !self.is_of_samples && !self.is_of_device
     }
 
-    pub(super) fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    pub(super) fn clock(&self) -> ClockPair {
+    pub(crate) fn clock(&self) -> ClockPair {
         self.chunk.clock
     }
 
-    pub(super) fn newest(&self) -> u64 {
+    pub(crate) fn newest(&self) -> u64 {
         self.newest
     }
 
-    pub(super) fn events(&self) -> impl Iterator<Item = &Record> {
+    pub(crate) fn events(&self) -> impl Iterator<Item = &Record> {
         self.events.iter()
     }
 
     /// From when on all events are there, or what they began.
-    pub(super) fn covered_from(&self) -> u64 {
+    pub(crate) fn covered_from(&self) -> u64 {
         match self.is_live() {
             true => self.resumed.max(self.forgotten),
             false => 0,
         }
     }
 
-    pub(super) fn count_from(&self, since: u64) -> usize {
+    pub(crate) fn count_from(&self, since: u64) -> usize {
         let before = self.events.partition_point(|record| record.ticks < since);
         self.events.len() - before
     }
 
     /// The words that are new in the spool's `chunks`, and those that can be read; both since the stream was looked at last.
-    pub(super) fn new_words(&self, chunks: &[SpoolEntry], capacity: u64) -> (u64, u64) {
+    pub(crate) fn new_words(&self, chunks: &[SpoolEntry], capacity: u64) -> (u64, u64) {
         let is_current =
             |place: &SpoolEntry| self.has_chunk && place.header.chunk.sequence == self.chunk.sequence;
         let unread = |place: &SpoolEntry| {
@@ -170,7 +170,7 @@ impl Followed {
     }
 
     /// The chunks to read now: all that follow, or else the newest only, and the one before where that has just begun.
-    pub(super) fn next_chunks<'c>(
+    pub(crate) fn next_chunks<'c>(
         &mut self,
         chunks: &'c [SpoolEntry],
         reads_all: bool,
@@ -205,7 +205,7 @@ impl Followed {
     }
 
     /// Goes on in this chunk; gives the words of it that are read.
-    pub(super) fn enter(&mut self, chunk: &Chunk) -> usize {
+    pub(crate) fn enter(&mut self, chunk: &Chunk) -> usize {
         if self.has_chunk && self.chunk == *chunk {
             return self.at;
         }
@@ -228,12 +228,12 @@ impl Followed {
     }
 
     /// Events of the chunk that was entered cannot be read any more.
-    pub(super) fn lose(&mut self) {
+    pub(crate) fn lose(&mut self) {
         self.is_broken = true;
     }
 
     /// Takes in the events of the chunk's next words; gives how many there are.
-    pub(super) fn read(&mut self, words: &[u64], bounds: Bounds) -> u64 {
+    pub(crate) fn read(&mut self, words: &[u64], bounds: Bounds) -> u64 {
         let (mut at, mut events) = (0, 0);
         while let Some(head) = words.get(at) {
             let ticks = head >> TICK_SHIFT;
@@ -281,7 +281,7 @@ impl Followed {
     }
 
     /// Keeps of the events before `ticks` only what they began.
-    pub(super) fn forget_before(&mut self, ticks: u64) {
+    pub(crate) fn forget_before(&mut self, ticks: u64) {
         while let Some(oldest) = self.events.pop_front_if(|oldest| oldest.ticks < ticks) {
             self.forget(oldest);
         }
@@ -318,14 +318,14 @@ impl Followed {
     }
 
     /// The regions whose implicit tasks its thread has open.
-    pub(super) fn regions(&self) -> impl Iterator<Item = Id> {
+    pub(crate) fn regions(&self) -> impl Iterator<Item = Id> {
         self.opens.regions()
     }
 
     /// The events that a stream must begin with, in the order of time. By these its thread is known, what is open, and modules:
     /// its own, and those that are `gone`. Modules come behind the introduction, since readers look for a thread's name first.
     /// Of the regions that it ended, those are there that some thread has not left: `regions`.
-    pub(super) fn prefix<'r>(
+    pub(crate) fn prefix<'r>(
         &'r self,
         regions: &BTreeSet<Id>,
         gone: impl Iterator<Item = &'r Record>,

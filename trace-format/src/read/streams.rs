@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::chunks::{Stored, is_same_chunk};
-use crate::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
-use crate::limits::Limits;
+use crate::read::chunks::{Stored, is_same_chunk};
+use crate::read::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics};
+use crate::read::limits::Limits;
 
 /// The chunks of one thread, or of a device's queue.
 #[derive(Clone, Debug)]

@@ -23,17 +23,17 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::block::FileHeader;
+use crate::event::field::{Address, Id};
 use crate::event::{Event, Flush};
-use crate::field::{Address, Id};
-use crate::liveness;
-use crate::reader::{Ending, OpenError, Reader, Record};
-use crate::spool::SpoolEntry;
-use crate::writer::metadata_block;
-pub use bounds::Bounds;
-use encoder::Encoder;
-pub use save::save;
-use stream::Followed;
+use crate::layout::block::FileHeader;
+pub use crate::live::follow::bounds::Bounds;
+use crate::live::follow::encoder::Encoder;
+pub use crate::live::follow::save::save;
+use crate::live::follow::stream::Followed;
+use crate::live::liveness;
+use crate::live::spool::SpoolEntry;
+use crate::read::reader::{Ending, OpenError, Reader, Record};
+use crate::write::writer::metadata_block;
 
 /// The keys of the metadata that an excerpt has no use for, and those that are true of the whole trace alone.
 const NOT_IN_EXCERPTS: &[&str] =

@@ -6,7 +6,7 @@
 //! # Compact
 //!
 //! For the rows that programs are full of. One word, and a further word for each argument that was not predicted
-//! ([`crate::predict`]):
+//! ([`crate::event::predict`]):
 //!
 //! ```text
 //!  bit 63                        26 25      19 18       12 11     6 5     0
@@ -38,12 +38,15 @@
 //! those of callbacks that OpenMP no longer has.
 
 #[macro_use]
-mod derive;
+mod codegen;
 mod encoding;
+pub mod field;
+pub mod predict;
+pub mod stack;
 mod table;
 
-use crate::field::Id;
-use crate::predict::State;
+use crate::event::field::Id;
+use crate::event::predict::State;
 
 pub use encoding::*;
 pub(crate) use encoding::{TICK_SHIFT, extra_words, is_wide_prefix, split};

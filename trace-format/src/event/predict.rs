@@ -6,7 +6,7 @@
 
 use std::marker::PhantomData;
 
-use crate::field::Id;
+use crate::event::field::Id;
 
 /// Slots for code addresses in a [`State`]. Two addresses in one slot cost bytes, never correctness.
 pub const SLOTS: usize = 128;

@@ -1,0 +1,14 @@
+//! Reading: a file's blocks, streams and events, with bounds, and diagnostics where it is damaged.
+
+pub(crate) mod block_index;
+pub mod checkpoint;
+pub(crate) mod chunks;
+pub mod diagnostic;
+pub(crate) mod events;
+pub(crate) mod file_kind;
+pub(crate) mod finding;
+pub mod limits;
+pub mod reader;
+pub(crate) mod regular_file;
+pub(crate) mod streams;
+pub mod summary;
