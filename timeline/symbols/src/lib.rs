@@ -31,43 +31,35 @@
 //! when the program is rebuilt.
 #![forbid(unsafe_code)]
 
-mod callee;
 mod collect;
-mod elf;
-mod enclosing;
 pub mod fast_map;
 mod files;
-mod function;
-mod image;
-mod instance;
+mod names;
 mod options;
 pub mod parallel;
-mod paths;
-mod perf_map;
-pub mod printable;
-mod problem;
-mod runtime;
 mod stored;
 mod table;
-mod unwind;
-mod vdso;
 
 use std::path::Path;
 
 use omptrace_trace_format::Reader;
 
+use crate::files::image;
+use crate::files::perf_map;
+use crate::names::runtime;
 use crate::parallel::in_parallel;
 use collect::ModuleCode;
 use files::Files;
-use image::Code;
+use files::image::Code;
 use table::ModuleSymbols;
 
-pub use function::{kernel, kernel_function, without_parameters};
-pub use instance::Instance;
+pub use files::loaded_module::Instance;
+pub use names::function::{kernel, kernel_function, without_parameters};
+pub use names::missing_names::Problem;
+pub use names::printable;
+pub use names::runtime::is_openmp_runtime;
+pub use names::source_paths::{FileNames, normalised};
 pub use options::{Kept, Options};
-pub use paths::{FileNames, normalised};
-pub use problem::Problem;
-pub use runtime::is_openmp_runtime;
 pub use stored::KEY;
 pub use table::{Caller, Quality, Symbol, Table};
 

@@ -24,9 +24,9 @@ use omptrace_trace_format::Metadata;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::instance::Instance;
-use super::problem::Problem;
 use super::table::{Caller, MAX_CALLERS, ModuleSymbols, Place, Table};
+use crate::files::loaded_module::Instance;
+use crate::names::missing_names::Problem;
 
 /// The metadata's key.
 pub const KEY: &str = "symbols";

@@ -7,11 +7,11 @@ use std::fmt;
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::Address;
 
-use super::function::without_parameters;
-use super::instance::{Instance, file_name};
-use super::paths::{FileNames, normalised};
-use super::problem::Problem;
-use super::vdso;
+use crate::files::loaded_module::{Instance, file_name};
+use crate::files::vdso;
+use crate::names::function::without_parameters;
+use crate::names::missing_names::Problem;
+use crate::names::source_paths::{FileNames, normalised};
 
 /// The names of a trace's code addresses, by module.
 #[derive(Clone, Debug, Default, PartialEq)]

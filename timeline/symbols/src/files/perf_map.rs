@@ -16,7 +16,7 @@ use omptrace_trace_format::liveness::boot;
 /// The names of `calls`, in order, that the map of the trace's process knows. None where the map is another's: it has another
 /// owner than the trace, or was written before the process began. There are none for traces of another boot or machine, either.
 /// Whoever makes up a trace does not know the number of the reader's boot, and so gets no names of the reader's processes.
-pub(super) fn names(reader: &Reader, calls: &[u64]) -> BTreeMap<u64, String> {
+pub(crate) fn names(reader: &Reader, calls: &[u64]) -> BTreeMap<u64, String> {
     let path = PathBuf::from(format!("/tmp/perf-{}.map", reader.header().pid));
     if calls.is_empty() || !is_of_process(&path, reader).unwrap_or(false) {
         return BTreeMap::new();

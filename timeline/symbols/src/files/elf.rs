@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use addr2line::gimli::{self, EndianSlice, RunTimeEndian};
 use object::{Object, ObjectSection, ObjectSymbol, SymbolKind};
 
-use super::files::MAX_BYTES;
+use crate::files::MAX_BYTES;
 
-pub(super) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
-pub(super) type Sections<'d> = gimli::DwarfSections<Cow<'d, [u8]>>;
+pub(crate) type Slice<'d> = EndianSlice<'d, RunTimeEndian>;
+pub(crate) type Sections<'d> = gimli::DwarfSections<Cow<'d, [u8]>>;
 
 /// The debug sections, unpacked; those that are missing or damaged are empty.
-pub(super) fn sections<'d>(file: &object::File<'d>) -> Sections<'d> {
+pub(crate) fn sections<'d>(file: &object::File<'d>) -> Sections<'d> {
     let data = |id: gimli::SectionId| {
         let section = file.section_by_name(id.name())?;
         let packed = section.compressed_data().ok()?;
@@ -23,14 +23,14 @@ pub(super) fn sections<'d>(file: &object::File<'d>) -> Sections<'d> {
 }
 
 /// A function of the symbol table.
-pub(super) struct TextSymbol<'d> {
-    pub(super) start: u64,
-    pub(super) end: u64,
-    pub(super) name: &'d str,
+pub(crate) struct TextSymbol<'d> {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) name: &'d str,
 }
 
 /// The functions of the symbol table, else of the dynamic one, by address.
-pub(super) fn text_symbols<'d>(file: &object::File<'d>) -> Vec<TextSymbol<'d>> {
+pub(crate) fn text_symbols<'d>(file: &object::File<'d>) -> Vec<TextSymbol<'d>> {
     let functions = |symbols: object::SymbolIterator<'d, '_>| {
         let mut functions: Vec<TextSymbol<'d>> = symbols
             .filter(|symbol| symbol.kind() == SymbolKind::Text && symbol.is_definition())

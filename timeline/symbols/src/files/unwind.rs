@@ -5,7 +5,7 @@ use object::{Object, ObjectSection};
 
 /// Begin and end of each piece of code that `.eh_frame` describes, in order. A function is one, and so is what the compiler
 /// moved out of it. Damaged information gives what comes before the damage.
-pub(super) fn functions(file: &object::File<'_>) -> Vec<(u64, u64)> {
+pub(crate) fn functions(file: &object::File<'_>) -> Vec<(u64, u64)> {
     let mut functions = Vec::new();
     let Some(section) = file.section_by_name(".eh_frame") else {
         return functions;
@@ -38,7 +38,7 @@ pub(super) fn functions(file: &object::File<'_>) -> Vec<(u64, u64)> {
 }
 
 /// The begin of that of `functions` which holds `offset`.
-pub(super) fn begin(functions: &[(u64, u64)], offset: u64) -> Option<u64> {
+pub(crate) fn begin(functions: &[(u64, u64)], offset: u64) -> Option<u64> {
     let after = functions.partition_point(|(begin, _)| *begin <= offset);
     let (begin, end) = functions[..after].last()?;
     (offset < *end).then_some(*begin)

@@ -6,13 +6,13 @@ use std::rc::Rc;
 
 use addr2line::gimli::{self, AttributeValue, DwAt, UnitRef};
 
-use super::elf::Slice;
-use super::function::{Function, function};
-use super::instance::file_name;
+use crate::files::elf::Slice;
+use crate::files::loaded_module::file_name;
+use crate::names::function::{Function, function};
 
 /// The functions of the units asked for so far, by the unit's place in the debug information.
 #[derive(Default)]
-pub(super) struct Functions {
+pub(crate) struct Functions {
     units: HashMap<Option<usize>, Rc<UnitFunctions>>,
 }
 
@@ -26,7 +26,7 @@ struct UnitFunctions {
 
 impl Functions {
     /// The name that the programmer gave to a function of linkage name `name` in a Fortran unit.
-    pub(super) fn written(&mut self, unit: UnitRef<'_, Slice<'_>>, name: &str) -> Option<String> {
+    pub(crate) fn written(&mut self, unit: UnitRef<'_, Slice<'_>>, name: &str) -> Option<String> {
         if !is_fortran(unit) {
             return None;
         }
@@ -34,7 +34,7 @@ impl Functions {
     }
 
     /// The function around `line` of `file`: the last that begins before it.
-    pub(super) fn around(&mut self, unit: UnitRef<'_, Slice<'_>>, file: &str, line: u32) -> Option<String> {
+    pub(crate) fn around(&mut self, unit: UnitRef<'_, Slice<'_>>, file: &str, line: u32) -> Option<String> {
         let functions = self.of(unit);
         let before = functions
             .defined

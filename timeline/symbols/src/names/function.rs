@@ -2,7 +2,7 @@
 
 /// The function that a linkage name means.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Function {
+pub(crate) enum Function {
     /// The function's name, demangled. Of code that the compiler moved out of a function, that function's.
     Named(String),
     /// Code that a compiler moved out of a function, whose name it does not give (`.omp_task_entry.`).
@@ -27,7 +27,7 @@ const OF_NUMBERED_COPIES: [&str; 8] =
 ///
 /// In C, C++ and Fortran, only what a compiler made of a function has a dot in its name. Other languages (Go, Julia, OCaml) and
 /// labels of assembly have dots in names. So only what compilers are known to add is left out.
-pub(super) fn function(linkage_name: &str) -> Function {
+pub(crate) fn function(linkage_name: &str) -> Function {
     if let Ok(rust) = rustc_demangle::try_demangle(linkage_name) {
         return Function::Named(format!("{rust:#}"));
     }
@@ -74,7 +74,7 @@ fn is_copy(word: &str) -> bool {
 }
 
 /// Whether a linkage name is Rust's.
-pub(super) fn is_of_rust(linkage_name: &str) -> bool {
+pub(crate) fn is_of_rust(linkage_name: &str) -> bool {
     rustc_demangle::try_demangle(linkage_name).is_ok()
 }
 

@@ -5,16 +5,24 @@
 //! `.build-id/`. The other is the name in `.gnu_debuglink`: beside the module, in `.debug/` there, and below the
 //! folders for debug files. The file shared by dwz is found through `.gnu_debugaltlink`.
 
+pub(crate) mod call_site;
+pub(crate) mod dwarf_functions;
+pub(crate) mod elf;
+pub(crate) mod image;
+pub(crate) mod loaded_module;
+pub(crate) mod perf_map;
+pub(crate) mod unwind;
+pub(crate) mod vdso;
+
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection};
 
-use super::instance::Instance;
 use super::options::Options;
-use super::problem::Problem;
-use super::vdso;
+use crate::files::loaded_module::Instance;
+use crate::names::missing_names::Problem;
 
 /// Where distributions put debug files.
 const SYSTEM_DEBUG_DIR: &str = "/usr/lib/debug";

@@ -5,7 +5,7 @@
 
 use omptrace_runtimes::Runtime;
 
-use super::instance::file_name;
+use crate::files::loaded_module::file_name;
 
 /// True of the library of an OpenMP runtime, by its name: `libgomp.so.1`, `libgomp-a34b3233.so.1.0.0` in the wheels of
 /// Python, `libomptarget.rtl.x86_64.so`.
@@ -14,7 +14,7 @@ pub fn is_openmp_runtime(path: &str) -> bool {
 }
 
 /// True of a function of a runtime that is linked into the program.
-pub(super) fn is_runtime_function(name: &str) -> bool {
+pub(crate) fn is_runtime_function(name: &str) -> bool {
     ["__kmp", "__tgt_", "GOMP_"].iter().any(|prefix| name.starts_with(prefix))
 }
 

@@ -3,18 +3,18 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 
-use super::instance::file_name;
+use crate::files::loaded_module::file_name;
 
 /// The name of the vDSO without a folder, where that is what `path` names: there is none. Tracers up to 0.2.0 put the folder of
 /// the process in front of it.
-pub(super) fn name(path: &str) -> Option<&str> {
+pub(crate) fn name(path: &str) -> Option<&str> {
     let names = ["linux-vdso.so.1", "linux-vdso64.so.1", "linux-gate.so.1", "[vdso]"];
     let name = file_name(path);
     names.contains(&name).then_some(name)
 }
 
 /// The vDSO of this process. It is that of the kernel on which `instance` was traced, if it has the same build id.
-pub(super) fn of_this_process() -> Option<Vec<u8>> {
+pub(crate) fn of_this_process() -> Option<Vec<u8>> {
     /// Stops nothing but nonsense: it has two to five pages.
     const MAX_BYTES: u64 = 1 << 20;
 

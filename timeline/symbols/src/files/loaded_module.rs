@@ -40,6 +40,6 @@ impl Instance {
 }
 
 /// The last part of a path.
-pub(super) fn file_name(path: &str) -> &str {
+pub(crate) fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }

@@ -6,18 +6,18 @@ use addr2line::Context;
 use addr2line::gimli::{self, EndianSlice, RunTimeEndian};
 use object::{Object, ObjectSymbol};
 
-use super::callee::Calls;
-use super::elf::{Slice, TextSymbol, sections, text_symbols};
-use super::enclosing::Functions;
-use super::files::Files;
-use super::function::{Function, function, is_of_rust, kernel};
-use super::runtime;
-use super::table::{Caller, Checksums, MAX_CALLERS, Place};
-use super::unwind;
+use crate::files::Files;
+use crate::files::call_site::Calls;
+use crate::files::dwarf_functions::Functions;
+use crate::files::elf::{Slice, TextSymbol, sections, text_symbols};
+use crate::files::unwind;
+use crate::names::function::{Function, function, is_of_rust, kernel};
+use crate::names::runtime;
+use crate::table::{Caller, Checksums, MAX_CALLERS, Place};
 
 /// The meaning of the code addresses of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Code {
+pub(crate) enum Code {
     /// Calls of the OpenMP runtime.
     Calls,
     /// The begins of the functions that compilers made of constructs: TR2 has no others.
@@ -26,7 +26,7 @@ pub(super) enum Code {
 
 /// The places that `files` know for `offsets`, addresses of `code` as the module's file has them, and the checksums of their source
 /// files.
-pub(super) fn places(files: &Files, code: Code, offsets: &[u64]) -> (Vec<Place>, Checksums) {
+pub(crate) fn places(files: &Files, code: Code, offsets: &[u64]) -> (Vec<Place>, Checksums) {
     let module = parse(&files.module);
     let debug = parse(&files.debug);
     let supplementary = parse(&files.supplementary);
@@ -409,8 +409,10 @@ void both(void) { first(); second(); }
 
     #[test]
     fn the_vdso_has_names() {
-        let files =
-            Files { module: Some(crate::vdso::of_this_process().expect("a vDSO")), ..Files::default() };
+        let files = Files {
+            module: Some(crate::files::vdso::of_this_process().expect("a vDSO")),
+            ..Files::default()
+        };
         let file = parse(&files.module).expect("an ELF file");
         let symbols = text_symbols(&file);
         let symbol = symbols.iter().find(|symbol| symbol.name.ends_with("clock_gettime"));

@@ -12,12 +12,12 @@ use object::{
     Architecture, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget, SectionKind,
 };
 
-use super::elf::TextSymbol;
-use super::runtime;
+use crate::files::elf::TextSymbol;
+use crate::names::runtime;
 
 /// The code of a module, and the names of the functions that it imports.
 #[derive(Default)]
-pub(super) struct Calls<'d> {
+pub(crate) struct Calls<'d> {
     /// Addresses and bytes.
     sections: Vec<(u64, &'d [u8])>,
     /// By the address of what the loader fills in.
@@ -43,7 +43,7 @@ const FENCES: [&[u8]; 5] = [
 
 impl<'d> Calls<'d> {
     /// The calls of `file`; none where the instructions of its processor are not read here.
-    pub(super) fn of(file: &object::File<'d>) -> Calls<'d> {
+    pub(crate) fn of(file: &object::File<'d>) -> Calls<'d> {
         if file.architecture() != Architecture::X86_64 {
             return Calls::default();
         }
@@ -62,7 +62,7 @@ impl<'d> Calls<'d> {
     }
 
     /// Whether the call that returns to `return_address` is known to call a function of the program's.
-    pub(super) fn calls_program(&self, return_address: u64, symbols: &[TextSymbol<'_>]) -> bool {
+    pub(crate) fn calls_program(&self, return_address: u64, symbols: &[TextSymbol<'_>]) -> bool {
         let is_runtimes = |name: &str| {
             runtime::is_runtime_function(name) || name.starts_with("omp") || name.starts_with("kmp")
         };
@@ -80,7 +80,7 @@ impl<'d> Calls<'d> {
 
     /// Whether the call that returns to `return_address` launches the kernel of a target construct, in the code of LLVM's
     /// compilers.
-    pub(super) fn launches_kernel(&self, return_address: u64, symbols: &[TextSymbol<'_>]) -> bool {
+    pub(crate) fn launches_kernel(&self, return_address: u64, symbols: &[TextSymbol<'_>]) -> bool {
         let is_launch =
             |name: &str| name.starts_with("__tgt_target") && !name.starts_with("__tgt_target_data");
         match self.callee(return_address) {
@@ -96,7 +96,7 @@ impl<'d> Calls<'d> {
     }
 
     /// Whether the instruction before `address` is a memory fence.
-    pub(super) fn is_behind_fence(&self, address: u64) -> bool {
+    pub(crate) fn is_behind_fence(&self, address: u64) -> bool {
         FENCES.iter().any(|fence| {
             let begin = address.checked_sub(fence.len() as u64);
             let code = begin.and_then(|begin| self.bytes(begin));

@@ -1,0 +1,7 @@
+//! Names as people know them, and why some are missing.
+
+pub(crate) mod function;
+pub(crate) mod missing_names;
+pub mod printable;
+pub(crate) mod runtime;
+pub(crate) mod source_paths;
