@@ -11,55 +11,34 @@
 //! complete, and the tasks with dependences of those; and locks and distinct code addresses. Equal traces give equal calls.
 #![forbid(unsafe_code)]
 
-mod causes;
-mod construct;
-mod counters;
-mod dependences;
 mod devices;
-mod dialect;
-mod emitter;
-mod energy;
-mod event_selection;
 pub mod filter;
-mod functions;
-mod given_ids;
-mod hand_over;
-mod helpers;
 mod interpret;
-mod locations;
-mod locks;
-mod manner;
-mod merge;
+pub mod model;
 mod names;
-pub mod null_sink;
-mod repair;
 mod replay;
-mod report;
-mod reports;
-mod sampling;
-mod segments;
-mod session_clock;
-pub mod sink;
-mod stream;
+mod runtime_quirks;
+pub use model as sink;
+mod samples;
 mod tasks;
-mod thread;
-mod thread_introduction;
+mod threads;
 
 pub use devices::{ClockSource, DeviceClockReport, DeviceReport, MemoryOfPlace};
-pub use dialect::Dialect;
-pub use event_selection::halves;
-pub use hand_over::{KeptArguments, handed_over};
 pub use interpret::{may_have_checkpoints, schedule};
-pub use locations::display_order;
-pub(crate) use locations::introductions;
-pub use manner::Manner;
-pub use merge::records_in_order;
-pub use repair::{Cause, Place, Repair, Repairs};
+pub use model::manner::Manner;
+pub use model::null_sink;
+pub use model::repairs::{Cause, Place, Repair, Repairs};
+pub use model::thread_introduction::{FirstRegion, Membership, ThreadIntroduction};
+pub use replay::merge::records_in_order;
+pub use replay::parallel_sinks::{KeptArguments, handed_over};
+pub use replay::report::{EventCounts, ProcessReport, Report};
+pub use replay::segments::{FromSegment, MAX_SEGMENTS, MAX_STREAMS, MIN_SEGMENT_EVENTS, Segments};
 pub use replay::{
     Start, Timeline, alignment_note, lifetime, origin, process_name, replay, replay_with, uncertainty,
 };
-pub use report::{EventCounts, ProcessReport, Report};
-pub use reports::Reports;
-pub use sampling::{SampleSums, why_no_samples};
-pub use segments::{FromSegment, MAX_SEGMENTS, MAX_STREAMS, MIN_SEGMENT_EVENTS, Segments};
-pub use thread_introduction::{FirstRegion, Membership, ThreadIntroduction};
+pub use runtime_quirks::Dialect;
+pub use runtime_quirks::capabilities::Reports;
+pub use runtime_quirks::event_selection::halves;
+pub use samples::availability::{SampleSums, why_no_samples};
+pub use threads::locations::display_order;
+pub(crate) use threads::locations::introductions;

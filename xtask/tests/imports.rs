@@ -2,7 +2,7 @@
 //!
 //! An import is a `use`, or a path in code that begins with `crate`, `super`, or a module in scope. It leads to the file that defines
 //! the name, through those that export it again. Methods are not seen: whoever has a value may call them. A file that takes
-//! all of its parent in (`use super::*`) continues it, and counts as one with it. Who exports names of its own parts again does
+//! all of a module around it in (`use super::*`) continues that, and counts as one with it. Who exports names of its own parts again does
 //! not import them, unless its code has them. Code of tests is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -181,12 +181,13 @@ impl Crate {
     fn units(&self) -> Vec<usize> {
         let mut units: Vec<usize> = (0..self.files.len()).collect();
         for (number, module) in self.modules.iter().enumerate() {
-            let parents_file = self.modules[module.parent].file;
-            let continues = module.imports.iter().any(|import| {
-                import.name.is_none() && self.resolve(number, &import.path, 0) == Some(module.parent)
-            });
-            if continues && module.file != parents_file {
-                units[module.file] = units[parents_file];
+            let globs = module.imports.iter().filter(|import| import.name.is_none());
+            let taken_in = globs.filter_map(|import| self.resolve(number, &import.path, 0));
+            for around in taken_in.filter(|around| self.is_within(module.parent, *around)) {
+                let around_file = self.modules[around].file;
+                if module.file != around_file {
+                    units[module.file] = units[around_file];
+                }
             }
         }
         units

@@ -9,7 +9,7 @@ use omptrace_trace_format::field::Address;
 
 use super::queues::Label;
 use super::record::{DataOp, Work};
-use crate::sink::{LinkKind, Ns, Point};
+use crate::model::{LinkKind, Ns, Point};
 use omptrace_symbols::fast_map::FastMap;
 
 /// Operations that may still get a record; older ones are forgotten.

@@ -31,10 +31,10 @@ use serde::Serialize;
 pub use clock::{ClockSource, DeviceClockReport};
 pub(crate) use survey::Survey;
 
-use crate::emitter::Stage;
-use crate::repair::Cause;
-use crate::session_clock::SessionClock;
-use crate::sink::{CounterId, LocationKind, Ns, Point, Source};
+use crate::interpret::item_emitter::Stage;
+use crate::model::repairs::Cause;
+use crate::model::session_clock::SessionClock;
+use crate::model::{CounterId, LocationKind, Ns, Point, Source};
 use host::{HostOperation, HostOperations, Observed, Regions, TargetRegion, Unrecorded};
 use images::Images;
 use omptrace_symbols::fast_map::FastMap;

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use super::queue_kind::QueueKind;
 use super::record::{DataOp, Work};
 use super::sum::Sum;
-use crate::emitter::Stage;
-use crate::repair::Cause;
-use crate::sink::{
+use crate::interpret::item_emitter::Stage;
+use crate::model::repairs::Cause;
+use crate::model::{
     Anchor, Argument, Category, CounterId, DeviceWork, Interval, LinkKind, LocationId, LocationKind, Ns,
     Point, Source, Value, argument,
 };

@@ -1,7 +1,7 @@
 //! Fewer arguments.
 
 use crate::filter::filtered::Filter;
-use crate::sink::{Argument, Interval, Item, Region, Sink, Value, Wants};
+use crate::model::{Argument, Interval, Item, Region, Sink, Value, Wants};
 
 /// Which arguments are exported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

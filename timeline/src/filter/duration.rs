@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::filter::filtered::{Filter, OF_WHOLE_TIMELINES};
 use crate::filter::kept::KeptArguments;
-use crate::sink::{Anchor, Arguments, Enter, Instant, Item, Leave, Link, LocationId, Ns, Sink, Wants};
+use crate::model::{Anchor, Arguments, Enter, Instant, Item, Leave, Link, LocationId, Ns, Sink, Wants};
 
 /// Passes on what takes long enough, and instants. How long something takes is known at its end. Till it is old enough,
 /// its begin is kept back, and so is what happened inside since.

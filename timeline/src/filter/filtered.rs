@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use crate::sink::{
+use crate::model::{
     Counted, Enter, Instant, Interval, Item, Leave, Link, LocationId, Point, Sample, Sink, Wants,
 };
 

@@ -1,6 +1,6 @@
 //! Arguments that are kept until their item is passed on.
 
-use crate::sink::{Argument, Value};
+use crate::model::{Argument, Value};
 
 /// A value of an argument, with its text or the place where that is kept.
 #[derive(Clone, Debug)]

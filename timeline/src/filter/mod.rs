@@ -5,7 +5,7 @@
 //! ```
 //!
 //! Durations are those of the whole timeline: a long slice of which the window shows a short piece stays. Teams, tasks and
-//! locks ([`ThreadEvent`](crate::sink::ThreadEvent)) and [causes](Wants::CAUSES) are reported for whole timelines only: of a
+//! locks ([`ThreadEvent`](crate::model::ThreadEvent)) and [causes](Wants::CAUSES) are reported for whole timelines only: of a
 //! part, begins would miss their ends.
 
 mod arguments;
@@ -23,7 +23,7 @@ pub use threads::{ThreadName, threads};
 pub use tracks::{ExtraInterval, ExtraTrack};
 pub use window::Window;
 
-use crate::sink::{Ns, ProcessId, Sink};
+use crate::model::{Ns, ProcessId, Sink};
 use arguments::ChosenArguments;
 use duration::MinDuration;
 use threads::Threads;
@@ -90,7 +90,7 @@ impl Selection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::{Item, Wants};
+    use crate::model::{Item, Wants};
 
     /// Wants everything.
     struct Greedy;

@@ -3,7 +3,7 @@
 use omptrace_trace_format::Reader;
 
 use crate::filter::filtered::{Filter, OF_WHOLE_TIMELINES, relocated};
-use crate::sink::{Item, Location, LocationId, LocationKind, Sink, Wants};
+use crate::model::{Item, Location, LocationId, LocationKind, Sink, Wants};
 use crate::{display_order, introductions};
 
 /// A thread of a trace, as its timeline shows it.

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use crate::filter::filtered::{Filter, relocated};
-use crate::sink::{
+use crate::model::{
     Anchor, Category, Interval, Item, Link, LinkKind, Location, LocationId, LocationKind, Ns, Point,
     ProcessId, Sink, Value, Wants, argument,
 };
@@ -155,7 +155,7 @@ mod tests {
 
     use super::*;
     use crate::filter::filtered::Filtered;
-    use crate::sink::{Process, Summary, ThreadRole};
+    use crate::model::{Process, Summary, ThreadRole};
 
     /// Writes down where what happens.
     struct Log(Arc<Mutex<Vec<String>>>);
@@ -228,7 +228,7 @@ mod tests {
             }
             let at = Point { location: last, time: 40 };
             let arguments = &[][..];
-            sink.item(&Item::Leave(crate::sink::Leave { at, arguments }));
+            sink.item(&Item::Leave(crate::model::Leave { at, arguments }));
             sink.item(&Item::Summary(id, &Summary::default()));
         }
         let expected = [

@@ -2,7 +2,7 @@
 
 use crate::filter::filtered::{Filter, Filtered, OF_WHOLE_TIMELINES};
 use crate::filter::kept::KeptArguments;
-use crate::sink::{
+use crate::model::{
     Anchor, Arguments, Count, CounterId, Enter, Instant, Interval, Item, Leave, Link, LocationId, Ns, Point,
     Sink, Wants,
 };

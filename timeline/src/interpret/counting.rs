@@ -4,7 +4,7 @@
 //! belongs to the region that is innermost now.
 
 use super::*;
-use crate::sink::{Counted, CounterId, Item, Point};
+use crate::model::{Counted, CounterId, Item, Point};
 
 /// The value of a counter that did not count.
 const UNKNOWN: u64 = u64::MAX;

@@ -4,7 +4,7 @@
 //! does, until the next. A thread that was not asked yet has no state.
 
 use super::*;
-use crate::sink::LocationId;
+use crate::model::LocationId;
 
 /// The name by which the tracer's settings ask for states.
 const NAME: &str = "state";
@@ -99,7 +99,7 @@ impl OfThread {
         let known = usize::from(wait_id != 0);
         stage.interval(Interval {
             track: self.track,
-            name: &crate::construct::state_name(state),
+            name: &crate::names::construct::state_name(state),
             category: Category::Omptrace,
             begin,
             end: time,

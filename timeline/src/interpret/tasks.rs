@@ -1,7 +1,7 @@
 //! Explicit tasks: a suspended task stays open under the one that runs on top of it.
 
 use super::*;
-use crate::tasks::Links;
+use crate::tasks::state::Links;
 
 impl Interpreter<'_, '_> {
     #[inline(never)]

@@ -23,7 +23,7 @@ pub(crate) use restart::Restart;
 use omptrace_trace_format::Metadata;
 use serde::{Deserialize, Serialize};
 
-use crate::thread::Progress;
+use crate::threads::open_regions::Progress;
 
 /// Whether a trace of this kind may have checkpoints. One of a program that uses devices has those from before only.
 pub fn may_have_checkpoints(metadata: &Metadata) -> bool {

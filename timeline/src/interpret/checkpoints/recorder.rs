@@ -1,22 +1,24 @@
 //! Checkpoints of a trace that is interpreted from its start.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ompt_sys as ompt;
 use omptrace_symbols::Table;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_trace_format::checkpoint::{Checkpoint, Packed};
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::{Reader, Record};
 
-use super::super::*;
 use super::restart::Restart;
 use super::{Head, VERSION, may_have_checkpoints};
-use crate::devices::Survey;
-use crate::manner::Manner;
-use crate::null_sink::NullSink;
-use crate::sink::ProcessId;
-use crate::stream::Timed;
-use crate::thread::Progress;
+use crate::devices::{Devices, Survey};
+use crate::interpret::item_emitter::Stage;
+use crate::interpret::{Interpreter, Parts, endpoint};
+use crate::model::manner::Manner;
+use crate::model::null_sink::NullSink;
+use crate::model::{Ns, ProcessId};
+use crate::replay::stream::Timed;
+use crate::threads::open_regions::{Progress, Thread};
 
 /// The distance from one checkpoint to the next is this many times that to the next attempt, after one that failed.
 /// After each, that is twice as far, up to the second.

@@ -6,10 +6,10 @@ use omptrace_trace_format::{Reader, Record};
 
 use super::super::Interpreter;
 use super::{Head, VERSION, between_regions};
-use crate::given_ids::GivenIds;
-use crate::repair::{Cause, Place, Repair};
-use crate::session_clock::SessionClock;
-use crate::sink::{Ns, ThreadRole};
+use crate::model::repairs::{Cause, Place, Repair};
+use crate::model::session_clock::SessionClock;
+use crate::model::{Ns, ThreadRole};
+use crate::runtime_quirks::issued_ids::GivenIds;
 
 /// A checkpoint that this program can begin at.
 #[derive(Debug)]

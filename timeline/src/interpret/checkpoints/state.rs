@@ -4,11 +4,11 @@ use ompt_sys as ompt;
 
 use super::super::mutexes::UNSET;
 use super::super::{Interpreter, Member, Team};
-use crate::construct::Construct;
-use crate::counters::CountersState;
-use crate::sink::{Ns, RegionId};
-use crate::tasks::{Task, TaskState};
-use crate::thread::FrameState;
+use crate::interpret::activity_counters::CountersState;
+use crate::model::{Ns, RegionId};
+use crate::names::construct::Construct;
+use crate::tasks::state::{Task, TaskState};
+use crate::threads::open_regions::FrameState;
 
 /// The state of interpretation, but for numbers that are the reader's own.
 #[derive(Debug, PartialEq)]

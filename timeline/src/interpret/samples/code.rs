@@ -6,8 +6,8 @@ use omptrace_symbols::fast_map::FastMap;
 use omptrace_symbols::{is_openmp_runtime, without_parameters};
 use omptrace_trace_format::field::Address;
 
-use crate::emitter::Stage;
-use crate::sink::{FunctionKind, RuntimeActivity, StackFrame};
+use crate::interpret::item_emitter::Stage;
+use crate::model::{FunctionKind, RuntimeActivity, StackFrame};
 
 /// What an address of a stack is.
 #[derive(Clone, Copy, Debug)]

@@ -52,7 +52,7 @@ pub(super) fn without_start(codes: &[Code], segment: Range<usize>) -> Range<usiz
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sink::{FunctionId, StackFrame};
+    use crate::model::{FunctionId, StackFrame};
 
     fn codes(kinds: &str) -> Vec<Code> {
         let code = |kind| Code {

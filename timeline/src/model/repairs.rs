@@ -1,0 +1,163 @@
+//! The repairs of interpretation, counted per cause. Nothing is repaired silently.
+
+use omptrace_trace_format::Severity;
+
+use crate::model::Ns;
+
+/// Turns a row `Cause severity "name" "words"` into a variant and its texts.
+macro_rules! causes {
+    ($($(#[$doc:meta])* $Cause:ident $severity:ident $name:literal $text:literal;)*) => {
+        /// Why something was repaired or left out.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Cause { $($(#[$doc])* $Cause,)* }
+
+        impl Cause {
+            /// All causes, in the order in which they are shown.
+            pub const ALL: &'static [Cause] = &[$(Cause::$Cause),*];
+
+            /// The cause's name for programs.
+            pub fn name(self) -> &'static str {
+                match self { $(Cause::$Cause => $name,)* }
+            }
+
+            /// The cause in words; a number in parentheses may follow.
+            pub fn text(self) -> &'static str {
+                match self { $(Cause::$Cause => $text,)* }
+            }
+
+            /// A note where runtimes are known to do so and nothing is missing, else a warning.
+            pub fn severity(self) -> Severity {
+                match self { $(Cause::$Cause => Severity::$severity,)* }
+            }
+        }
+    };
+}
+
+causes! {
+    /// LLVM's workers report these ends when the next region wakes them.
+    LateEnd Note "late_end"
+        "ends of workers came after the end of their parallel region and were moved to it";
+    /// Code built by GCC does not report the end of a single region on the thread that executes it.
+    SingleWithoutEnd Note "single_without_end"
+        "single regions did not report their end and end where the next worksharing region or barrier begins";
+    /// LLVM's primary thread of a nested team reports the end of its region when it has given the team back. Another thread
+    /// may then have begun a region with that team.
+    MisnamedRegion Note "misnamed_region"
+        "ends of parallel regions named another thread's region and end that of their own task";
+    /// OpenUH reports FORK, ordered regions and waits for them more than once.
+    ReportedAgain Note "reported_again" "begins were reported again; each counts as one with the first";
+    /// OpenUH and TAU: a thread that was idle before tracing began, and the end of a wait that did not take place.
+    EndAlone Note "end_alone"
+        "ends of idle times and of waits had no begin: these began before the trace, or there was nothing to wait for";
+    /// LLVM waits for detached tasks of a team of one when it has reported the region's end.
+    EndBeforeTasks Note "end_before_tasks"
+        "parallel regions of one thread reported their end before their tasks were complete and end with the last of these";
+    /// LLVM does so where it runs tasks of a team that is over.
+    EndedTask Note "ended_task"
+        "switches went to tasks that had ended; the thread goes on with the task around";
+    /// The event was lost, not delivered, or the program died first.
+    MissingEnd Warning "missing_end"
+        "regions had no end and end with the region around them or with the trace";
+    /// The event's begin was lost or not delivered.
+    EndWithoutBegin Warning "end_without_begin" "ends had no begin and were left out";
+    /// `OMPTRACE_EVENTS` says so.
+    CounterpartLeftOut Note "counterpart_left_out"
+        "events lack the other end of their pair, which was not selected for recording; they are not shown";
+    /// Without `task_create`, tasks have no ids by which those that are resumed could be distinguished from those that begin.
+    PartOfTask Note "part_of_task"
+        "tasks whose creation was not recorded were suspended: each segment of them shows as a task, so too many tasks are shown";
+    /// LLVM 3.7.
+    TasksWithoutSwitch Note "tasks_without_switch"
+        "the runtime does not report when threads switch tasks: tasks last from their begin to their end";
+    /// A runtime of TR2 without `task_switch`.
+    TasksUnseen Note "tasks_unseen"
+        "the runtime does not report when tasks run: their time shows as waiting";
+    /// LLVM 3.7 to 5.0, of critical regions and some locks.
+    ReleaseWithoutAcquire Note "release_without_acquire"
+        "the runtime reports these mutexes only when they are released: they show as instants";
+    /// The creation was lost or not delivered.
+    UnannouncedTask Warning "unannounced_task" "tasks ran whose creation is not in the trace";
+    /// The region's begin was lost or not delivered.
+    UnannouncedRegion Warning "unannounced_region"
+        "implicit tasks belong to a parallel region whose begin is not in the trace";
+    /// An endpoint other than begin, end and beginend.
+    UnknownEndpoint Warning "unknown_endpoint" "events were neither begin nor end and were left out";
+    /// Perfetto shows no more than 512 levels.
+    TooDeep Warning "too_deep" "regions were nested deeper than can be shown and were left out";
+    /// A damaged chunk, or a clock that is not the same on all processors.
+    TimeWentBack Warning "time_went_back"
+        "events were older than their predecessor in the stream and were moved to its time";
+    /// A kind that devices do not do, or a record that is too short.
+    UnknownDeviceRecord Note "unknown_device_record"
+        "records of devices are about neither kernels nor data operations and were left out";
+    /// A device that has no time for what it did.
+    NoDeviceTime Warning "no_device_time" "records of devices had no times and were left out";
+    /// Nothing is known of the device's clock.
+    NoDeviceClock Warning "no_device_clock" "records of devices were left out, because their clock is unknown";
+    /// A device that reports the end first.
+    DeviceTimesSwapped Warning "device_times_swapped"
+        "records of devices ended before they began; begin and end were exchanged";
+    /// The runtime makes none of such operations, dropped it, or died with it in a buffer.
+    NoDeviceRecord Warning "no_device_record"
+        "operations of traced devices have no record of the device and are shown as the host observed them";
+    /// A runtime that reports no operations, and died with its records in a buffer.
+    NoRecordOfRegion Warning "no_record_of_region"
+        "target regions ran on traced devices, which have no record of them: the host's time in them is all that is known";
+    /// A runtime that cannot pause its tracing.
+    DeviceRecordOfPause Note "device_record_of_pause"
+        "records of devices are about operations while recording was paused and were left out";
+    /// More at once than there are tracks.
+    DeviceOverlap Warning "device_overlap" "records of devices overlapped too often and were shortened";
+    /// An event of a newer tracer.
+    UnknownEvent Note "unknown_event"
+        "events are of a kind that this version does not know and show as instants";
+}
+
+/// Where a cause was met first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The stream.
+    pub stream: u32,
+    /// When, on the timeline.
+    pub time: Ns,
+}
+
+/// How often a cause was met, and where first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// The cause.
+    pub cause: Cause,
+    /// How often.
+    pub count: u64,
+    /// Where first.
+    pub first: Place,
+}
+
+/// Repairs of one process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Repairs {
+    met: [Option<Repair>; Cause::ALL.len()],
+}
+
+impl Repairs {
+    pub(crate) fn add(&mut self, cause: Cause, stream: u32, time: Ns) {
+        let first = Place { stream, time };
+        let repair = self.met[cause as usize].get_or_insert(Repair { cause, count: 0, first });
+        repair.count += 1;
+    }
+
+    /// Takes over what was repaired before.
+    pub(crate) fn set(&mut self, repair: Repair) {
+        self.met[repair.cause as usize] = Some(repair);
+    }
+
+    /// How often `cause` was met.
+    pub fn count(&self, cause: Cause) -> u64 {
+        self.met[cause as usize].map_or(0, |repair| repair.count)
+    }
+
+    /// The causes that were met.
+    pub fn iter(&self) -> impl Iterator<Item = &Repair> + '_ {
+        self.met.iter().flatten()
+    }
+}

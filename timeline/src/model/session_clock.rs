@@ -1,0 +1,29 @@
+//! From a session's raw ticks to the timeline's nanoseconds.
+
+use omptrace_trace_format::clock::{ClockMap, Stretch};
+
+use crate::model::Ns;
+
+/// Times of a session as times of the timeline.
+#[derive(Clone, Copy)]
+pub(crate) struct SessionClock<'t> {
+    pub(crate) map: &'t ClockMap,
+    /// The session's start on the timeline.
+    pub(crate) start: Ns,
+}
+
+impl SessionClock<'_> {
+    pub(crate) fn time(&self, ticks: u64) -> Ns {
+        self.on_timeline(self.map.ns(ticks))
+    }
+
+    /// The time at this distance, in nanoseconds, from the session's start.
+    pub(crate) fn on_timeline(&self, ns: i64) -> Ns {
+        self.start.saturating_add(ns).max(0)
+    }
+
+    /// The part of the map that holds `ticks`, with times of the timeline.
+    pub(crate) fn stretch(&self, ticks: u64) -> Stretch {
+        self.map.stretch(ticks).on_timeline(self.start)
+    }
+}

@@ -1,0 +1,48 @@
+//! Which items a sink has a use for.
+
+/// A set of optional items. Those that belong to none of its members come to every sink: definitions, slices, instants,
+/// intervals and notes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wants(u16);
+
+impl Wants {
+    /// No optional items.
+    pub const NONE: Wants = Wants(0);
+    /// [`Item::Count`](crate::model::Item::Count) and [`Item::Counter`](crate::model::Item::Counter).
+    pub const COUNTS: Wants = Wants(1);
+    /// [`Item::Link`](crate::model::Item::Link) of a dependence between tasks, and of what a device was asked for.
+    pub const DEPENDENCES: Wants = Wants(2);
+    /// [`Item::Link`](crate::model::Item::Link) of the kinds that viewers show as [arrows](crate::model::LinkKind::is_arrow): dependences, and
+    /// those that thread events imply.
+    pub const ARROWS: Wants = Wants(32 | Wants::DEPENDENCES.0);
+    /// [`Item::Link`](crate::model::Item::Link) of the other kinds.
+    pub const CAUSES: Wants = Wants(4);
+    /// [`ThreadEvent::TaskCreate`](crate::model::ThreadEvent::TaskCreate).
+    pub const TASK_CREATIONS: Wants = Wants(8);
+    /// [`Item::ThreadEvent`](crate::model::Item::ThreadEvent), all of them.
+    pub const THREAD_EVENTS: Wants = Wants(16 | Wants::TASK_CREATIONS.0);
+    /// [`Item::Sample`](crate::model::Item::Sample) and [`Item::Function`](crate::model::Item::Function).
+    pub const SAMPLES: Wants = Wants(64);
+    /// [`Item::Counted`](crate::model::Item::Counted).
+    pub const COUNTERS: Wants = Wants(128);
+    /// [`ThreadEvent::Sampled`](crate::model::ThreadEvent::Sampled).
+    pub const SAMPLE_TIMES: Wants = Wants(256);
+    /// All optional items.
+    pub const ALL: Wants = Wants(511);
+
+    /// Whether all of `items` are in the set.
+    #[inline(always)]
+    pub const fn contains(self, items: Wants) -> bool {
+        self.0 & items.0 == items.0
+    }
+
+    /// The set with `items`.
+    pub const fn and(self, items: Wants) -> Wants {
+        Wants(self.0 | items.0)
+    }
+
+    /// The set without `items`.
+    pub const fn without(self, items: Wants) -> Wants {
+        Wants(self.0 & !items.0)
+    }
+}

@@ -1,0 +1,658 @@
+//! Reads the streams of each process in the order of time, and interprets them into a sink.
+
+pub(crate) mod merge;
+pub(crate) mod parallel_sinks;
+pub(crate) mod report;
+pub(crate) mod segments;
+pub(crate) mod stream;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use omptrace_symbols::Table;
+use omptrace_trace_format::checkpoint::Packed;
+use omptrace_trace_format::metadata::{Metadata, Record};
+use omptrace_trace_format::{Diagnostic, Reader, Severity};
+
+use crate::devices::{DeviceReport, Devices, Survey, device_name};
+use crate::interpret::item_emitter::Stage;
+use crate::interpret::old::collector::repeated_forks;
+use crate::interpret::{Interpreter, Recorder, Restart, Samples};
+use crate::model::manner::Manner;
+use crate::model::repairs::Cause;
+use crate::model::session_clock::SessionClock;
+use crate::model::thread_introduction::ThreadIntroduction;
+use crate::model::{Item, Lifetime, LocationKind, Ns, Process, ProcessId, Sink, Summary};
+use crate::replay::merge::Merge;
+use crate::replay::report::{EventCounts, ProcessReport, Report, is_overwritten};
+use crate::replay::segments::Segments;
+use crate::replay::stream::{Decoding, Extent};
+use crate::runtime_quirks::capabilities::Reports;
+use crate::samples::availability::SampleSums;
+use crate::samples::energy;
+use crate::threads::locations::{display_order, introductions};
+use crate::threads::open_regions::Thread;
+
+/// Events between two looks at progress and at the sink's state.
+const STEP: u64 = 1 << 14;
+
+/// Interprets `inputs` as one timeline and hands it to `sink`, which is not finished. `progress` is called now and then
+/// with the number of events done.
+///
+/// Processes are ordered by rank, then start; their times are aligned by the system's real-time clock. Code has the
+/// names that the traces brought along.
+pub fn replay(inputs: &[&Reader], sink: &mut dyn Sink, progress: &mut dyn FnMut(u64)) -> Report {
+    replay_with(inputs, &Table::stored, Manner::default(), sink, progress)
+}
+
+/// Like [`replay`], with the names that `symbols` gives.
+pub fn replay_with(
+    inputs: &[&Reader],
+    symbols: &dyn Fn(&Reader) -> Table,
+    manner: Manner,
+    sink: &mut dyn Sink,
+    progress: &mut dyn FnMut(u64),
+) -> Report {
+    let timeline = Timeline::of(inputs);
+    let mut report = timeline.replay(0, 1, symbols, manner, sink, progress);
+    report.uncertainty_ns = timeline.uncertainty_ns;
+    report
+}
+
+/// The processes of a timeline, before they are interpreted.
+#[derive(Debug)]
+pub struct Timeline<'a> {
+    /// In the timeline's order.
+    inputs: Vec<&'a Reader>,
+    /// The timeline's start, in nanoseconds since 1970; 0 where nobody knows it.
+    origin: u64,
+    /// See [`Report::uncertainty_ns`].
+    pub uncertainty_ns: u64,
+}
+
+impl<'a> Timeline<'a> {
+    /// The timeline of `inputs`, whose clocks are aligned.
+    pub fn of(inputs: &[&'a Reader]) -> Timeline<'a> {
+        let starts: Vec<Start> = inputs.iter().map(|reader| Start::of(reader)).collect();
+        Timeline {
+            inputs: in_order(inputs, &starts),
+            origin: origin(&starts),
+            uncertainty_ns: uncertainty(&starts),
+        }
+    }
+
+    /// The processes of `inputs` on the timeline of all processes that begin at `starts`. Nothing is said of their clocks.
+    pub fn among(inputs: &[&'a Reader], starts: &[Start]) -> Timeline<'a> {
+        let own: Vec<Start> = inputs.iter().map(|reader| Start::of(reader)).collect();
+        Timeline { inputs: in_order(inputs, &own), origin: origin(starts), uncertainty_ns: 0 }
+    }
+
+    /// The process of that number, and when its session began on the timeline.
+    pub fn process(&self, number: usize) -> Option<(&'a Reader, Ns)> {
+        let reader = *self.inputs.get(number)?;
+        Some((reader, offset(reader, self.origin)))
+    }
+
+    /// Interprets one process of `step`, beginning with that of number `first`, and hands them to `sink`, where they count
+    /// up from 0. The report is of these only.
+    pub fn replay(
+        &self,
+        first: usize,
+        step: usize,
+        symbols: &dyn Fn(&Reader) -> Table,
+        manner: Manner,
+        sink: &mut dyn Sink,
+        progress: &mut dyn FnMut(u64),
+    ) -> Report {
+        self.replay_parts((first, step), None, symbols, manner, sink, progress)
+    }
+
+    /// Interprets `wanted` of the `segments` of the only process, one after the other. Wherever that begins, `sink` gets the same
+    /// behind each [`Item::Segment`]. The report is of all events up to there.
+    pub fn replay_segments(
+        &self,
+        segments: &Segments,
+        wanted: Range<usize>,
+        symbols: &dyn Fn(&Reader) -> Table,
+        manner: Manner,
+        sink: &mut dyn Sink,
+        progress: &mut dyn FnMut(u64),
+    ) -> Report {
+        match self.inputs[..] {
+            [_] => {
+                let segments = Some((segments, wanted));
+                self.replay_parts((0, 1), segments, symbols, manner, sink, progress)
+            }
+            _ => Report::default(),
+        }
+    }
+
+    /// See [`Timeline::replay`]: one process of `step`, beginning with that of number `first`. Of each, `segments` where they are given.
+    fn replay_parts(
+        &self,
+        (first, step): (usize, usize),
+        segments: Option<(&Segments, Range<usize>)>,
+        symbols: &dyn Fn(&Reader) -> Table,
+        manner: Manner,
+        sink: &mut dyn Sink,
+        progress: &mut dyn FnMut(u64),
+    ) -> Report {
+        let mut report = Report::default();
+        if self.origin > 0 {
+            sink.item(&Item::Start { realtime_ns: self.origin });
+        }
+        let mut stage = Stage::new(sink, manner);
+        let mut done = 0;
+        for (index, number) in (first..self.inputs.len()).step_by(step).zip(0..) {
+            let reader = self.inputs[index];
+            let pid = reader.header().pid;
+            let mut before = self.inputs[..index].iter();
+            let mut replay = ProcessReplay {
+                reader,
+                stage: &mut stage,
+                id: ProcessId(number),
+                has_namesake: before.any(|reader| reader.header().pid == pid),
+                start: offset(reader, self.origin),
+                done,
+                manner,
+                segments: segments.clone(),
+            };
+            let process = replay.run(symbols(reader), &mut report.end, progress);
+            done += process.events;
+            report.processes.push(process);
+        }
+        if let Some(text) = alignment_note(self.uncertainty_ns).filter(|_| first == 0) {
+            stage.item(&Item::Note(ProcessId(0), &text));
+        }
+        report
+    }
+}
+
+/// A process's place on a timeline, by which processes are ordered: by rank, then start.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Start {
+    has_no_rank: bool,
+    rank: Option<u32>,
+    realtime_ns: u64,
+    pid: u32,
+    path: PathBuf,
+    uncertainty_ns: u64,
+}
+
+/// The most nanoseconds between the begins of two processes: 36 years.
+const MAX_OFFSET_NS: Ns = 1 << 60;
+
+impl Start {
+    /// The start of a trace's process.
+    pub fn of(reader: &Reader) -> Start {
+        let process = reader.metadata().process.as_ref();
+        Start::new(
+            process.and_then(|process| process.rank),
+            reader.header().pid,
+            reader.path(),
+            reader.clock().start_realtime_ns(),
+            reader.clock().realtime_uncertainty_ns(),
+        )
+    }
+
+    /// The start of the process whose trace is at `path`. `realtime_ns` is its [`ClockMap::start_realtime_ns`], and
+    /// `uncertainty_ns` its [`ClockMap::realtime_uncertainty_ns`].
+    ///
+    /// [`ClockMap::start_realtime_ns`]: omptrace_trace_format::ClockMap::start_realtime_ns
+    /// [`ClockMap::realtime_uncertainty_ns`]: omptrace_trace_format::ClockMap::realtime_uncertainty_ns
+    pub fn new(rank: Option<u32>, pid: u32, path: &Path, realtime_ns: u64, uncertainty_ns: u64) -> Start {
+        Start { has_no_rank: rank.is_none(), rank, realtime_ns, pid, path: path.to_owned(), uncertainty_ns }
+    }
+
+    /// The path of the trace.
+    pub fn into_path(self) -> PathBuf {
+        self.path
+    }
+
+    /// When the session began on a timeline that starts at `origin`; 0 where the trace does not say, or says more than
+    /// [`MAX_OFFSET_NS`].
+    pub fn offset(&self, origin: u64) -> Ns {
+        let offset = i64::try_from(self.realtime_ns.saturating_sub(origin)).ok();
+        offset.filter(|ns| *ns <= MAX_OFFSET_NS).unwrap_or(0)
+    }
+}
+
+fn in_order<'a>(inputs: &[&'a Reader], starts: &[Start]) -> Vec<&'a Reader> {
+    let mut order: Vec<_> = starts.iter().zip(inputs).collect();
+    order.sort_by_key(|(start, _)| *start);
+    order.into_iter().map(|(_, reader)| *reader).collect()
+}
+
+/// The start of the timeline of these processes, in nanoseconds since 1970; 0 where nobody knows it.
+pub fn origin(starts: &[Start]) -> u64 {
+    let known = starts.iter().map(|start| start.realtime_ns);
+    known.filter(|start| *start > 0).min().unwrap_or(0)
+}
+
+/// Words about how far clocks of processes may be apart; `None` where they are one.
+pub fn alignment_note(uncertainty_ns: u64) -> Option<String> {
+    (uncertainty_ns > 0).then(|| {
+        format!(
+            "the clocks of the processes were aligned by the time of day; they may be {uncertainty_ns} ns apart, and more \
+             where the hosts' clocks disagree"
+        )
+    })
+}
+
+fn offset(reader: &Reader, origin: u64) -> Ns {
+    Start::of(reader).offset(origin)
+}
+
+/// How far clocks of these processes may be apart: the two least certain ones may err in opposite directions.
+pub fn uncertainty(starts: &[Start]) -> u64 {
+    let mut each: Vec<u64> = starts.iter().map(|start| start.uncertainty_ns).collect();
+    each.sort_unstable_by(|a, b| b.cmp(a));
+    match each[..] {
+        [first, second, ..] => first.saturating_add(second),
+        _ => 0,
+    }
+}
+
+/// One process being interpreted.
+struct ProcessReplay<'a, 's> {
+    reader: &'a Reader,
+    stage: &'a mut Stage<'s>,
+    id: ProcessId,
+    /// Whether a process before this one has the same id of the operating system.
+    has_namesake: bool,
+    /// The session's start on the timeline.
+    start: Ns,
+    /// Events of the processes before this one.
+    done: u64,
+    manner: Manner,
+    /// The segments that it is interpreted in, and those that are wanted.
+    segments: Option<(&'a Segments, Range<usize>)>,
+}
+
+/// The result of reading a process's events.
+struct Read {
+    events: u64,
+    /// By stream; empty where they are not wanted.
+    counts: Vec<EventCounts>,
+    /// Events that the tracer had lost.
+    lost: u64,
+    samples: SampleSums,
+    devices: BTreeMap<i32, DeviceReport>,
+    /// The last event's time.
+    end: Ns,
+    diagnostics: Vec<Diagnostic>,
+    checkpoints: Vec<Packed>,
+}
+
+impl<'a> ProcessReplay<'a, '_> {
+    fn run(&mut self, symbols: Table, end: &mut Ns, progress: &mut dyn FnMut(u64)) -> ProcessReport {
+        let name = process_name(self.reader);
+        let unnamed = symbols.problems().map(|(module, problem)| (module.path.clone(), problem)).collect();
+        let metadata = self.reader.metadata();
+        let reports = Reports::of(metadata);
+        self.stage.begin_process(self.id, symbols, reports);
+        let machine = metadata.machine.as_ref();
+        let process = Process {
+            id: self.id,
+            name: name.clone(),
+            os_pid: self.reader.header().pid,
+            has_namesake: self.has_namesake,
+            host: machine.map_or(String::new(), |machine| machine.host.clone()),
+            rank: metadata.process.as_ref().and_then(|process| process.rank),
+            command_line: command_line(self.reader),
+            exit_status: metadata.record.as_ref().and_then(|record| record.exit_status),
+            processors: processors(metadata),
+            lifetime: lifetime(self.reader, self.start),
+            reports,
+            sampling_period_ns: metadata.sampling.as_ref().map_or(0, |it| it.period_ns),
+            counters: metadata.counting.as_ref().map_or(Vec::new(), |it| it.counters.clone()),
+            is_overwritten: is_overwritten(self.reader.diagnostics()),
+        };
+        self.stage.item(&Item::Process(&process));
+        let introductions = match &self.segments {
+            Some((segments, _)) => segments.introductions.clone(),
+            None => introductions(self.reader),
+        };
+        let (threads, thread_names) = self.locations(&introductions);
+        let devices = self.devices(&introductions);
+        let samples = Samples::new(&introductions, self.stage.wants_samples());
+        let window = self.window(&introductions);
+        energy::show(self.stage, metadata.record.as_ref(), self.clock());
+        let of_process = (threads, thread_names, devices, samples);
+
+        let read = if self.manner.ahead {
+            Decoding::ahead(|decoding| self.interpret(of_process, window, decoding, progress))
+        } else {
+            self.interpret(of_process, window, Decoding::Here, progress)
+        };
+        *end = read.end.max(*end);
+
+        let mut diagnostics = self.reader.diagnostics().to_vec();
+        diagnostics.extend(read.diagnostics);
+        let repairs = self.stage.repairs.clone();
+        let runtime = self.reader.metadata().runtime.as_ref();
+        let report = ProcessReport {
+            name,
+            runtime: runtime.map_or(String::new(), |runtime| runtime.version.clone()),
+            ending: Some(self.reader.ending()),
+            threads: introductions,
+            events: read.events,
+            counts: read.counts,
+            lost: read.lost,
+            samples: read.samples,
+            failure: self.reader.metadata().failure_message(),
+            paused: self.stage.pause.is_some(),
+            repairs,
+            devices: read.devices,
+            diagnostics,
+            unnamed,
+            summarised: Vec::new(),
+            checkpoints: read.checkpoints,
+        };
+        if !self.is_before_last() {
+            for (_, note) in report.notes() {
+                self.stage.item(&Item::Note(self.id, &note));
+            }
+            let summary = self.summary(&report, read.end);
+            self.stage.item(&Item::Summary(self.id, &summary));
+        }
+        report
+    }
+
+    fn summary(&self, report: &ProcessReport, end: Ns) -> Summary {
+        let metadata = self.reader.metadata();
+        let runtime = metadata.runtime.as_ref();
+        let is_damage = |diagnostic: &&Diagnostic| diagnostic.severity > Severity::Note;
+        let repairs = report.repairs.iter();
+        Summary {
+            tracer: metadata.tracer.clone().unwrap_or_default(),
+            runtime: report.runtime.clone(),
+            dialect: runtime.map_or(String::new(), |runtime| runtime.dialect.clone()),
+            end,
+            events: report.events,
+            lost: report.lost,
+            samples: report.samples,
+            damages: report.diagnostics.iter().filter(is_damage).count() as u64,
+            repairs: repairs.map(|repair| (repair.cause.name(), repair.count)).collect(),
+        }
+    }
+
+    /// Whether there are segments behind those that are wanted.
+    fn is_before_last(&self) -> bool {
+        let mut segments = self.segments.iter();
+        segments.any(|(segments, wanted)| wanted.end < segments.count())
+    }
+
+    fn clock(&self) -> SessionClock<'a> {
+        SessionClock { map: self.reader.clock(), start: self.start }
+    }
+
+    /// The time that is wanted, where events outside of it need not be read. Those of devices and of samples come later than what
+    /// they are about.
+    fn window(&self, introductions: &[ThreadIntroduction]) -> Option<(Ns, Ns)> {
+        let is_late =
+            |thread: &ThreadIntroduction| thread.device_num.is_some() || thread.samples_of.is_some();
+        let window = self.manner.window;
+        window.filter(|_| !introductions.iter().any(is_late))
+    }
+
+    /// Interprets all events, or those that a window needs.
+    fn interpret(
+        &mut self,
+        (threads, thread_names, devices, samples): (Vec<Thread>, Vec<String>, Devices, Samples),
+        window: Option<(Ns, Ns)>,
+        decoding: Decoding<'_, 'a>,
+        progress: &mut dyn FnMut(u64),
+    ) -> Read {
+        let is_before_last = self.is_before_last();
+        let wanted = self.segments.as_ref().map_or(0..1, |(_, wanted)| wanted.clone());
+        let segments = self.segments.as_ref().map(|(segments, _)| *segments);
+        let (reader, clock) = (self.reader, self.clock());
+        let mut interpreter = Interpreter::new(
+            self.stage,
+            reader.metadata(),
+            clock,
+            threads,
+            thread_names,
+            devices,
+            repeated_forks(reader),
+        )
+        .with_samples(samples);
+        let end_of = |segment| segments.map_or(u64::MAX, |segments| segments.end(segment));
+        let mut segment = wanted.start;
+        let mut end_of_segment = end_of(segment);
+        let restart = match segments.and_then(|segments| segments.begin(segment)) {
+            Some(ticks) => Restart::at(reader, ticks),
+            None => window.and_then(|(begin, _)| Restart::before(reader, clock, begin)),
+        };
+        let extent = Extent {
+            from: restart.as_ref().map_or(0, |restart| restart.ticks),
+            until: window.map_or(Ns::MAX, |(_, end)| end),
+        };
+        let mut events = 0;
+        if let Some(restart) = restart {
+            interpreter.begin_at(&restart);
+            events = restart.events_before();
+            if segments.is_some() {
+                interpreter.begin_segment();
+            }
+        }
+        let distance = self.manner.checkpoints;
+        let mut recorder = distance.map(|distance| Recorder::new(reader, distance));
+        let mut merge = Merge::new(reader, clock, extent, decoding);
+        let mut end = self.start;
+        let streams = if self.manner.counts { reader.streams().len() } else { 0 };
+        let mut counts = vec![EventCounts::default(); streams];
+        // What is repaired behind the window may be repaired only since not all is read there.
+        let mut repairs = None;
+        let noted_from = match recorder {
+            Some(_) => Ns::MIN,
+            None => extent.until,
+        };
+        'all: while let Some(run) = merge.next_run() {
+            if let Some(counts) = counts.get_mut(run.thread) {
+                let all = run.events.iter();
+                all.for_each(|timed| counts.add(&timed.record.event));
+            }
+            for timed in run.events {
+                while timed.record.ticks >= end_of_segment {
+                    segment += 1;
+                    if segment == wanted.end {
+                        break 'all;
+                    }
+                    end_of_segment = end_of(segment);
+                    interpreter.begin_segment();
+                }
+                end = timed.time;
+                if end >= noted_from {
+                    if end >= extent.until && repairs.is_none() {
+                        repairs = Some(interpreter.repairs().clone());
+                    }
+                    if let Some(recorder) = &mut recorder {
+                        recorder.before(&interpreter, run.thread, timed);
+                    }
+                }
+                if timed.was_raised {
+                    interpreter.repair(run.thread, end, Cause::TimeWentBack);
+                }
+                interpreter.event(run.thread, end, &timed.record.event);
+            }
+            let steps_before = events / STEP;
+            events += run.events.len() as u64;
+            if events / STEP != steps_before {
+                progress(self.done + events);
+                if interpreter.sink_failed() {
+                    break;
+                }
+            }
+        }
+        // Segments may have no events where the file was changed meanwhile.
+        while segment + 1 < wanted.end {
+            segment += 1;
+            interpreter.begin_segment();
+        }
+        let samples = interpreter.sample_sums();
+        let (lost, devices) = match is_before_last {
+            true => interpreter.end_segment(),
+            false => interpreter.finish(end),
+        };
+        if let Some(repairs) = repairs {
+            self.stage.repairs = repairs;
+        }
+        Read {
+            events,
+            counts,
+            lost,
+            samples,
+            devices,
+            end,
+            diagnostics: merge.take_diagnostics(),
+            checkpoints: recorder.map_or(Vec::new(), Recorder::finish),
+        }
+    }
+
+    /// Defines the threads' locations in the order of display; gives them in the order of streams.
+    fn locations(&mut self, threads: &[ThreadIntroduction]) -> (Vec<Thread>, Vec<String>) {
+        // By the place of the stream.
+        let mut locations = BTreeMap::new();
+        let mut seen = BTreeSet::new();
+        for index in display_order(threads) {
+            let thread = &threads[index];
+            let location = match thread.device_num {
+                Some(device_num) => {
+                    let mut name = device_name(device_num, device_type(self.reader, device_num));
+                    // A device that was finalized and initialized again.
+                    if !seen.insert(device_num) {
+                        name = format!("{name}, stream {}", thread.stream);
+                    }
+                    self.stage.location(LocationKind::Device { device_num }, name)
+                }
+                None => {
+                    let kind = LocationKind::Thread {
+                        os_tid: thread.os_tid,
+                        stream: thread.stream,
+                        role: thread.role(),
+                    };
+                    self.stage.location(kind, thread.name.clone())
+                }
+            };
+            locations.insert(index, location);
+        }
+        // Streams come in the order of their numbers.
+        let place_of = |stream| threads.binary_search_by_key(&stream, |thread| thread.stream).ok();
+        let new_thread = |(index, thread): (usize, &ThreadIntroduction)| {
+            let sampled = thread.samples_of.and_then(place_of);
+            let location = locations[&sampled.unwrap_or(index)];
+            Thread::new(location, thread.stream, thread.is_helper, self.start)
+        };
+        let states = threads.iter().enumerate().map(new_thread).collect();
+        (states, threads.iter().map(|thread| thread.name.clone()).collect())
+    }
+
+    fn devices(&self, threads: &[ThreadIntroduction]) -> Devices {
+        let is_device: Vec<bool> = threads.iter().map(|thread| thread.device_num.is_some()).collect();
+        let survey = Survey::of(self.reader, &is_device);
+        let known = &self.reader.metadata().devices;
+        let types = known.iter().map(|(number, device)| (*number, device.r#type.clone()));
+        let tracks = threads.iter().filter_map(|thread| thread.device_num);
+        let streams = threads.iter().map(|thread| thread.stream);
+        Devices::new(survey, types.collect(), tracks, streams)
+    }
+}
+
+/// The runtime's word for the device; empty where it is not known.
+fn device_type(reader: &Reader, device_num: i32) -> &str {
+    let device = reader.metadata().devices.get(&device_num);
+    device.map_or("", |device| &device.r#type)
+}
+
+/// The processors that the process may run on: those that the kernel lists for it (`0-3,8`), or else all of its machine.
+fn processors(metadata: &Metadata) -> Option<u32> {
+    let count = |range: &str| {
+        let (first, last) = range.split_once('-').unwrap_or((range, range));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        last.checked_sub(first)?.checked_add(1)
+    };
+    let process = metadata.process.as_ref();
+    let allowed = process.and_then(|process| {
+        let mut counts = process.affinity.split(',').map(count);
+        counts.try_fold(0_u32, |sum, count| sum.checked_add(count?))
+    });
+    let online = metadata.machine.as_ref().map(|machine| machine.cpus);
+    allowed.or(online.filter(|cpus| *cpus > 0))
+}
+
+/// When the process lived, on a timeline on which its session starts at `start`.
+pub fn lifetime(reader: &Reader, start: Ns) -> Lifetime {
+    let metadata = reader.metadata();
+    let zero = i64::try_from(reader.clock().start_raw_ns()).unwrap_or(0);
+    let on_timeline = |raw_ns: i64| raw_ns.saturating_sub(zero).saturating_add(start);
+    let reading = |raw_ns: Option<u64>| i64::try_from(raw_ns?).ok().map(on_timeline);
+    // Older versions of `record` did not know where the process had another clock, as in a time namespace. By that, tracing
+    // began before the process did.
+    let is_by_this_clock = |record: &&Record| reading(record.started_raw_ns).is_none_or(|it| it <= start);
+    let record = metadata.record.as_ref().filter(is_by_this_clock);
+    let seen = record.and_then(|record| reading(record.started_raw_ns));
+    let reported = metadata.process.as_ref();
+    let reported = reported.and_then(|process| process.started_raw_ns.map(on_timeline));
+    // Neither is after the true start, so the later is the better. And the tracer was there after it.
+    let started = seen.max(reported).filter(|started| *started <= start && zero > 0);
+    // A session without an end was killed, and what its threads did then is not known.
+    let end = metadata.end.as_ref().filter(|_| metadata.failure.is_none());
+    let ended = end.and_then(|end| {
+        let tracer = reading(end.raw_ns);
+        let process = record.and_then(|record| reading(record.ended_raw_ns));
+        tracer.max(process).filter(|_| zero > 0)
+    });
+    Lifetime { traced_from: start, started, ended }
+}
+
+fn command_line(reader: &Reader) -> Vec<String> {
+    let process = reader.metadata().process.as_ref();
+    process.map_or(Vec::new(), |process| process.command_line.clone())
+}
+
+/// The program, its rank where it has one, and its process id.
+pub fn process_name(reader: &Reader) -> String {
+    let pid = reader.header().pid;
+    let Some(process) = &reader.metadata().process else {
+        return format!("process {pid}");
+    };
+    let program = process.executable.rsplit('/').next().unwrap_or_default();
+    match process.rank {
+        Some(rank) => format!("rank {rank}: {program} ({pid})"),
+        None => format!("{program} ({pid})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_start_that_makes_no_sense_is_that_of_the_timeline() {
+        let start = |realtime_ns| Start::new(None, 1, Path::new("trace"), realtime_ns, 0);
+        let now = 1_800_000_000_000_000_000;
+        assert_eq!(start(now + 5).offset(now), 5);
+        assert_eq!(start(0).offset(now), 0);
+        assert_eq!(start(u64::MAX).offset(now), 0);
+    }
+
+    #[test]
+    fn the_processors_of_a_process_are_those_that_it_may_use() {
+        let processors = |affinity: &str, cpus: u32| {
+            let metadata = serde_json::json!({
+                "process": { "affinity": affinity },
+                "machine": { "cpus": cpus },
+            });
+            processors(&serde_json::from_value(metadata).expect("metadata"))
+        };
+        assert_eq!(processors("0-3,8", 64), Some(5));
+        assert_eq!(processors("7", 64), Some(1));
+        for unknown in ["", "3-1", "a", "0-", "0-4294967295", "-"] {
+            assert_eq!(processors(unknown, 64), Some(64), "{unknown}");
+            assert_eq!(processors(unknown, 0), None, "{unknown}");
+        }
+    }
+}

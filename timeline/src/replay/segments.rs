@@ -1,0 +1,187 @@
+//! Segments of a process: what lies between two checkpoints. Each can be interpreted by itself, at the same time as others.
+//!
+//! ```text
+//! in one go    items ... Segment, items ... Segment, items ...
+//! by itself    of the second: what is open when it begins, Segment, items
+//! ```
+//!
+//! The items behind an [`Item::Segment`] are the same in both ways, but for the numbers of what was defined on the way.
+//!
+//! Some checkpoints lie where a parallel region has just ended, and only the initial thread goes on. What comes behind such a one
+//! depends on nothing that was before, so that sums of what lies between two of them [add up](Segments::between_regions).
+
+use std::ops::Range;
+
+use omptrace_trace_format::Reader;
+
+use crate::interpret::{Restart, may_have_checkpoints};
+use crate::model::thread_introduction::ThreadIntroduction;
+use crate::model::{Item, Sink, ThreadRole, Wants};
+use crate::replay::report::is_overwritten;
+use crate::runtime_quirks::capabilities::Reports;
+use crate::threads::locations::introductions;
+
+/// Events of a segment, at least: to begin one costs as much as to interpret some thousand.
+pub const MIN_SEGMENT_EVENTS: u64 = 1 << 14;
+
+/// Segments of a process, at most. Of more checkpoints, some are passed over.
+pub const MAX_SEGMENTS: usize = 1 << 12;
+
+/// Streams that are read at once, at most, each with up to a MiB: what is decoded of it, and its chunk.
+pub const MAX_STREAMS: usize = 192;
+
+/// The segments of one process.
+#[derive(Debug)]
+pub struct Segments {
+    /// The begins of all but the first, in raw ticks.
+    cuts: Vec<u64>,
+    /// The events before the last.
+    events: u64,
+    pub(crate) introductions: Vec<ThreadIntroduction>,
+}
+
+impl Segments {
+    /// The segments of `reader`'s process, each of `min_events` or more; `None` where it has one only. Then there are no checkpoints,
+    /// or all are near its begin. Or something is damaged since they were made, so that who begins there would see something else.
+    pub fn of(reader: &Reader, min_events: u64) -> Option<Segments> {
+        let cuts = cuts(reader, min_events, |_| true);
+        let step = cuts.len().div_ceil(MAX_SEGMENTS - 1).max(1);
+        let cuts: Vec<Cut> = cuts.into_iter().step_by(step).collect();
+        Segments::at(reader, cuts, introductions(reader))
+    }
+
+    /// At most `parts` segments of about as many events, each of `min_events` or more. A parallel region has ended when one begins,
+    /// and only the initial thread goes on. `None` where that is not known to be so anywhere else than at the begin of the process.
+    pub fn between_regions(reader: &Reader, parts: usize, min_events: u64) -> Option<Segments> {
+        if parts < 2 {
+            return None;
+        }
+        let is_known = Reports::of(reader.metadata()).members && !is_overwritten(reader.diagnostics());
+        let introductions = introductions(reader);
+        let roles: Vec<ThreadRole> = introductions.iter().map(ThreadIntroduction::role).collect();
+        let goes_alone = |role: &&ThreadRole| !matches!(role, ThreadRole::Worker | ThreadRole::Helper);
+        if !is_known || roles.iter().filter(goes_alone).count() != 1 {
+            return None;
+        }
+        let possible = cuts(reader, min_events, |restart| restart.is_between_regions(&roles));
+        // Behind the last there are about as many as between two.
+        let last = possible.last().map_or(0, |cut| cut.events);
+        let all = last + last / possible.len().max(1) as u64;
+        let mut cuts: Vec<Cut> = Vec::new();
+        for part in 1..parts as u64 {
+            let wanted = (u128::from(all) * u128::from(part) / parts as u128) as u64;
+            let nearest = possible.iter().min_by_key(|cut| cut.events.abs_diff(wanted));
+            let last = cuts.last().map_or(0, |cut| cut.ticks);
+            cuts.extend(nearest.filter(|cut| cut.ticks > last).copied());
+        }
+        Segments::at(reader, cuts, introductions)
+    }
+
+    /// What lies between these cuts.
+    fn at(reader: &Reader, cuts: Vec<Cut>, introductions: Vec<ThreadIntroduction>) -> Option<Segments> {
+        let events = cuts.last()?.events;
+        reader.is_sound().then(|| Segments {
+            cuts: cuts.into_iter().map(|cut| cut.ticks).collect(),
+            events,
+            introductions,
+        })
+    }
+
+    /// How many there are: two or more.
+    pub fn count(&self) -> usize {
+        self.cuts.len() + 1
+    }
+
+    /// The begin of segment `number`. The first has none: it begins where the trace does.
+    pub(crate) fn begin(&self, number: usize) -> Option<u64> {
+        self.cuts.get(number.checked_sub(1)?).copied()
+    }
+
+    /// The begin of the segment behind `number`; `u64::MAX` behind the last.
+    pub(crate) fn end(&self, number: usize) -> u64 {
+        self.cuts.get(number).copied().unwrap_or(u64::MAX)
+    }
+
+    /// All segments in order, together those that one thread interprets in one go. There are as many goes as `workers`. There are more
+    /// where one would have more than `max_events`, about.
+    pub fn goes(&self, workers: usize, max_events: u64) -> Vec<Range<usize>> {
+        let count = self.count();
+        let by_size = usize::try_from(self.events / max_events.max(1)).unwrap_or(usize::MAX);
+        let goes = by_size.saturating_add(1).max(workers).clamp(1, count);
+        let begin = |go: usize| (go as u128 * count as u128 / goes as u128) as usize;
+        (0..goes).map(|go| begin(go)..begin(go + 1)).collect()
+    }
+}
+
+/// Where a segment may begin.
+#[derive(Clone, Copy)]
+struct Cut {
+    ticks: u64,
+    /// The events before it.
+    events: u64,
+}
+
+/// The checkpoints of `reader` that are `wanted`, each `min_events` behind the one before.
+fn cuts(reader: &Reader, min_events: u64, wanted: impl Fn(&Restart) -> bool) -> Vec<Cut> {
+    if !may_have_checkpoints(reader.metadata()) {
+        return Vec::new();
+    }
+    let mut cuts: Vec<Cut> = Vec::new();
+    for ticks in reader.checkpoint_ticks() {
+        let Some(restart) = Restart::at(reader, ticks).filter(&wanted) else {
+            continue;
+        };
+        let events = restart.events_before();
+        let before = cuts.last().map_or((0, 0), |cut| (cut.events, cut.ticks));
+        if events.saturating_sub(before.0) >= min_events && before.1 < ticks {
+            cuts.push(Cut { ticks, events });
+        }
+    }
+    cuts
+}
+
+/// Passes definitions on, and all that comes from [`Item::Segment`] on: what is open when a segment begins was shown before.
+pub struct FromSegment<'s> {
+    sink: &'s mut dyn Sink,
+    has_begun: bool,
+}
+
+impl<'s> FromSegment<'s> {
+    /// For segments from that number on: all of the first comes from it.
+    pub fn of(number: usize, sink: &'s mut dyn Sink) -> FromSegment<'s> {
+        FromSegment { sink, has_begun: number == 0 }
+    }
+}
+
+impl Sink for FromSegment<'_> {
+    fn wants(&self) -> Wants {
+        self.sink.wants()
+    }
+
+    #[inline]
+    fn item(&mut self, item: &Item<'_>) {
+        let is_definition = matches!(
+            item,
+            Item::Start { .. }
+                | Item::Process(_)
+                | Item::Location(_)
+                | Item::Region(_)
+                | Item::Counter(_)
+                | Item::Function(_)
+        );
+        self.has_begun |= matches!(item, Item::Segment);
+        if self.has_begun || is_definition {
+            self.sink.item(item);
+        }
+    }
+
+    fn failed(&self) -> bool {
+        self.sink.failed()
+    }
+}
+
+impl std::fmt::Debug for FromSegment<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FromSegment").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,5 @@
+//! What is measured beside events: samples of functions, hardware counters, energy.
+
+pub(crate) mod availability;
+pub(crate) mod energy;
+pub(crate) mod functions;

@@ -1,0 +1,837 @@
+//! The regions that are open on one thread, strictly nested.
+//!
+//! Events of a real runtime do not nest. Ends come late or never. A task goes on while the one above it is suspended. A phase
+//! ends inside another region than it began in. [`Thread`] makes them nest:
+//!
+//! * an end closes its region and, before it, what is still open above: those ends are missing;
+//! * a region that outlives the one around it (a [phase](Construct::Phase)) is cut: it ends with it and goes on after it;
+//! * a task that leaves the thread is [cut out](Thread::cut) and its regions wait elsewhere;
+//! * waiting pauses while a task runs on top of it, and goes on after it ([`Thread::settle`]);
+//! * a member's implicit task lasts until its parallel region ends, or the thread does something else;
+//! * idling until then, and running tasks of the region, is nothing else;
+//! * what the tracer did may come between the ends of a region that is over ([`Thread::make_way`]);
+//! * times never go back.
+
+mod progress;
+
+use ompt_sys as ompt;
+use omptrace_trace_format::field::Id;
+
+use crate::interpret::item_emitter::Stage;
+use crate::model::repairs::Cause;
+use crate::model::{
+    Anchor, Argument, Awaited, LocationId, Ns, Part, Point, RegionId, TaskId, TeamId, ThreadEvent, Value,
+    argument,
+};
+use crate::names::construct::Construct;
+pub(crate) use crate::threads::open_regions::progress::{FrameState, Progress};
+
+/// Stops a trace of begins only, each of whose ends is looked for in all of them. What is deeper is left out; formats whose
+/// viewers have room for less [show less](crate::format::Format).
+const MAX_DEPTH: usize = 1 << 16;
+
+/// An open region.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    pub(crate) construct: Construct,
+    /// The thing that its end names: the id of a task or region, an address, or 0.
+    pub(crate) key: u64,
+    pub(crate) region: RegionId,
+    /// Its meaning between threads.
+    meaning: Meaning,
+    /// When it began, or went on after it was cut.
+    begin: Ns,
+    /// Ends after this time are late: when the member's parallel region ended, or when the member itself did.
+    limit: Ns,
+    /// It is the implicit task of a parallel region whose begin is known.
+    is_member: bool,
+    /// Its end was reported; it is shown until its parallel region ends.
+    ended: bool,
+    /// It is no slice now, for a task runs on top.
+    paused: bool,
+    /// Counts the slices that this region was cut into.
+    part: u32,
+    /// The place of the innermost implicit task that this region lies in, or is.
+    implicit_task: Option<u32>,
+    /// The barriers of its team that the thread has entered, if it is an implicit task.
+    barriers: u32,
+    /// The chunks of a loop that this thread got.
+    pub(crate) chunks: u64,
+    /// Their iterations.
+    pub(crate) iterations: u64,
+    /// The number of the event that began it.
+    opened: u64,
+    /// The number of another event that matters to it, or 0. Of a loop, that is its newest chunk; of a wait, the event after which it
+    /// went on last. Of a wait for a mutex, it is the acquisition by the thread that had that when the wait began.
+    pub(crate) further: u64,
+}
+
+/// The meaning of a region between threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meaning {
+    /// No other thread has to do with it.
+    Alone,
+    /// The thread forms a team.
+    Team { team: TeamId, requested: u32 },
+    /// The implicit task of a member.
+    Member { team: TeamId, index: u32, size: u32 },
+    /// An explicit task, which the thread switches to.
+    Task { task: TaskId, has_id: bool },
+    /// A loop, whose iterations the team shares.
+    Loop { schedule: ompt::ompt_work_t },
+    /// The thread waits.
+    Wait(Awaited),
+}
+
+impl Frame {
+    pub(crate) fn new(construct: Construct, key: u64, region: RegionId) -> Frame {
+        Frame {
+            construct,
+            key,
+            region,
+            meaning: Meaning::Alone,
+            begin: 0,
+            limit: Ns::MAX,
+            is_member: false,
+            ended: false,
+            paused: false,
+            part: 1,
+            implicit_task: None,
+            barriers: 0,
+            chunks: 0,
+            iterations: 0,
+            opened: 0,
+            further: 0,
+        }
+    }
+
+    /// Returns it with the number of another event that matters to it.
+    pub(crate) fn after(self, further: u64) -> Frame {
+        Frame { further, ..self }
+    }
+
+    /// Returns it with a meaning between threads.
+    #[inline(always)]
+    pub(crate) fn with(self, meaning: Meaning) -> Frame {
+        Frame { meaning, ..self }
+    }
+
+    /// Which slice of the region is entered next.
+    fn next_part(&self) -> Part {
+        match self.part {
+            1 => Part::First,
+            _ => Part::Further,
+        }
+    }
+
+    /// The event between threads when the region has ended for good.
+    pub(crate) fn end_of_event(&self) -> Option<ThreadEvent> {
+        match self.meaning {
+            Meaning::Team { team, .. } => Some(ThreadEvent::Join { team }),
+            Meaning::Member { team, .. } => Some(ThreadEvent::TeamEnd { team }),
+            Meaning::Task { task, .. } => Some(ThreadEvent::TaskComplete { task }),
+            Meaning::Alone | Meaning::Loop { .. } | Meaning::Wait(_) => None,
+        }
+    }
+
+    /// The event between threads when the thread enters the region.
+    #[inline(always)]
+    fn event(&self) -> Option<ThreadEvent> {
+        match self.meaning {
+            Meaning::Alone | Meaning::Wait(_) => None,
+            Meaning::Team { team, requested } => Some(ThreadEvent::Fork { team, requested }),
+            Meaning::Member { team, index, size } => {
+                Some(ThreadEvent::TeamBegin { team, index, size, task: Id(self.key).known().map(TaskId) })
+            }
+            Meaning::Task { task, has_id } => Some(ThreadEvent::TaskSwitch { task, has_id }),
+            Meaning::Loop { schedule } => Some(ThreadEvent::Loop { schedule }),
+        }
+    }
+
+    /// The thing that the thread waits for in it.
+    #[inline(always)]
+    fn awaited(&self) -> Option<Awaited> {
+        match self.meaning {
+            Meaning::Wait(awaited) => Some(awaited),
+            _ => None,
+        }
+    }
+
+    /// When it began, or went on after it was cut.
+    pub(crate) fn begin(&self) -> Ns {
+        self.begin
+    }
+
+    /// The implicit task of a parallel region whose begin is known.
+    pub(crate) fn member(construct: Construct, task: u64, region: RegionId) -> Frame {
+        Frame { is_member: true, ..Frame::new(construct, task, region) }
+    }
+
+    /// Why the region has no end, when something else shows that it has ended; `None` where it is the sign of it.
+    fn cause_of_missing_end(&self) -> Option<Cause> {
+        match self.construct {
+            _ if self.ended => None,
+            Construct::Chunk => None,
+            Construct::Work(ompt::ompt_work_single_executor) => Some(Cause::SingleWithoutEnd),
+            _ => Some(Cause::MissingEnd),
+        }
+    }
+
+    /// The team of a member's implicit task, and the member's number.
+    pub(crate) fn team_of_member(&self) -> Option<(TeamId, u32)> {
+        match self.meaning {
+            Meaning::Member { team, index, .. } => Some((team, index)),
+            _ => None,
+        }
+    }
+
+    /// Whether the thread waits in this region, but for the tasks that it runs meanwhile.
+    fn is_wait_for_tasks(&self) -> bool {
+        matches!(self.construct, Construct::SyncRegionWait(_) | Construct::Idle)
+    }
+
+    /// Whether its end was reported already.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Whether the region goes on when the one around it ends.
+    fn outlives_others(&self) -> bool {
+        matches!(self.construct, Construct::Phase | Construct::Idle)
+    }
+
+    /// Whether the region is a task: what runs inside it belongs to that task.
+    pub(crate) fn is_task(&self) -> bool {
+        self.is_explicit_task() || self.is_implicit_task()
+    }
+
+    /// Whether the region is a member's task; the initial tasks of a league are its members' tasks.
+    fn is_implicit_task(&self) -> bool {
+        matches!(self.construct, Construct::ImplicitTask | Construct::InitialTask)
+    }
+
+    /// Whether the region is a task that can be suspended and go on elsewhere.
+    pub(crate) fn is_explicit_task(&self) -> bool {
+        matches!(
+            self.construct,
+            Construct::Task | Construct::UntiedTask | Construct::TargetTask | Construct::TaskwaitTask
+        )
+    }
+}
+
+/// A thread and its open regions, the outermost first.
+pub(crate) struct Thread {
+    pub(crate) location: LocationId,
+    pub(crate) stream: u32,
+    /// It is a [hidden helper](crate::threads::helpers).
+    pub(crate) is_helper: bool,
+    stack: Vec<Frame>,
+    /// The time of the newest thing on this thread.
+    last: Ns,
+    /// The time of the newest instant.
+    last_instant: Option<Ns>,
+    /// Regions deeper than [`MAX_DEPTH`], which are on no stack.
+    hidden: usize,
+    /// The task at the bottom, which was not announced, where an event names it: an initial task of TR2.
+    pub(crate) unannounced_base: Option<u64>,
+    /// Construct and key of regions that made way: their ends are still to come, late.
+    awaited: Vec<(Construct, u64)>,
+    /// The tasks of taskwaits that this thread is in, which have no id of the tracer: the innermost last.
+    pub(crate) taskwaits: Vec<u64>,
+}
+
+impl Thread {
+    /// A thread on which nothing has happened since `start`.
+    pub(crate) fn new(location: LocationId, stream: u32, is_helper: bool, start: Ns) -> Thread {
+        Thread {
+            location,
+            stream,
+            is_helper,
+            stack: Vec::new(),
+            last: start,
+            last_instant: None,
+            hidden: 0,
+            unannounced_base: None,
+            awaited: Vec::new(),
+            taskwaits: Vec::new(),
+        }
+    }
+
+    pub(crate) fn stack(&self) -> &[Frame] {
+        &self.stack
+    }
+
+    /// The innermost region.
+    pub(crate) fn innermost(&mut self) -> Option<&mut Frame> {
+        self.stack.last_mut()
+    }
+
+    /// The open regions, from the innermost.
+    pub(crate) fn regions(&self) -> impl Iterator<Item = RegionId> {
+        self.stack.iter().rev().map(|frame| frame.region)
+    }
+
+    /// The point of `time` on this thread, never before what was there already.
+    pub(crate) fn point(&mut self, time: Ns) -> Point {
+        self.last = self.last.max(time);
+        Point { location: self.location, time: self.last }
+    }
+
+    /// The point of something without duration.
+    pub(crate) fn instant(&mut self, time: Ns) -> Point {
+        let at = self.point(time);
+        self.last_instant = Some(at.time);
+        at
+    }
+
+    /// The thing that an arrow from the end of a region is bound to, which ends at `time`.
+    pub(crate) fn anchor_of_end(
+        &self,
+        stage: &Stage<'_>,
+        time: Ns,
+        is_it: impl Fn(&Frame) -> bool,
+    ) -> Anchor {
+        let is_innermost = self.stack.len() <= stage.max_depth && self.stack.last().is_some_and(is_it);
+        let is_clear = time - self.last >= Anchor::CLEAR_NS && self.last_instant != Some(self.last);
+        if is_innermost && is_clear { Anchor::End } else { Anchor::Moment }
+    }
+
+    /// The point of `time` on this thread, which has been.
+    pub(crate) fn at(&self, time: Ns) -> Point {
+        let location = self.location;
+        Point { location, time }
+    }
+
+    /// Like [`Thread::point`], where earlier things may follow.
+    pub(crate) fn point_ahead(&self, time: Ns) -> Point {
+        Point { location: self.location, time: self.last.max(time) }
+    }
+
+    /// The time of the newest thing on this thread.
+    pub(crate) fn last(&self) -> Ns {
+        self.last
+    }
+
+    /// A region begins.
+    #[inline(always)]
+    pub(crate) fn open(
+        &mut self,
+        stage: &mut Stage<'_>,
+        time: Ns,
+        mut frame: Frame,
+        arguments: &[Argument<'_>],
+    ) {
+        if !self.waits_for_region_end(&frame) {
+            self.close_overdue(stage, time);
+        }
+        let depth = self.stack.len();
+        if depth >= MAX_DEPTH {
+            return self.hide(stage, time);
+        }
+        let at = self.point(time);
+        if let Some(top) = self.stack.last_mut()
+            && frame.is_explicit_task()
+            && top.is_wait_for_tasks()
+            && !top.paused
+        {
+            top.paused = true;
+            if depth <= stage.max_depth {
+                stage.leave(at, &[]);
+            }
+        }
+        // A team is joined once; a task is switched to each time that it goes on.
+        if let Some(event) = frame.event()
+            && (frame.part == 1 || frame.is_explicit_task())
+        {
+            stage.thread_event(at, event);
+        }
+        if let Construct::SyncRegion(kind) | Construct::SyncRegionWait(kind) = frame.construct
+            && frame.part == 1
+            && is_barrier(kind)
+        {
+            frame.meaning = self.barrier(frame.construct, kind);
+        }
+        let awaited = frame.awaited();
+        if frame.part == 1 {
+            stage.waits(at, awaited);
+        }
+        if depth < stage.max_depth {
+            stage.enter(at, frame.region, (frame.next_part(), awaited), arguments);
+        } else {
+            stage.repairs.add(Cause::TooDeep, self.stream, time);
+        }
+        frame.begin = at.time;
+        if frame.part == 1 {
+            frame.opened = stage.event;
+        }
+        self.push(frame);
+    }
+
+    /// The meaning of a barrier that the thread enters. It has the number that follows those which the thread has entered in
+    /// its team; the wait in it has the same.
+    #[inline]
+    fn barrier(&mut self, construct: Construct, kind: ompt::ompt_sync_region_t) -> Meaning {
+        let Some(top) = self.stack.last() else {
+            return Meaning::Alone;
+        };
+        if construct == Construct::SyncRegionWait(kind) && top.construct == Construct::SyncRegion(kind) {
+            return top.meaning;
+        }
+        let Some(member) = top.implicit_task else {
+            return Meaning::Alone;
+        };
+        let member = &mut self.stack[member as usize];
+        let Meaning::Member { team, .. } = member.meaning else {
+            return Meaning::Alone;
+        };
+        member.barriers = member.barriers.saturating_add(1);
+        let number = member.barriers;
+        Meaning::Wait(Awaited::Barrier { team, number })
+    }
+
+    #[cold]
+    fn hide(&mut self, stage: &mut Stage<'_>, time: Ns) {
+        self.hidden += 1;
+        stage.repairs.add(Cause::TooDeep, self.stream, time);
+    }
+
+    /// Whether what begins now is hidden.
+    pub(crate) fn is_full(&self) -> bool {
+        self.stack.len() >= MAX_DEPTH
+    }
+
+    /// The end of a task that is on no stack comes. False where it is not hidden, either.
+    pub(crate) fn end_hidden(&mut self) -> bool {
+        let is_hidden = self.hidden > 0;
+        self.hidden -= usize::from(is_hidden);
+        is_hidden
+    }
+
+    #[inline(always)]
+    fn push(&mut self, mut frame: Frame) {
+        frame.implicit_task = if frame.is_implicit_task() {
+            Some(self.stack.len() as u32)
+        } else {
+            self.stack.last().and_then(|top| top.implicit_task)
+        };
+        self.stack.push(frame);
+    }
+
+    /// Nothing runs on top of the innermost region any more: if that is waiting, it goes on. Gives [`Thread::wait`].
+    #[inline(always)]
+    pub(crate) fn settle(&mut self, stage: &mut Stage<'_>, time: Ns) -> Option<Construct> {
+        if self.stack.last()?.paused {
+            return self.wait_on(stage, time);
+        }
+        self.wait()
+    }
+
+    #[inline(never)]
+    fn wait_on(&mut self, stage: &mut Stage<'_>, time: Ns) -> Option<Construct> {
+        let at = self.point(time);
+        let is_shown = self.stack.len() <= stage.max_depth;
+        if let Some(top) = self.stack.last_mut() {
+            top.paused = false;
+            top.further = stage.event;
+            // A wait belongs to the region around it, which shows how long it took in all; idling does not.
+            let part = argument("part", Value::Uint(u64::from(top.part) + 1));
+            let arguments = match top.construct {
+                Construct::Idle => &[part][..],
+                _ => &[],
+            };
+            top.part += u32::from(top.construct == Construct::Idle);
+            if is_shown {
+                stage.enter(at, top.region, (Part::Resumed, top.awaited()), arguments);
+            }
+        }
+        self.wait()
+    }
+
+    /// A region that was cut goes on.
+    #[inline(never)]
+    fn reopen(&mut self, stage: &mut Stage<'_>, time: Ns, mut frame: Frame) {
+        if frame.is_wait_for_tasks() {
+            frame.paused = true;
+            return self.push(frame);
+        }
+        frame.part += 1;
+        let part = argument("part", Value::Uint(frame.part.into()));
+        let key = argument("task_data", Value::Hex(frame.key));
+        let arguments = if frame.is_explicit_task() { &[part, key][..] } else { &[part][..] };
+        self.open(stage, time, frame, arguments);
+    }
+
+    /// The newest open region of `construct` with `key` ends. False where there is none.
+    #[inline(always)]
+    pub(crate) fn close(
+        &mut self,
+        stage: &mut Stage<'_>,
+        time: Ns,
+        construct: Construct,
+        key: u64,
+        arguments: &[Argument<'_>],
+    ) -> bool {
+        match self.stack.last() {
+            Some(top) if top.construct == construct && top.key == key && self.hidden == 0 => {
+                let time = self.end_time(stage, time);
+                self.leave(stage, time, arguments);
+                true
+            }
+            _ => self.close_beneath(stage, time, construct, key, arguments),
+        }
+    }
+
+    /// Like [`Thread::close`], where others are open above it, or it is hidden. What has no key may lie in a hidden task, and
+    /// counts as that. The end of a region with a key shows that all above it have ended.
+    #[inline(never)]
+    fn close_beneath(
+        &mut self,
+        stage: &mut Stage<'_>,
+        time: Ns,
+        construct: Construct,
+        key: u64,
+        arguments: &[Argument<'_>],
+    ) -> bool {
+        if self.hidden > 0 && key == 0 {
+            return self.end_hidden();
+        }
+        let is_it = |frame: &Frame| frame.construct == construct && frame.key == key;
+        let Some(index) = self.stack.iter().rposition(is_it) else {
+            return self.end_hidden() || self.end_awaited(stage, time, construct, key);
+        };
+        let time = self.end_time(stage, time);
+        if construct == Construct::Phase {
+            self.cut(stage, time, index, index + 1, arguments);
+        } else {
+            let phases = self.close_above(stage, time, index + 1, Frame::cause_of_missing_end);
+            self.leave(stage, time, arguments);
+            for phase in phases {
+                self.reopen(stage, time, phase);
+            }
+        }
+        true
+    }
+
+    /// Ends what is open from `depth` on: their own ends are missing. Gives back what [outlives](Frame::outlives_others) it.
+    /// `cause` says why an end is missing.
+    fn close_above(
+        &mut self,
+        stage: &mut Stage<'_>,
+        time: Ns,
+        depth: usize,
+        cause: fn(&Frame) -> Option<Cause>,
+    ) -> Vec<Frame> {
+        let mut phases = Vec::new();
+        let time = stage.end_of_unended(self.last, time);
+        while self.stack.len() > depth {
+            let frame = self.leave(stage, time, &[]);
+            if frame.outlives_others() {
+                phases.insert(0, frame);
+            } else if let Some(cause) = cause(&frame) {
+                stage.repairs.add(cause, self.stream, time);
+            }
+        }
+        phases
+    }
+
+    #[inline(always)]
+    fn leave(&mut self, stage: &mut Stage<'_>, time: Ns, arguments: &[Argument<'_>]) -> Frame {
+        let frame = self.stack.pop().expect("callers leave only what is open");
+        self.hidden = 0;
+        let is_shown = !frame.paused && self.stack.len() < stage.max_depth;
+        if is_shown {
+            stage.leave(self.point(time), arguments);
+        }
+        if !is_shown || stage.wants_meetings && !matches!(frame.meaning, Meaning::Alone) {
+            self.ends(stage, time, &frame);
+        }
+        frame
+    }
+
+    /// A region that means something between threads has ended.
+    #[inline(always)]
+    fn ends(&mut self, stage: &mut Stage<'_>, time: Ns, frame: &Frame) {
+        if let Meaning::Wait(awaited) = frame.meaning {
+            let at = self.point_ahead(time);
+            stage.goes_on(frame.construct, frame.begin, at, awaited);
+        }
+        if let Some(event) = frame.end_of_event() {
+            stage.thread_event(self.point(time), event);
+        }
+    }
+
+    /// Ends what is open from `depth` on, for events show that it has ended. Phases go on.
+    #[inline(never)]
+    pub(crate) fn close_unended(&mut self, stage: &mut Stage<'_>, time: Ns, depth: usize) {
+        for phase in self.close_above(stage, time, depth, Frame::cause_of_missing_end) {
+            self.reopen(stage, time, phase);
+        }
+    }
+
+    /// Ends everything: the thread or the trace is at its end.
+    pub(crate) fn close_all(&mut self, stage: &mut Stage<'_>, time: Ns) {
+        self.await_no_more(stage, time);
+        self.close_overdue(stage, time);
+        let outliving =
+            self.close_above(stage, time, 0, |frame| frame.cause_of_missing_end().map(|_| Cause::MissingEnd));
+        let is_idle = |frame: &&Frame| frame.construct == Construct::Idle;
+        for _ in outliving.iter().filter(is_idle) {
+            stage.repairs.add(Cause::MissingEnd, self.stream, time);
+        }
+    }
+
+    /// Takes the regions `from..to` out, so that those above go on without them. `arguments` are those of the end of
+    /// the outermost that is taken.
+    pub(crate) fn cut(
+        &mut self,
+        stage: &mut Stage<'_>,
+        time: Ns,
+        from: usize,
+        to: usize,
+        arguments: &[Argument<'_>],
+    ) -> Vec<Frame> {
+        self.hidden = 0;
+        for depth in (from..self.stack.len()).rev() {
+            let arguments = if depth == from { arguments } else { &[] };
+            if !self.stack[depth].paused && depth < stage.max_depth {
+                stage.leave(self.point(time), arguments);
+            }
+        }
+        let mut taken = self.stack.split_off(from);
+        for frame in taken.split_off(to - from) {
+            self.reopen(stage, time, frame);
+        }
+        taken
+    }
+
+    /// Regions that were cut out elsewhere go on here.
+    pub(crate) fn resume(&mut self, stage: &mut Stage<'_>, time: Ns, frames: Vec<Frame>) {
+        for frame in frames {
+            self.reopen(stage, time, frame);
+        }
+    }
+
+    /// Where the regions of the task at `index` end and those of the next task above begin.
+    pub(crate) fn task_end(&self, index: usize) -> usize {
+        let above = self.stack[index + 1..].iter().position(Frame::is_task);
+        above.map_or(self.stack.len(), |distance| index + 1 + distance)
+    }
+
+    /// The implicit task `task` reports its end at `time`. If its parallel region goes on, what is open above ends and
+    /// the task goes on till that does; else false.
+    pub(crate) fn end_before_region(&mut self, stage: &mut Stage<'_>, time: Ns, task: u64) -> bool {
+        let Some(index) = self.implicit_task(task) else {
+            return false;
+        };
+        let frame = &self.stack[index];
+        if !frame.is_member || frame.limit < Ns::MAX {
+            return false;
+        }
+        self.close_unended(stage, time, index + 1);
+        let end = self.point(time).time;
+        let frame = &mut self.stack[index];
+        (frame.ended, frame.limit) = (true, end);
+        true
+    }
+
+    /// The implicit task `task`, which has reported its end, goes on until the tasks of its region are complete. False where
+    /// it has not reported it.
+    pub(crate) fn end_with_tasks(&mut self, task: u64) -> bool {
+        let Some(index) = self.implicit_task(task) else {
+            return false;
+        };
+        let frame = &mut self.stack[index];
+        if frame.ended {
+            frame.limit = Ns::MAX;
+        }
+        frame.ended
+    }
+
+    /// The parallel region whose implicit task is `task` has ended at `time`, and so has the task; later ends are late.
+    pub(crate) fn region_ended(&mut self, stage: &mut Stage<'_>, time: Ns, task: u64) {
+        let Some(index) = self.implicit_task(task) else {
+            return;
+        };
+        let frame = &mut self.stack[index];
+        if frame.ended {
+            frame.limit = Ns::MAX;
+            let construct = frame.construct;
+            self.close(stage, time, construct, task, &[]);
+            // Who idled in it goes on.
+            self.settle(stage, time);
+        } else {
+            frame.limit = time;
+        }
+    }
+
+    /// Whether it is in no parallel region but such as have ended, which it reports late. It may be in its initial task.
+    pub(crate) fn is_between_regions(&self) -> bool {
+        match self.stack.first() {
+            None => true,
+            Some(frame) if frame.is_member => frame.limit < Ns::MAX,
+            Some(frame) => frame.construct == Construct::InitialTask && self.stack.len() == 1,
+        }
+    }
+
+    /// When the implicit task `task` reported its end; `None` where it did not.
+    pub(crate) fn reported_end(&self, task: u64) -> Option<Ns> {
+        let frame = &self.stack[self.implicit_task(task)?];
+        frame.ended.then_some(frame.limit)
+    }
+
+    /// Whether a task is open.
+    pub(crate) fn is_in_task(&self) -> bool {
+        self.stack.iter().any(Frame::is_task)
+    }
+
+    /// The place of an open implicit task.
+    fn implicit_task(&self, task: u64) -> Option<usize> {
+        let is_it = |frame: &Frame| frame.is_implicit_task() && frame.key == task;
+        self.stack.iter().rposition(is_it)
+    }
+
+    /// The innermost implicit task that is open.
+    #[inline]
+    pub(crate) fn innermost_implicit_task(&self) -> Option<u64> {
+        let index = self.stack.last()?.implicit_task?;
+        Some(self.stack[index as usize].key)
+    }
+
+    /// The place of the innermost implicit task, if it is a member's of the parallel region `region`.
+    pub(crate) fn innermost_member_of(&self, region: Id) -> Option<usize> {
+        let index = self.stack.last()?.implicit_task? as usize;
+        match self.stack[index].meaning {
+            Meaning::Member { team, .. } if Id(team.0) == region => Some(index),
+            _ => None,
+        }
+    }
+
+    /// Whether the thread is in a parallel region that goes on.
+    #[inline]
+    pub(crate) fn is_in_parallel_region(&self) -> bool {
+        let mut inside = self.stack.last();
+        while let Some(index) = inside.and_then(|frame| frame.implicit_task) {
+            let frame = &self.stack[index as usize];
+            if frame.construct == Construct::ImplicitTask && frame.limit == Ns::MAX {
+                return true;
+            }
+            inside = self.stack[..index as usize].last();
+        }
+        false
+    }
+
+    /// The wait that the thread is in. Testing a lock is none: it does not wait.
+    #[inline(always)]
+    pub(crate) fn wait(&self) -> Option<Construct> {
+        let top = self.stack.last()?;
+        match top.construct {
+            Construct::MutexWait(ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock) => None,
+            Construct::SyncRegionWait(_) | Construct::MutexWait(_) if self.goes_on() => Some(top.construct),
+            _ => None,
+        }
+    }
+
+    /// Whether the parallel region of the innermost implicit task goes on.
+    #[inline(always)]
+    fn goes_on(&self) -> bool {
+        let is_on = |(index, limit)| limit == Ns::MAX || self.is_left_early(index);
+        self.limit().is_none_or(is_on)
+    }
+
+    /// The innermost implicit task's place and limit.
+    #[inline(always)]
+    fn limit(&self) -> Option<(usize, Ns)> {
+        let index = self.stack.last()?.implicit_task? as usize;
+        Some((index, self.stack[index].limit))
+    }
+
+    /// When something that ends at `time` really ended.
+    #[inline(always)]
+    fn end_time(&mut self, stage: &mut Stage<'_>, time: Ns) -> Ns {
+        match self.limit() {
+            Some((index, limit)) if limit < time && !self.is_left_early(index) => {
+                stage.repairs.add(Cause::LateEnd, self.stream, time);
+                limit
+            }
+            _ => time,
+        }
+    }
+
+    /// Whether the implicit task at `index` has reported its end, and the thread does something above it that still belongs to
+    /// its parallel region.
+    #[inline(never)]
+    fn is_left_early(&self, index: usize) -> bool {
+        self.stack[index].ended && index + 1 < self.stack.len()
+    }
+
+    /// Whether the thread, whose implicit task has reported its end, begins what it may do until its parallel region ends. It
+    /// may idle, or run tasks of the region. Runtimes of TR2 report that end before the region's last tasks have run.
+    #[inline(always)]
+    fn waits_for_region_end(&self, begins: &Frame) -> bool {
+        let Some((index, limit)) = self.limit() else {
+            return false;
+        };
+        let may_begin = || begins.construct == Construct::Idle || begins.is_explicit_task();
+        limit < Ns::MAX && self.stack[index].ended && (may_begin() || index + 1 < self.stack.len())
+    }
+
+    /// Ends implicit tasks whose region is over, or that have reported their end: something new begins, so nothing else will
+    /// end them.
+    #[inline(always)]
+    pub(crate) fn close_overdue(&mut self, stage: &mut Stage<'_>, time: Ns) {
+        while let Some((index, limit)) = self.limit()
+            && limit < time
+        {
+            self.close_unended(stage, limit, index);
+        }
+    }
+
+    /// Something of the tracer's own comes at `time`, which is no sign of anything. What is over by then ends when it was, and
+    /// its ends may still come.
+    pub(crate) fn make_way(&mut self, stage: &mut Stage<'_>, time: Ns) {
+        while let Some((index, limit)) = self.limit()
+            && limit < time
+            && !self.is_left_early(index)
+        {
+            let over = self.stack[index..].iter();
+            let unended = over.filter(|frame| frame.cause_of_missing_end().is_some());
+            self.awaited.extend(unended.map(|frame| (frame.construct, frame.key)));
+            for phase in self.close_above(stage, limit, index, |_| None) {
+                self.reopen(stage, limit, phase);
+            }
+        }
+    }
+
+    /// The end of a region that made way comes. False where there is none.
+    fn end_awaited(&mut self, stage: &mut Stage<'_>, time: Ns, construct: Construct, key: u64) -> bool {
+        let is_it = |awaited: &(Construct, u64)| *awaited == (construct, key);
+        let Some(index) = self.awaited.iter().rposition(is_it) else {
+            return false;
+        };
+        self.awaited.remove(index);
+        stage.repairs.add(Cause::LateEnd, self.stream, time);
+        true
+    }
+
+    /// The thread does something else by now: ends that are still awaited are missing.
+    #[inline]
+    pub(crate) fn await_no_more(&mut self, stage: &mut Stage<'_>, time: Ns) {
+        for _ in self.awaited.drain(..) {
+            stage.repairs.add(Cause::MissingEnd, self.stream, time);
+        }
+    }
+}
+
+/// Recognizes barriers: regions in which the members of a team wait for each other.
+fn is_barrier(kind: ompt::ompt_sync_region_t) -> bool {
+    matches!(
+        kind,
+        ompt::ompt_sync_region_barrier
+            | ompt::ompt_sync_region_barrier_implicit
+            | ompt::ompt_sync_region_barrier_explicit
+            | ompt::ompt_sync_region_barrier_implementation
+            | ompt::ompt_sync_region_barrier_implicit_workshare
+            | ompt::ompt_sync_region_barrier_implicit_parallel
+            | ompt::ompt_sync_region_barrier_teams
+    )
+}
