@@ -8,18 +8,18 @@ use omptrace_timeline::{Report, Timeline};
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;
 
-use crate::buffers::Writer;
+use crate::convert_segments;
 use crate::format::Format;
-use crate::options::ConvertOptions;
-use crate::output::{ByteCount, Output};
+use crate::format::convert_options::ConvertOptions;
 #[cfg(feature = "parquet")]
 use crate::parquet;
-use crate::progress::of_part;
 use crate::replay::{replay, replay_all};
-use crate::rotate::{NextFile, Split};
-use crate::segments;
-use crate::share::{Share, shares_for};
-use crate::turns::Turns;
+use crate::writer::buffers::Writer;
+use crate::writer::output::{ByteCount, Output};
+use crate::writer::progress::of_part;
+use crate::writer::share::{Share, shares_for};
+use crate::writer::split_output::{NextFile, Split};
+use crate::writer::turns::Turns;
 
 /// Converts `inputs` to one timeline in `format`. `progress` gets the number of events that are done now and then.
 ///
@@ -44,18 +44,18 @@ pub fn convert(
             Err(out) => out,
         };
     }
-    let segments = segments::of(inputs, format, options);
+    let segments = convert_segments::of(inputs, format, options);
     if let Some(segments) = &segments
-        && let workers @ 2.. = segments::workers(inputs, options)
+        && let workers @ 2.. = convert_segments::workers(inputs, options)
     {
-        return segments::side_by_side(inputs, segments, workers, (format, options), out, progress);
+        return convert_segments::side_by_side(inputs, segments, workers, (format, options), out, progress);
     }
     let out = options.output(out);
     let bytes = out.bytes();
     let report = match &segments {
         Some(segments) => {
             let sink = format.sink(out, Share::in_segments())?;
-            segments::in_one_go(inputs, segments, (format, options), sink, progress)?
+            convert_segments::in_one_go(inputs, segments, (format, options), sink, progress)?
         }
         None => {
             let sink = format.sink(out, Share::whole())?;

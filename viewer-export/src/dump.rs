@@ -13,8 +13,8 @@ use omptrace_trace_format::event::Event;
 use omptrace_trace_format::field::{Dependence, Id, Value};
 use omptrace_trace_format::{Diagnostic, Reader, Record};
 
-use crate::json;
-use crate::output::Output;
+use crate::writer::json;
+use crate::writer::output::Output;
 use omptrace_timeline::records_in_order;
 
 /// Writes all events as text, one per line. Gives what was wrong with the chunks; [`Reader::diagnostics`] has the rest.

@@ -17,7 +17,7 @@ use omptrace_timeline::sink::{
     Sample, Sink, ThreadRole, Wants, short_name,
 };
 
-use crate::output::Output;
+use crate::writer::output::Output;
 
 /// Writes a profile.
 pub(crate) struct Firefox {

@@ -14,7 +14,7 @@ use std::io;
 
 use omptrace_timeline::sink::{Function, Item, Location, Process, Sample, Sink, Wants};
 
-use crate::output::Output;
+use crate::writer::output::Output;
 
 /// Writes folded stacks.
 pub(crate) struct Folded {

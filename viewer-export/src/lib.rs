@@ -14,40 +14,27 @@
 //! Exporters see only [items](omptrace_timeline::sink::Item), interpretation sees only events. Nothing here prints.
 #![forbid(unsafe_code)]
 
-mod buffers;
 mod chrome;
 mod convert;
-mod digits;
+mod convert_segments;
 mod dump;
 mod firefox;
 mod folded;
 mod format;
-mod format_options;
-mod json;
-mod options;
 mod otf2;
-mod output;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod perfetto;
 mod pprof;
-mod progress;
-mod protobuf;
 mod replay;
-mod rotate;
-mod sections;
-mod segments;
-mod share;
-mod system_ids;
 mod text;
-mod text_cache;
-mod turns;
+mod writer;
 
 pub use convert::{convert, convert_split, convert_to_folder};
 pub use dump::{dump_json, dump_text};
+pub use format::convert_options::ConvertOptions;
+pub use format::options::{FolderParts, FormatOption, FormatOptions};
 pub use format::{FORMATS, Format};
-pub use format_options::{FolderParts, FormatOption, FormatOptions};
 #[cfg(feature = "parquet")]
 pub use omptrace_columns::{JobPart, splits};
-pub use options::ConvertOptions;
-pub use rotate::NextFile;
+pub use writer::split_output::NextFile;

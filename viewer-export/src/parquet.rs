@@ -7,8 +7,8 @@ use omptrace_columns::{self as columns, SCHEMA_FILE};
 use omptrace_timeline::Report;
 use omptrace_trace_format::Reader;
 
-use crate::format_options::{FolderParts, FormatOption, ON};
-use crate::options::ConvertOptions;
+use crate::format::convert_options::ConvertOptions;
+use crate::format::options::{FolderParts, FormatOption, ON};
 
 /// The options that `convert` has for columns.
 pub(crate) const OPTIONS: &[FormatOption] = &[RUN, SUMS_ONLY, RAW_EVENTS];

@@ -14,12 +14,12 @@ use std::io;
 
 use omptrace_timeline::sink::{Function, Item, Location, Ns, Process, Sample, Sink, StackFrame, Wants};
 
-use crate::output::Output;
-use crate::protobuf as pb;
+use crate::writer::output::Output;
+use crate::writer::protobuf as pb;
 
 /// Numbers of the fields that are written.
 mod field {
-    crate::protobuf::messages! {
+    crate::writer::protobuf::messages! {
         /// `Profile`
         profile {
             SAMPLE_TYPE = 1,

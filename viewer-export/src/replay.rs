@@ -8,7 +8,7 @@ use omptrace_timeline::{self as timeline, KeptArguments, Report, handed_over};
 use omptrace_trace_format::Reader;
 
 use crate::format::Format;
-use crate::options::ConvertOptions;
+use crate::format::convert_options::ConvertOptions;
 
 /// Interprets all processes, one after the other, into `sink`, and finishes that.
 pub(crate) fn replay_all(

@@ -19,17 +19,13 @@
 //! Events go to the files as they come. Definitions stay in memory until the end, for a location's states how many events
 //! it has. They grow with what is distinct - locations, regions, teams, texts - and not with the number of events.
 
-mod attributes;
 mod definitions;
 mod items;
 mod note;
 pub(crate) mod options;
-mod process_times;
 mod processes;
-mod properties;
 mod regions;
 mod streams;
-mod strings;
 mod tasks;
 mod teams;
 mod thread_events;
@@ -37,15 +33,15 @@ mod threads;
 use std::io;
 use std::path::Path;
 
-use attributes::Attributes;
+use crate::otf2::definitions::attributes::Attributes;
+use crate::otf2::definitions::process_times::ProcessTimes;
+use crate::otf2::definitions::strings::Strings;
 use note::Note;
 use omptrace_timeline::sink::{Item, LocationId, Point, Process, Sink, Summary, Wants};
 use options::Otf2Options;
 use otf2_archive::archive::Archive;
-use process_times::ProcessTimes;
 use regions::Regions;
 use streams::Streams;
-use strings::Strings;
 use tasks::Tasks;
 use teams::Teams;
 use threads::Thread;

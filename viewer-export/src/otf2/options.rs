@@ -2,7 +2,7 @@
 
 use otf2_archive::records::{paradigm, role};
 
-use crate::format_options::{FolderParts, FormatOption, FormatOptions, ON};
+use crate::format::options::{FolderParts, FormatOption, FormatOptions, ON};
 
 /// The options that `convert` has for archives.
 pub(crate) const OPTIONS: &[FormatOption] = &[ENUMS, HOST_ONLY];

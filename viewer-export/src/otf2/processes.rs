@@ -4,8 +4,8 @@ use otf2_archive::encoding::TypedValue;
 use otf2_archive::records::{ProgramBegin, ProgramEnd, role};
 
 use super::Otf2;
-use super::process_times::ProcessTimes;
 use super::tasks::Task;
+use crate::otf2::definitions::process_times::ProcessTimes;
 
 /// The exit status that is not known.
 const NO_EXIT_STATUS: i64 = i64::MIN;

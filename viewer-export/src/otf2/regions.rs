@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use ompt_sys as ompt;
 
 use super::options::Enums;
-use super::strings::Strings;
+use crate::otf2::definitions::strings::Strings;
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::sink::{Category, Construct, DeviceWork, Position, Region, Source, split_place};
 use otf2_archive::encoding::StringRef;

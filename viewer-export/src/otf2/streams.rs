@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::io;
 
-use super::process_times::ProcessTimes;
+use crate::otf2::definitions::process_times::ProcessTimes;
 use otf2_archive::archive::Archive;
 use otf2_archive::encoding::RmaWinRef;
 use otf2_archive::events::EventFile;

@@ -1,7 +1,7 @@
 //! Fields put together in a place of their own, where those of nearly all events fit. To append some there takes no look
 //! at a vector's capacity, and to copy them a number of bytes that the compiler knows.
 
-use crate::protobuf as pb;
+use crate::writer::protobuf as pb;
 
 /// Bytes that fit. With what comes in front of them, they make a message whose length takes one byte.
 pub(super) const MAX_BYTES: usize = 96;

@@ -4,8 +4,8 @@
 //! meaning must come before its use.
 
 use super::schema::{NEEDS_INCREMENTAL_STATE, interned, interned_text, packet, source_location, trace};
-use crate::protobuf as pb;
-use crate::text_cache::{ByWord, TextNumbers};
+use crate::writer::interned_text::{ByWord, TextNumbers};
+use crate::writer::protobuf as pb;
 use omptrace_timeline::sink::{Category, Source};
 
 /// Beyond these bounds, texts that can be anything are written out each time: messages that never come again would fill

@@ -27,10 +27,10 @@
 //! no string has a number. Tracks stay, so those that come about on the way have numbers by their names.
 
 mod colours;
+mod deferred_track;
+mod deferred_tracks;
 mod fields;
 mod intern;
-mod late;
-mod late_track;
 mod samples;
 mod schema;
 mod segment;
@@ -41,13 +41,13 @@ use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::io;
 
-use crate::output::Output;
-use crate::protobuf as pb;
-use crate::share::{MAX_SHARES, Share};
-use crate::system_ids::SystemIds;
-use crate::text_cache::RecentTexts;
+use crate::perfetto::deferred_track::{CounterTrack, LateTrack, counter_uuid, late_uuid};
+use crate::writer::interned_text::RecentTexts;
+use crate::writer::output::Output;
+use crate::writer::protobuf as pb;
+use crate::writer::share::{MAX_SHARES, Share};
+use crate::writer::system_ids::SystemIds;
 use intern::Strings;
-use late_track::{CounterTrack, LateTrack, counter_uuid, late_uuid};
 use omptrace_symbols::fast_map::Fold;
 use omptrace_timeline::MAX_SEGMENTS;
 use omptrace_timeline::sink::{

@@ -12,7 +12,7 @@ use super::schema::{
     INCREMENTAL_STATE_CLEARED, NEEDS_INCREMENTAL_STATE, callstack, frame, interned, interned_text, mapping,
     packet, streaming_profile, thread, trace,
 };
-use crate::protobuf as pb;
+use crate::writer::protobuf as pb;
 
 /// The first number of a sequence of samples: those of tracks have lower ones.
 const FIRST_SEQUENCE: u64 = 1 << 16;

@@ -1,7 +1,7 @@
 //! Numbers of the fields that are written, from `protos/perfetto/trace` of the Perfetto repository. Each message has a
 //! module, in the order in which they are used.
 
-use crate::protobuf::messages;
+use crate::writer::protobuf::messages;
 
 messages! {
     /// `Trace`

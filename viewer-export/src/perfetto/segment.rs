@@ -5,8 +5,8 @@ use std::hash::Hasher;
 use super::intern::Strings;
 use super::schema::{INCREMENTAL_STATE_CLEARED, packet};
 use super::{Perfetto, tracks};
-use crate::protobuf as pb;
-use crate::text_cache::RecentTexts;
+use crate::writer::interned_text::RecentTexts;
+use crate::writer::protobuf as pb;
 use omptrace_symbols::fast_map::Fold;
 
 impl Perfetto {

@@ -3,7 +3,7 @@
 use super::fields::{Fields, MAX_BYTES};
 use super::intern::Strings;
 use super::schema::{EventType, annotation, event, legacy, packet, trace};
-use crate::protobuf as pb;
+use crate::writer::protobuf as pb;
 use omptrace_timeline::sink::{Argument, Ns, Value};
 
 /// The name of an event: fields of a `TrackEvent`.

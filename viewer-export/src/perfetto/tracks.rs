@@ -22,8 +22,8 @@ use super::schema::{
     CHRONOLOGICAL, EXPLICIT_ORDERING, SIBLING_MERGE_BEHAVIOR_NONE, UNIT_COUNT, UNIT_SIZE_BYTES, counter,
     event_defaults, packet, packet_defaults, process, thread, track,
 };
-use crate::protobuf as pb;
-use crate::system_ids::SystemIds;
+use crate::writer::protobuf as pb;
+use crate::writer::system_ids::SystemIds;
 use omptrace_timeline::sink::{Counter, Process};
 
 /// Where the tracks of a process hang.

@@ -2,14 +2,19 @@
 //!
 //! A definition comes behind those that it refers to: some readers resolve references while they read.
 
+pub(crate) mod attributes;
+pub(crate) mod process_times;
+pub(crate) mod properties;
+pub(crate) mod strings;
+
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hasher;
 use std::io;
 
 use super::Otf2;
-use super::process_times::ProcessTimes;
-use super::properties::{self, Property};
 use super::streams::{Member, WINDOW};
+use crate::otf2::definitions::process_times::ProcessTimes;
+use crate::otf2::definitions::properties::Property;
 use omptrace_symbols::fast_map::Fold;
 use otf2_archive::archive::{Anchor, DefinitionFile};
 use otf2_archive::encoding::{

@@ -1,7 +1,7 @@
 //! Details of events: each argument of the timeline is an attribute of the same name.
 
-use super::strings::Strings;
-use crate::text_cache::ByWord;
+use crate::otf2::definitions::strings::Strings;
+use crate::writer::interned_text::ByWord;
 use omptrace_timeline::sink::{Argument, Value};
 use otf2_archive::buffer::{Buffer, Out};
 use otf2_archive::encoding::{AttributeRef, Field, StringRef, TypedValue};
@@ -16,7 +16,7 @@ const _: () = assert!(MAX_LIST_BYTES < 2 + 0xff);
 const TYPES: usize = 1 + TypedValue::LOCATION as usize;
 
 /// The attributes of an archive, and the list that is being made.
-pub(super) struct Attributes {
+pub(crate) struct Attributes {
     definitions: Vec<Attribute>,
     /// By the type of the value: a name may have several.
     heads: Box<ByWord<[Head; TYPES]>>,
@@ -31,7 +31,7 @@ struct Head {
 }
 
 impl Attributes {
-    pub(super) fn new() -> Attributes {
+    pub(crate) fn new() -> Attributes {
         Attributes {
             definitions: Vec::new(),
             heads: Box::new(ByWord::new()),
@@ -41,7 +41,7 @@ impl Attributes {
 
     /// The record in front of an event that has these arguments.
     #[inline(always)]
-    pub(super) fn list(&mut self, strings: &mut Strings, arguments: &[Argument<'_>]) -> &[u8] {
+    pub(crate) fn list(&mut self, strings: &mut Strings, arguments: &[Argument<'_>]) -> &[u8] {
         if arguments.is_empty() {
             return &[];
         }
@@ -71,7 +71,7 @@ impl Attributes {
     }
 
     /// Like [`Attributes::list`], of values that are no arguments.
-    pub(super) fn values(&mut self, strings: &mut Strings, values: &[(&'static str, TypedValue)]) -> &[u8] {
+    pub(crate) fn values(&mut self, strings: &mut Strings, values: &[(&'static str, TypedValue)]) -> &[u8] {
         self.begin(values.len());
         for (name, value) in values {
             self.put(strings, name, *value);
@@ -108,7 +108,7 @@ impl Attributes {
         self.list.store(head.bytes, head.len);
     }
 
-    pub(super) fn definitions(&self) -> &[Attribute] {
+    pub(crate) fn definitions(&self) -> &[Attribute] {
         &self.definitions
     }
 }

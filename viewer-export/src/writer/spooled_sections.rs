@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 
-use crate::output::Output;
+use crate::writer::output::Output;
 
 /// Bytes kept in memory; the rest goes into an unnamed temporary file.
 const MEMORY_BYTES: usize = 64 << 20;

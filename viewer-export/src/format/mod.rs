@@ -1,22 +1,25 @@
 //! The formats that a timeline is exported to: one row per format.
 
+pub(crate) mod convert_options;
+pub(crate) mod options;
+
 use std::io;
 use std::path::Path;
 
 use crate::chrome::{self, Chrome};
 use crate::firefox::Firefox;
 use crate::folded::Folded;
-use crate::format_options::{FolderParts, FormatOption, FormatOptions};
+use crate::format::options::{FolderParts, FormatOption, FormatOptions};
 use crate::otf2::Otf2;
 use crate::otf2::options as otf2_options;
 use crate::otf2::options::Otf2Options;
-use crate::output::Output;
 #[cfg(feature = "parquet")]
 use crate::parquet;
 use crate::perfetto::{self, Perfetto};
 use crate::pprof::Pprof;
-use crate::share::Share;
 use crate::text::Text;
+use crate::writer::output::Output;
+use crate::writer::share::Share;
 use omptrace_timeline::sink::Sink;
 
 /// An export format.

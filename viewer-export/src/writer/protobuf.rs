@@ -8,8 +8,8 @@
 //! varint = seven bits per byte, the lowest first; the top bit says that another byte follows
 //! ```
 
-use crate::digits::push;
-pub(crate) use crate::digits::{MAX_VARINT, push_varint as varint, room, varint as varint_bytes};
+use crate::writer::decimal::push;
+pub(crate) use crate::writer::decimal::{MAX_VARINT, push_varint as varint, room, varint as varint_bytes};
 
 /// Turns `message { FIELD = number, ... }` into a module of constants.
 macro_rules! messages {

@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle};
 
 use flate2::{Compression, GzBuilder, write::GzEncoder};
 
-use crate::buffers::{BUFFER_BYTES, Writer, new_buffer};
-use crate::turns::Turns;
+use crate::writer::buffers::{BUFFER_BYTES, Writer, new_buffer};
+use crate::writer::turns::Turns;
 
 /// Buffers that wait for the thread that writes.
 const BUFFERS_UNDER_WAY: usize = 2;

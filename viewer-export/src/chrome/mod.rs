@@ -24,12 +24,12 @@
 
 use std::io;
 
-use crate::digits::{Pieces, ShortText, put};
-use crate::json;
-use crate::output::Output;
-use crate::share::Share;
-use crate::system_ids::SystemIds;
-use crate::text_cache::{ByWord, RecentTexts};
+use crate::writer::decimal::{Pieces, ShortText, put};
+use crate::writer::interned_text::{ByWord, RecentTexts};
+use crate::writer::json;
+use crate::writer::output::Output;
+use crate::writer::share::Share;
+use crate::writer::system_ids::SystemIds;
 use omptrace_timeline::sink::{
     Anchor, Argument, Arguments, Category, Count, Counter, DeviceWork, Enter, Instant, Interval, Item, Leave,
     Link, LinkKind, Location, LocationKind, Ns, Point, Process, ProcessId, Region, Sink, Source, ThreadEvent,

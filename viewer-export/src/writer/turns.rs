@@ -18,7 +18,7 @@ use std::thread;
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
-use crate::buffers::{Writer, new_buffer};
+use crate::writer::buffers::{Writer, new_buffer};
 
 /// Buffers of a share that wait for its turn.
 const MAX_WAITING: usize = 2;

@@ -6,14 +6,14 @@ use omptrace_timeline::sink::Summary;
 
 /// The value of a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Property {
+pub(crate) enum Property {
     Number(u64),
     Text(String),
 }
 
 /// The properties of a process, by name: `OMPTRACE::LOST_EVENTS`. Texts that are not known are left out: readers refuse
 /// empty ones.
-pub(super) fn of_process(summary: &Summary) -> Vec<(String, Property)> {
+pub(crate) fn of_process(summary: &Summary) -> Vec<(String, Property)> {
     let repaired = summary.repairs.iter().map(|(_, count)| count).sum();
     let fixed = [
         ("TRACER", Property::Text(summary.tracer.clone())),
@@ -34,7 +34,7 @@ pub(super) fn of_process(summary: &Summary) -> Vec<(String, Property)> {
 }
 
 /// The properties of the archive: those of its processes together, and the version of who wrote it.
-pub(super) fn of_archive(processes: &[Summary]) -> Vec<(String, String)> {
+pub(crate) fn of_archive(processes: &[Summary]) -> Vec<(String, String)> {
     let mut numbers: BTreeMap<String, u64> = BTreeMap::new();
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for (name, value) in processes.iter().flat_map(of_process) {

@@ -1,23 +1,23 @@
 //! The texts of an archive, each once.
 
-use crate::text_cache::TextNumbers;
+use crate::writer::interned_text::TextNumbers;
 use otf2_archive::encoding::StringRef;
 
 /// Texts by number; number 0 is the empty one.
-pub(super) struct Strings {
+pub(crate) struct Strings {
     numbers: TextNumbers,
     texts: Vec<String>,
 }
 
 impl Strings {
-    pub(super) fn new() -> Strings {
+    pub(crate) fn new() -> Strings {
         let mut strings = Strings { numbers: TextNumbers::new(), texts: Vec::new() };
         strings.number("");
         strings
     }
 
     /// The number of `text`.
-    pub(super) fn number(&mut self, text: &str) -> StringRef {
+    pub(crate) fn number(&mut self, text: &str) -> StringRef {
         if let Some(number) = self.numbers.get(text) {
             return StringRef(number);
         }
@@ -27,7 +27,7 @@ impl Strings {
         StringRef(number)
     }
 
-    pub(super) fn texts(&self) -> &[String] {
+    pub(crate) fn texts(&self) -> &[String] {
         &self.texts
     }
 }

@@ -6,9 +6,10 @@ use omptrace_symbols as symbols;
 use omptrace_symbols::parallel::processors;
 use omptrace_timeline::filter::Selection;
 
-use crate::buffers::Writer;
-use crate::format_options::FormatOptions;
-use crate::output::{self, Output};
+use crate::format::options::FormatOptions;
+use crate::writer::buffers::Writer;
+use crate::writer::output;
+use crate::writer::output::Output;
 
 /// How to convert.
 #[derive(Clone, Debug, Default)]

@@ -2,7 +2,7 @@
 
 use omptrace_symbols::printable::{is_printable, printable};
 
-use crate::digits::put;
+use crate::writer::decimal::put;
 
 /// Appends a decimal number.
 #[inline]

@@ -2,9 +2,9 @@
 
 /// When a process was seen.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct ProcessTimes {
-    pub(super) first: u64,
-    pub(super) last: u64,
+pub(crate) struct ProcessTimes {
+    pub(crate) first: u64,
+    pub(crate) last: u64,
 }
 
 impl Default for ProcessTimes {
@@ -16,7 +16,7 @@ impl Default for ProcessTimes {
 impl ProcessTimes {
     /// There is an event.
     #[inline]
-    pub(super) fn extend(&mut self, time: u64) {
+    pub(crate) fn extend(&mut self, time: u64) {
         self.first = self.first.min(time);
         self.last = self.last.max(time);
     }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::format::Format;
-use crate::output::{ByteCount, Output};
-use crate::share::Share;
+use crate::writer::output::{ByteCount, Output};
+use crate::writer::share::Share;
 use omptrace_timeline::filter::{Filtered, KeptArguments, Window};
 use omptrace_timeline::sink::{
     Arguments, Count, Counter, Enter, Function, Interval, Item, Link, Location, Ns, Point, Process,

@@ -8,14 +8,14 @@ use omptrace_timeline::{FromSegment, MAX_STREAMS, MIN_SEGMENT_EVENTS, Report, Se
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;
 
-use crate::buffers::Writer;
 use crate::format::Format;
-use crate::options::ConvertOptions;
-use crate::output::{ByteCount, Output};
-use crate::progress::of_part;
+use crate::format::convert_options::ConvertOptions;
 use crate::replay::replay;
-use crate::share::{MAX_SHARES, Share};
-use crate::turns::Turns;
+use crate::writer::buffers::Writer;
+use crate::writer::output::{ByteCount, Output};
+use crate::writer::progress::of_part;
+use crate::writer::share::{MAX_SHARES, Share};
+use crate::writer::turns::Turns;
 
 /// The segments that a file is written in. It is that of one process, all of it, in a format that has segments.
 pub(crate) fn of(inputs: &[&Reader], format: &Format, options: &ConvertOptions) -> Option<Segments> {

@@ -2,7 +2,7 @@
 
 use std::hash::Hasher;
 
-use super::track_event::EventTrack;
+use crate::perfetto::track_event::EventTrack;
 use omptrace_symbols::fast_map::Fold;
 use omptrace_timeline::sink::{Counter, LocationKind, ProcessId};
 
