@@ -10,37 +10,24 @@
 //! `compare`, `fuzz`, `growth`, `install` and `prose` need no more than compilers. All others install what they need
 //! first ([`setup`]); `--no-install` only says what is missing.
 
-mod assets;
 mod bench;
-mod bill_of_materials;
-mod compare;
-mod demo;
+mod checks;
 mod dist;
-#[cfg(test)]
 mod documents;
-mod fuzz;
-mod growth;
-mod install;
-mod links;
 mod omptrace;
 mod process;
-mod prose;
-mod requirements;
 mod result;
-mod runtimes;
-mod sanitize;
-mod screenshots;
 mod setup;
-mod site;
-mod soak;
-mod test;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use requirements::Purpose;
+use checks::{compare, fuzz, growth, runtimes, sanitize, soak, test};
+use documents::{assets, prose, screenshots, site};
+use setup::requirements::Purpose;
+use setup::{demo, install};
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "What a newcomer and CI run", version)]

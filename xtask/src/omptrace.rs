@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::process::{cargo, command, root, run, target};
-use crate::requirements::{openmp_flags, tools};
 use crate::result::Result;
+use crate::setup::requirements::{openmp_flags, tools};
 
 /// The folder that the release build of the program and, beside it, of the library lie in.
 pub(crate) fn release() -> PathBuf {

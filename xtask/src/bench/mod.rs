@@ -18,11 +18,8 @@
 mod baseline;
 mod case;
 mod convert;
-mod disk;
 mod folder;
-mod gcc;
 mod instructions;
-mod lttng;
 mod machine;
 mod programs;
 mod report;
@@ -35,11 +32,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use crate::bench::machine::disk;
+use crate::bench::tools::gcc;
 use crate::omptrace::build;
 use crate::process::{self, cargo};
-use crate::requirements::Purpose;
 use crate::result::Result;
 use crate::setup;
+use crate::setup::requirements::Purpose;
 
 use baseline::Cases;
 use case::Case;

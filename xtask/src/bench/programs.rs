@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::process::{command, root, run};
-use crate::requirements::openmp_flags;
 use crate::result::Result;
+use crate::setup::requirements::openmp_flags;
 
 use super::case::{Case, Program};
 use super::machine;

@@ -13,8 +13,8 @@ use crate::result::Result;
 
 use super::case::Case;
 use super::folder::folder;
-use super::lttng::Session;
 use super::tools::{Leaves, Tool, Tools};
+use crate::bench::tools::lttng::Session;
 
 /// The times of one run.
 #[derive(Clone, Copy, Debug)]

@@ -9,6 +9,7 @@
 //! file, so that it is the same wherever it is built. Debug information is not: zig's own libraries have the folder in theirs.
 
 mod artefacts;
+pub(crate) mod bill_of_materials;
 mod roots;
 
 use std::fs;
@@ -20,9 +21,10 @@ use clap::Args;
 
 use self::artefacts::{GLIBC, artefact, artefacts, file_name, folder};
 use crate::process::{cargo, command, host, output, root, run, succeeds, target};
-use crate::requirements::{Purpose, RELEASE_FOLDER, tools};
 use crate::result::Result;
-use crate::{bill_of_materials, install, setup};
+use crate::setup;
+use crate::setup::install;
+use crate::setup::requirements::{Purpose, RELEASE_FOLDER, tools};
 
 /// What the program and its libraries may take, in bytes.
 const MAX_INSTALLED: u64 = 15_000_000;

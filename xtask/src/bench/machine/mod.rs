@@ -1,5 +1,7 @@
 //! The machine that is measured on, and whether it is quiet.
 
+pub(crate) mod disk;
+
 use std::fs;
 
 /// Load above which other programs disturb. On a quiet machine it is near 0 before the first run. Our own runs add 1

@@ -5,10 +5,11 @@ use std::path::Path;
 use std::process::Stdio;
 
 use crate::omptrace::{build, omptrace, trace_example};
-use crate::process::{self, root, target};
-use crate::requirements::{Purpose, node, tools};
+use crate::process;
+use crate::process::{root, target};
 use crate::result::Result;
 use crate::setup;
+use crate::setup::requirements::{Purpose, node, tools};
 
 /// The examples that have a picture named after them, with arguments. They make a run of which one still sees
 /// something when all of it is in the picture.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use crate::omptrace::{build, release};
 use crate::process::{cargo, run};
-use crate::requirements::Purpose;
 use crate::result::Result;
 use crate::setup;
+use crate::setup::requirements::Purpose;
 
 /// Tests whether older or newer runtimes that you have are traced as they should be.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::links::{anchors, links, resolved};
+use crate::documents::links::{anchors, links, resolved};
 use crate::process::{cargo, command, output, root};
 
 /// The documents that lead a reader through the code.

@@ -12,14 +12,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A daemon of our own, and in it a session that records. Both end when it is dropped.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(crate) struct Session {
     daemon: Child,
 }
 
 impl Session {
     /// # Errors
     /// LTTng's programs cannot be run.
-    pub(super) fn begin(output_folder: &Path) -> Result<Session> {
+    pub(crate) fn begin(output_folder: &Path) -> Result<Session> {
         let daemon = Command::new("lttng-sessiond")
             .args(["--quiet", "--no-kernel"])
             .stdout(Stdio::null())

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{MARKER, MODULES, Requirement, Source, Test, Unpack, openmp_flags, tools};
 use crate::process::{command, output, succeeds, succeeds_with_input};
+use crate::setup::requirements::{MARKER, MODULES, Requirement, Source, Test, Unpack, openmp_flags, tools};
 
 impl Requirement {
     /// Whether it is there.
@@ -155,7 +155,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::requirements::{Package, mb};
+    use crate::setup::requirements::{Package, mb};
 
     /// An empty folder of the test's own.
     fn folder(test: &str) -> PathBuf {

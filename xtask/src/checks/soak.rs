@@ -1,11 +1,12 @@
 //! Tests that take hours: the same as always, many times over.
 
-use crate::fuzz::{self, Fuzz};
+use crate::checks::fuzz;
+use crate::checks::fuzz::Fuzz;
 use crate::omptrace::{build, release};
 use crate::process::{cargo, run};
-use crate::requirements::Purpose;
 use crate::result::Result;
 use crate::setup;
+use crate::setup::requirements::Purpose;
 
 /// Kills, runs random programs, fuzzes and runs the tests of what is rare for hours.
 #[derive(Debug, clap::Args)]

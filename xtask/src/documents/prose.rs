@@ -39,7 +39,7 @@ const WORDS: [(&[&str], &str); 14] = [
 
 const MAX_WORDS: usize = 25;
 /// Holds the forbidden words themselves.
-const THIS_FILE: &str = "xtask/src/prose.rs";
+const THIS_FILE: &str = "xtask/src/documents/prose.rs";
 
 /// `cargo xtask prose`.
 #[derive(Debug, clap::Args)]

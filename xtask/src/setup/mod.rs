@@ -1,5 +1,10 @@
 //! Installs what is missing, after saying what that is.
 
+pub(crate) mod check;
+pub(crate) mod demo;
+pub(crate) mod install;
+pub(crate) mod requirements;
+
 use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::fs;
@@ -11,8 +16,10 @@ use std::sync::Mutex;
 use std::thread;
 
 use crate::process::{cargo, command, output, run, succeeds, succeeds_with_input};
-use crate::requirements::{MODULES, Package, Purpose, REQUIREMENTS, Requirement, Source, Unpack, npm, tools};
 use crate::result::Result;
+use crate::setup::requirements::{
+    MODULES, Package, Purpose, REQUIREMENTS, Requirement, Source, Unpack, npm, tools,
+};
 
 /// Things that are downloaded and unpacked at a time.
 const SIDE_BY_SIDE: usize = 4;

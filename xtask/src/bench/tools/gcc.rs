@@ -9,7 +9,7 @@ use crate::omptrace::release;
 use crate::process::{command, output, root, run};
 use crate::result::Result;
 
-use super::tools::Tools;
+use crate::bench::tools::Tools;
 
 /// A way to run the program: its name, what is preloaded, and the tool.
 struct Way {
@@ -25,7 +25,7 @@ type Times = Vec<(String, BTreeMap<&'static str, Vec<f64>>)>;
 ///
 /// # Errors
 /// The program cannot be built or run.
-pub(super) fn measure(folder: &Path, tools: &Tools, rounds: u32, threads: &[usize]) -> Result<()> {
+pub(crate) fn measure(folder: &Path, tools: &Tools, rounds: u32, threads: &[usize]) -> Result<()> {
     let program = folder.join("gcc");
     let source = root().join("tests/benches/programs/gcc.c");
     run(command("gcc", ["-O2", "-fopenmp", "-o"]).arg(&program).arg(source))?;
@@ -34,13 +34,13 @@ pub(super) fn measure(folder: &Path, tools: &Tools, rounds: u32, threads: &[usiz
         tool.and_then(|tool| tool.library.clone())
     };
     let adapter = || Some(release().join("libomptgomp.so"));
-    let llvm = || Some(crate::requirements::tools().join("runtimes/llvm-21/libomp.so.5"));
-    let omptrace = library(super::tools::OMPTRACE);
+    let llvm = || Some(crate::setup::requirements::tools().join("runtimes/llvm-21/libomp.so.5"));
+    let omptrace = library(crate::bench::tools::OMPTRACE);
     let way = |name, preloaded, tool| Way { name, preloaded, tool };
     let ways = [
         way("libgomp", None, None),
         way("adapter", adapter(), None),
-        way("empty tool", adapter(), library(super::tools::EMPTY)),
+        way("empty tool", adapter(), library(crate::bench::tools::EMPTY)),
         way("omptrace", adapter(), omptrace.clone()),
         way("LLVM", llvm(), None),
         way("LLVM, omptrace", llvm(), omptrace),

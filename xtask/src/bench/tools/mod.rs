@@ -1,5 +1,8 @@
 //! The tools that are compared: ours, references that do as little as can be done, and other people's libraries.
 
+pub(crate) mod gcc;
+pub(crate) mod lttng;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -7,8 +10,8 @@ use serde::Serialize;
 
 use crate::omptrace::release;
 use crate::process::{command, root, run, succeeds};
-use crate::requirements::openmp_flags;
 use crate::result::Result;
+use crate::setup::requirements::openmp_flags;
 
 /// All callbacks, which do nothing: costs are counted from here.
 pub(super) const EMPTY: &str = "empty";

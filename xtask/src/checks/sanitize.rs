@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 
 use crate::omptrace::{build, release};
 use crate::process::{End, PATIENCE, cargo, command, host, output, run, run_watched, target};
-use crate::requirements::Purpose;
 use crate::result::Result;
 use crate::setup;
+use crate::setup::requirements::Purpose;
 
 /// A library that is checked, by tests of `tests/tests`.
 struct Subject {

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use crate::omptrace::{build, release};
 use crate::process::{End, PATIENCE, cargo, command, run_watched};
-use crate::requirements::{Purpose, nextest, tools};
 use crate::result::Result;
 use crate::setup;
+use crate::setup::requirements::{Purpose, nextest, tools};
 
 /// So much of what a failed check printed is repeated at the end.
 const MAX_LAST_LINES: usize = 60;

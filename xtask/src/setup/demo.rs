@@ -1,10 +1,11 @@
 //! The newcomer's first command: from nothing to a timeline.
 
 use crate::omptrace::{build, omptrace, release, trace_example};
-use crate::process::{self, target};
-use crate::requirements::Purpose;
+use crate::process;
+use crate::process::target;
 use crate::result::Result;
 use crate::setup;
+use crate::setup::requirements::Purpose;
 
 /// Traces the stencil example and the one that offloads, and says how to look at the results.
 ///

@@ -2,10 +2,11 @@
 
 use std::fs;
 
-use crate::process::{self, root, target};
-use crate::requirements::{Purpose, npm};
+use crate::process;
+use crate::process::{root, target};
 use crate::result::Result;
 use crate::setup;
+use crate::setup::requirements::{Purpose, npm};
 
 /// Files of a package, and their names beside our own.
 const FILES: [(&str, &str); 3] = [

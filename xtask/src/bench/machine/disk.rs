@@ -7,15 +7,15 @@ use crate::omptrace::omptrace;
 use crate::process::output;
 use crate::result::Result;
 
-use super::case::Case;
-use super::runs::{output_folder, trace};
-use super::tools::{Leaves, Tool};
+use crate::bench::case::Case;
+use crate::bench::runs::{output_folder, trace};
+use crate::bench::tools::{Leaves, Tool};
 
 /// Bytes per event of what the tool's last run left; ours sealed. `None` for tools that leave nothing.
 ///
 /// # Errors
 /// The trace cannot be completed.
-pub(super) fn bytes_per_event(case: &Case<'_>, tool: &Tool) -> Result<Option<f64>> {
+pub(crate) fn bytes_per_event(case: &Case<'_>, tool: &Tool) -> Result<Option<f64>> {
     match tool.leaves {
         Leaves::Nothing => return Ok(None),
         Leaves::Trace => {

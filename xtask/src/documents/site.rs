@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::links::{links, resolved};
+use crate::documents::links::{links, resolved};
 use crate::process::{command, root, run, target};
-use crate::requirements::{Purpose, tools};
 use crate::result::Result;
 use crate::setup;
+use crate::setup::requirements::{Purpose, tools};
 
 /// Pages that lie elsewhere than in `docs/`, and their names in the site.
 const FURTHER: [(&str, &str); 5] = [

@@ -2,8 +2,6 @@
 //!
 //! Everything that is not a Debian package to be installed goes below `target/tools`, where the tests look for it.
 
-mod check;
-
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -84,7 +82,7 @@ pub(crate) struct Size {
 }
 
 /// MB downloaded, and MB kept.
-const fn mb(download: u32, disk: u32) -> Size {
+pub(super) const fn mb(download: u32, disk: u32) -> Size {
     Size { download, disk }
 }
 
@@ -138,7 +136,7 @@ pub(crate) fn tools() -> PathBuf {
 }
 
 /// The file in a folder that says which package it was made from.
-const MARKER: &str = ".package";
+pub(super) const MARKER: &str = ".package";
 
 /// The file that says which modules a folder of [`Source::Pip`] was made from.
 pub(crate) const MODULES: &str = ".modules";

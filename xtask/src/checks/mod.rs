@@ -1,0 +1,9 @@
+//! Checks of the whole product: tests, fuzzing, sanitizers, growth, soak.
+
+pub(crate) mod compare;
+pub(crate) mod fuzz;
+pub(crate) mod growth;
+pub(crate) mod runtimes;
+pub(crate) mod sanitize;
+pub(crate) mod soak;
+pub(crate) mod test;

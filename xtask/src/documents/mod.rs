@@ -1,0 +1,9 @@
+//! What the project writes for people: the site, its links and pictures, prose, and tests that it is true.
+
+pub(crate) mod assets;
+pub(crate) mod links;
+pub(crate) mod prose;
+pub(crate) mod screenshots;
+pub(crate) mod site;
+#[cfg(test)]
+pub(crate) mod true_to_code;
