@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::process::{cargo, command, root, run, target};
 use crate::result::Result;
-use crate::setup::requirements::{openmp_flags, tools};
+use crate::setup::tools::{openmp_flags, tools};
 
 /// The folder that the release build of the program and, beside it, of the library lie in.
 pub(crate) fn release() -> PathBuf {

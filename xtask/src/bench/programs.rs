@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::process::{command, root, run};
 use crate::result::Result;
-use crate::setup::requirements::openmp_flags;
+use crate::setup::tools::openmp_flags;
 
 use super::case::{Case, Program};
 use super::machine;

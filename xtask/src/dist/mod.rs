@@ -24,7 +24,8 @@ use crate::process::{cargo, command, host, output, root, run, succeeds, target};
 use crate::result::Result;
 use crate::setup;
 use crate::setup::install;
-use crate::setup::requirements::{Purpose, RELEASE_FOLDER, tools};
+use crate::setup::requirements::{Purpose, RELEASE_FOLDER};
+use crate::setup::tools::tools;
 
 /// What the program and its libraries may take, in bytes.
 const MAX_INSTALLED: u64 = 15_000_000;

@@ -9,7 +9,8 @@ use crate::process;
 use crate::process::{root, target};
 use crate::result::Result;
 use crate::setup;
-use crate::setup::requirements::{Purpose, node, tools};
+use crate::setup::requirements::Purpose;
+use crate::setup::tools::{node, tools};
 
 /// The examples that have a picture named after them, with arguments. They make a run of which one still sees
 /// something when all of it is in the picture.

@@ -6,7 +6,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::process::{command, output, succeeds, succeeds_with_input};
-use crate::setup::requirements::{MARKER, MODULES, Requirement, Source, Test, Unpack, openmp_flags, tools};
+use crate::setup::requirements::{Requirement, Source, Test, Unpack};
+use crate::setup::tools::{MARKER, MODULES, openmp_flags, tools};
 
 impl Requirement {
     /// Whether it is there.

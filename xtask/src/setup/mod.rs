@@ -4,6 +4,8 @@ pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod install;
 pub(crate) mod requirements;
+mod test_programs;
+pub(crate) mod tools;
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
@@ -17,9 +19,8 @@ use std::thread;
 
 use crate::process::{cargo, command, output, run, succeeds, succeeds_with_input};
 use crate::result::Result;
-use crate::setup::requirements::{
-    MODULES, Package, Purpose, REQUIREMENTS, Requirement, Source, Unpack, npm, tools,
-};
+use crate::setup::requirements::{Package, Purpose, REQUIREMENTS, Requirement, Source, Unpack};
+use crate::setup::tools::{MODULES, npm, tools};
 
 /// Things that are downloaded and unpacked at a time.
 const SIDE_BY_SIDE: usize = 4;

