@@ -9,13 +9,13 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use omptrace_symbols::printable::printable;
+use omptrace_timeline::records_in_order;
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::field::{Dependence, Id, Value};
 use omptrace_trace_format::{Diagnostic, Reader, Record};
 
 use crate::writer::json;
 use crate::writer::output::Output;
-use omptrace_timeline::records_in_order;
 
 /// Writes all events as text, one per line. Gives what was wrong with the chunks; [`Reader::diagnostics`] has the rest.
 ///

@@ -14,14 +14,14 @@
 use std::io;
 
 use omptrace_symbols::printable::printable;
-
-use crate::writer::json;
-use crate::writer::output::Output;
-use crate::writer::spooled_sections::Sections;
 use omptrace_timeline::sink::{
     Argument, Arguments, Count, Counter, Enter, Instant, Interval, Item, Leave, Link, Location, LocationId,
     LocationKind, Ns, Process, ProcessId, Region, RegionId, Sink, Value, Wants,
 };
+
+use crate::writer::json;
+use crate::writer::output::Output;
+use crate::writer::spooled_sections::Sections;
 
 /// Writes text.
 pub(crate) struct Text {

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use ompt_sys as ompt;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_trace_format::event::{TargetDataOpEmi, TargetEmi};
 use omptrace_trace_format::field::Address;
 
 use super::queues::Label;
 use super::record::{DataOp, Work};
 use crate::model::{LinkKind, Ns, Point};
-use omptrace_symbols::fast_map::FastMap;
 
 /// Operations that may still get a record; older ones are forgotten.
 const MAX_OPERATIONS: usize = 1 << 20;

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use ompt_sys as ompt;
+use omptrace_symbols::fast_map::FastMap;
+use omptrace_symbols::parallel::in_parallel;
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::reader::{Reader, Record, Stream};
 
 use super::clock::{Bounds, ClockPoint, DeviceClockMap, DeviceClockReport, Translation, choose};
 use super::record::{DataOp, DeviceWork, Work};
-use omptrace_symbols::fast_map::FastMap;
-use omptrace_symbols::parallel::in_parallel;
 
 /// Records per stream by which maps of clocks are checked.
 const MAX_SAMPLES: usize = 2000;

@@ -1,6 +1,7 @@
 //! The state that all parts of interpretation share: the sink, the names, the numbers that were given out.
 
 use ompt_sys as ompt;
+use omptrace_symbols::Table;
 use omptrace_trace_format::field::Address;
 
 use crate::model::manner::Manner;
@@ -14,7 +15,6 @@ use crate::names::Names;
 use crate::names::construct::Construct;
 use crate::samples::functions::Functions;
 use crate::tasks::causes::Causes;
-use omptrace_symbols::Table;
 
 /// Combinations of flags whose words are kept.
 const MAX_TASK_FLAGS: usize = 64;

@@ -14,8 +14,10 @@ mod mutexes;
 pub(crate) mod old;
 mod regions;
 mod samples;
+mod scope;
 mod states;
 mod tasks;
+mod team;
 
 pub use checkpoints::may_have_checkpoints;
 pub(crate) use checkpoints::{Recorder, Restart};
@@ -26,6 +28,7 @@ pub(crate) use samples::Samples;
 use std::collections::{BTreeMap, BTreeSet};
 
 use ompt_sys as ompt;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id, MonitoringChange};
 use omptrace_trace_format::metadata::{Metadata, Schema};
@@ -52,8 +55,9 @@ use crate::tasks::state::{Task, TaskState, Tasks};
 use crate::threads::open_regions::{Frame, Meaning, Thread};
 use counting::Counting;
 use joins::Join;
-use omptrace_symbols::fast_map::FastMap;
+use scope::{Scope, hex, id, int, uint};
 use states::States;
+use team::{Member, Team};
 
 /// Interprets the merged events of one process.
 pub(crate) struct Interpreter<'t, 's> {
@@ -103,45 +107,6 @@ pub(crate) struct Interpreter<'t, 's> {
     schema: &'t [Schema],
 }
 
-/// A parallel region that has not ended.
-struct Team {
-    begin: Ns,
-    encountering_task: Id,
-    /// [`Construct::Parallel`] or [`Construct::Teams`].
-    construct: Construct,
-    /// The place of the thread that encountered it.
-    thread: usize,
-    codeptr_ra: Address,
-    region: RegionId,
-    /// Its size, once a member reports it.
-    actual_parallelism: u32,
-    /// The members that have begun.
-    members: Vec<Member>,
-    /// The numbers that the reader gave to them, where the runtime gives none.
-    numbers: Vec<u32>,
-}
-
-impl Team {
-    /// A number for a member that the runtime does not number. It is 0 for who encountered the region, else the one that the
-    /// thread had last in a team, if that is free. So threads that work together again have the same numbers, and tools that
-    /// keep a group for each order of threads need one.
-    fn number(&mut self, thread: usize, usual_numbers: &mut BTreeMap<usize, u32>) -> u32 {
-        if thread == self.thread {
-            return 0;
-        }
-        let taken = &self.numbers;
-        let is_free = |number: &u32| !taken.contains(number);
-        let usual = usual_numbers.get(&thread).copied().filter(is_free);
-        let number = usual.or_else(|| (1..).find(is_free)).unwrap_or(u32::MAX);
-        usual_numbers.insert(thread, number);
-        self.numbers.push(number);
-        number
-    }
-}
-
-/// The place in the list of threads, and the implicit task, of a member.
-type Member = (usize, u64);
-
 /// Whether events are being recorded.
 #[derive(Default)]
 struct Recording {
@@ -150,65 +115,11 @@ struct Recording {
     track: Option<crate::model::LocationId>,
 }
 
-/// An end of a region, as an event reports it.
-struct Scope {
-    endpoint: ompt::ompt_scope_endpoint_t,
-    construct: Construct,
-    /// The number that distinguishes it from others of its construct that are open; 0 where nothing does.
-    key: u64,
-    codeptr_ra: Address,
-    meaning: Meaning,
-}
-
-impl Scope {
-    /// Without a key and a place.
-    #[inline(always)]
-    fn new(endpoint: ompt::ompt_scope_endpoint_t, construct: Construct) -> Scope {
-        Scope { endpoint, construct, key: 0, codeptr_ra: Address(0), meaning: Meaning::Alone }
-    }
-
-    #[inline(always)]
-    fn with_key(self, key: u64) -> Scope {
-        Scope { key, ..self }
-    }
-
-    #[inline(always)]
-    fn at(self, codeptr_ra: Address) -> Scope {
-        Scope { codeptr_ra, ..self }
-    }
-
-    #[inline(always)]
-    fn with(self, meaning: Meaning) -> Scope {
-        Scope { meaning, ..self }
-    }
-}
-
 /// Arguments of a region: `[name: value, ...]`.
 macro_rules! arguments {
     ($($name:literal: $value:expr),* $(,)?) => { &[$(argument($name, $value)),*] };
 }
 use arguments;
-
-/// An id, in words where the runtime gave none.
-fn id(id: Id) -> Value<'static> {
-    match id {
-        Id::NULL => Value::Text("null"),
-        Id::UNSET => Value::Text("unset"),
-        Id(number) => Value::Hex(number),
-    }
-}
-
-fn uint(number: impl Into<u64>) -> Value<'static> {
-    Value::Uint(number.into())
-}
-
-fn int(number: impl Into<i64>) -> Value<'static> {
-    Value::Int(number.into())
-}
-
-fn hex(number: impl Into<u64>) -> Value<'static> {
-    Value::Hex(number.into())
-}
 
 /// What a trace's metadata says of how its events are to be understood.
 #[derive(Clone, Copy)]

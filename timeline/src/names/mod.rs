@@ -11,13 +11,13 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use ompt_sys as ompt;
+use omptrace_symbols::fast_map::RecentMap;
+use omptrace_symbols::{Symbol, Table};
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange};
 
 use crate::model::{Item, Position, Region, RegionId, Sink, Source};
 use crate::names::construct::{Category, Construct};
-use omptrace_symbols::fast_map::RecentMap;
-use omptrace_symbols::{Symbol, Table};
 
 /// A place in the program.
 struct Place {

@@ -4,10 +4,10 @@
 //! point for each task that exists and whose child has ended. Nothing is kept where the sink does not want causes.
 
 use ompt_sys as ompt;
+use omptrace_symbols::fast_map::FastMap;
 
 use crate::model::{Awaited, LinkKind, Ns, Point, Reports, TaskId, TeamId};
 use crate::names::construct::Construct;
-use omptrace_symbols::fast_map::FastMap;
 
 /// The events that may end the waits of a process.
 #[derive(Default)]

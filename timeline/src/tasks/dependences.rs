@@ -11,10 +11,10 @@
 use std::ops::{Index, IndexMut};
 
 use ompt_sys as ompt;
+use omptrace_symbols::fast_map::FastMap;
 use omptrace_trace_format::field::Dependence;
 
 use crate::model::{Anchor, Point};
-use omptrace_symbols::fast_map::FastMap;
 
 /// From here on, each time that a generation or the number of variables has doubled, ended tasks are forgotten.
 const MANY: usize = 1024;

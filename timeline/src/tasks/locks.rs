@@ -4,12 +4,12 @@
 //! set. So holds of locks are no slices of a thread.
 
 use ompt_sys as ompt;
+use omptrace_symbols::fast_map::RecentMap;
 
 use crate::interpret::item_emitter::Stage;
 use crate::model::{
     Anchor, Category, Interval, LocationId, LocationKind, LockId, Ns, Point, RegionId, ThreadEvent,
 };
-use omptrace_symbols::fast_map::RecentMap;
 
 /// The mutexes of a process, by `wait_id`.
 #[derive(Default)]

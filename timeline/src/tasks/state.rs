@@ -1,12 +1,12 @@
 //! The explicit tasks that are alive: created, perhaps suspended, not complete.
 
 use ompt_sys as ompt;
+use omptrace_symbols::fast_map::FastMap;
 
 use crate::model::{Anchor, Point, RegionId};
 use crate::names::construct::Construct;
 use crate::tasks::dependences::NodeId;
 use crate::threads::open_regions::Frame;
-use omptrace_symbols::fast_map::FastMap;
 
 /// Alive tasks by id.
 pub(crate) type Tasks = FastMap<u64, Task>;

@@ -3,11 +3,11 @@
 //! Nothing in OMPT distinguishes them. One reports to be an initial thread. The others are workers of a parallel region that
 //! it begins from code of the runtime itself. No thread of a program does that as the first thing.
 
+use omptrace_symbols::is_openmp_runtime;
 use omptrace_trace_format::Reader;
 use omptrace_trace_format::event::{Event, Module};
 
 use crate::model::thread_introduction::ThreadIntroduction;
-use omptrace_symbols::is_openmp_runtime;
 
 /// Marks those of `threads` that are hidden helpers; `main` is none.
 pub(crate) fn mark(reader: &Reader, threads: &mut [ThreadIntroduction], main: Option<usize>) {

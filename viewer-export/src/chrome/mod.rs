@@ -24,17 +24,18 @@
 
 use std::io;
 
+use omptrace_timeline::sink::{
+    Anchor, Argument, Arguments, Category, Count, Counter, DeviceWork, Enter, Instant, Interval, Item, Leave,
+    Link, LinkKind, Location, LocationKind, Ns, Point, Process, ProcessId, Region, Sink, Source, ThreadEvent,
+    ThreadRole, Value, Wants, short_name, split_place,
+};
+
 use crate::writer::decimal::{Pieces, ShortText, put};
 use crate::writer::interned_text::{ByWord, RecentTexts};
 use crate::writer::json;
 use crate::writer::output::Output;
 use crate::writer::share::Share;
 use crate::writer::system_ids::SystemIds;
-use omptrace_timeline::sink::{
-    Anchor, Argument, Arguments, Category, Count, Counter, DeviceWork, Enter, Instant, Interval, Item, Leave,
-    Link, LinkKind, Location, LocationKind, Ns, Point, Process, ProcessId, Region, Sink, Source, ThreadEvent,
-    ThreadRole, Value, Wants, short_name, split_place,
-};
 
 /// The places of hidden helpers among a process's threads: behind what its devices did, and behind its locks.
 const HELPERS_FROM: u32 = 1 << 24;

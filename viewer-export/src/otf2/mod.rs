@@ -33,20 +33,20 @@ mod threads;
 use std::io;
 use std::path::Path;
 
+use omptrace_symbols::fast_map::FastMap;
+use omptrace_timeline::sink::{Item, LocationId, Point, Process, Sink, Summary, Wants};
+use otf2_archive::archive::Archive;
+
 use crate::otf2::definitions::attributes::Attributes;
 use crate::otf2::definitions::process_times::ProcessTimes;
 use crate::otf2::definitions::strings::Strings;
 use note::Note;
-use omptrace_timeline::sink::{Item, LocationId, Point, Process, Sink, Summary, Wants};
 use options::Otf2Options;
-use otf2_archive::archive::Archive;
 use regions::Regions;
 use streams::Streams;
 use tasks::Tasks;
 use teams::Teams;
 use threads::Thread;
-
-use omptrace_symbols::fast_map::FastMap;
 
 /// The place of a location of the timeline in the archive.
 #[derive(Clone, Copy, Debug)]

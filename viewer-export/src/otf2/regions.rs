@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, HashMap};
 
 use ompt_sys as ompt;
-
-use super::options::Enums;
-use crate::otf2::definitions::strings::Strings;
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::sink::{Category, Construct, DeviceWork, Position, Region, Source, split_place};
 use otf2_archive::encoding::StringRef;
 use otf2_archive::records::{self, paradigm, role};
+
+use super::options::Enums;
+use crate::otf2::definitions::strings::Strings;
 
 /// The form of a region in OTF2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -7,11 +7,12 @@
 use std::collections::HashMap;
 use std::io;
 
-use crate::otf2::definitions::process_times::ProcessTimes;
 use otf2_archive::archive::Archive;
 use otf2_archive::encoding::RmaWinRef;
 use otf2_archive::events::EventFile;
 use otf2_archive::records::{Enter, Leave, Record, RmaGet, RmaOpCompleteBlocking, RmaPut};
+
+use crate::otf2::definitions::process_times::ProcessTimes;
 
 /// The one window of an archive.
 pub(super) const WINDOW: RmaWinRef = RmaWinRef(0);

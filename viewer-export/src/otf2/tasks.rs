@@ -1,8 +1,9 @@
 //! Tasks as OTF2 names them: by the team, the thread that created them, and a number that counts what that created there.
 //! Number 0 is the thread's implicit task.
 
-use super::teams::TeamId;
 use omptrace_symbols::fast_map::FastMap;
+
+use super::teams::TeamId;
 
 /// A task of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

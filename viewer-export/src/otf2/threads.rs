@@ -6,8 +6,6 @@
 
 use std::io;
 
-use super::tasks::{Task, TaskName, Tasks};
-use super::teams::{TeamId, Teams};
 use omptrace_timeline::sink::ThreadRole;
 use otf2_archive::chunks::Site;
 use otf2_archive::encoding::CommRef;
@@ -16,6 +14,9 @@ use otf2_archive::records::{
     Enter, Leave, MEASUREMENT_ON, MeasurementOnOff, Record, ThreadReleaseLock, ThreadTaskCreate,
     ThreadTaskSwitch, paradigm,
 };
+
+use super::tasks::{Task, TaskName, Tasks};
+use super::teams::{TeamId, Teams};
 
 /// A location that is a thread.
 pub(super) struct Thread {

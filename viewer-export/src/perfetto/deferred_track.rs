@@ -2,9 +2,10 @@
 
 use std::hash::Hasher;
 
-use crate::perfetto::track_event::EventTrack;
 use omptrace_symbols::fast_map::Fold;
 use omptrace_timeline::sink::{Counter, LocationKind, ProcessId};
+
+use crate::perfetto::track_event::EventTrack;
 
 /// A track of a location that comes about on the way.
 pub(super) struct LateTrack {

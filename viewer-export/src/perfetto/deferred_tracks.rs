@@ -1,10 +1,11 @@
 //! Tracks that come about while a process is interpreted: of locks, of devices' queues, of counters. In a file of several
 //! segments, each segment describes those that it has events of, and they have numbers by their names.
 
+use omptrace_timeline::sink::{LocationKind, ProcessId};
+
 use crate::perfetto::deferred_track::{CounterTrack, late_uuid};
 use crate::perfetto::tracks::ProcessTracks;
 use crate::perfetto::{Perfetto, tracks};
-use omptrace_timeline::sink::{LocationKind, ProcessId};
 
 impl Perfetto {
     /// The track around those of the locks.

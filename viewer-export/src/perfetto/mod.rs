@@ -41,13 +41,6 @@ use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::io;
 
-use crate::perfetto::deferred_track::{CounterTrack, LateTrack, counter_uuid, late_uuid};
-use crate::writer::interned_text::RecentTexts;
-use crate::writer::output::Output;
-use crate::writer::protobuf as pb;
-use crate::writer::share::{MAX_SHARES, Share};
-use crate::writer::system_ids::SystemIds;
-use intern::Strings;
 use omptrace_symbols::fast_map::Fold;
 use omptrace_timeline::MAX_SEGMENTS;
 use omptrace_timeline::sink::{
@@ -55,6 +48,14 @@ use omptrace_timeline::sink::{
     Link, Location, LocationKind, Ns, Point, Position, Process, ProcessId, Region, RegionId, Sample, Sink,
     Source, ThreadRole, Wants, short_name,
 };
+
+use crate::perfetto::deferred_track::{CounterTrack, LateTrack, counter_uuid, late_uuid};
+use crate::writer::interned_text::RecentTexts;
+use crate::writer::output::Output;
+use crate::writer::protobuf as pb;
+use crate::writer::share::{MAX_SHARES, Share};
+use crate::writer::system_ids::SystemIds;
+use intern::Strings;
 use samples::SampleSequence;
 use schema::{
     BUILTIN_CLOCK_BOOTTIME, BUILTIN_CLOCK_REALTIME, EventType, INCREMENTAL_STATE_CLEARED, clock,

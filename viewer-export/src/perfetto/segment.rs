@@ -2,12 +2,13 @@
 
 use std::hash::Hasher;
 
+use omptrace_symbols::fast_map::Fold;
+
 use super::intern::Strings;
 use super::schema::{INCREMENTAL_STATE_CLEARED, packet};
 use super::{Perfetto, tracks};
 use crate::writer::interned_text::RecentTexts;
 use crate::writer::protobuf as pb;
-use omptrace_symbols::fast_map::Fold;
 
 impl Perfetto {
     /// Writes what is kept back, and adds to the file's identity.

@@ -1,10 +1,11 @@
 //! Events of tracks. A track keeps its newest event back: flows to it may follow.
 
+use omptrace_timeline::sink::{Argument, Ns, Value};
+
 use super::fields::{Fields, MAX_BYTES};
 use super::intern::Strings;
 use super::schema::{EventType, annotation, event, legacy, packet, trace};
 use crate::writer::protobuf as pb;
-use omptrace_timeline::sink::{Argument, Ns, Value};
 
 /// The name of an event: fields of a `TrackEvent`.
 #[derive(Clone, Debug)]

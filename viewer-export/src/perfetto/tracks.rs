@@ -18,13 +18,14 @@
 
 use std::collections::BTreeMap;
 
+use omptrace_timeline::sink::{Counter, Process};
+
 use super::schema::{
     CHRONOLOGICAL, EXPLICIT_ORDERING, SIBLING_MERGE_BEHAVIOR_NONE, UNIT_COUNT, UNIT_SIZE_BYTES, counter,
     event_defaults, packet, packet_defaults, process, thread, track,
 };
 use crate::writer::protobuf as pb;
 use crate::writer::system_ids::SystemIds;
-use omptrace_timeline::sink::{Counter, Process};
 
 /// Where the tracks of a process hang.
 pub(super) struct ProcessTracks {

@@ -11,14 +11,15 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::format::Format;
-use crate::writer::output::{ByteCount, Output};
-use crate::writer::share::Share;
 use omptrace_timeline::filter::{Filtered, KeptArguments, Window};
 use omptrace_timeline::sink::{
     Arguments, Count, Counter, Enter, Function, Interval, Item, Link, Location, Ns, Point, Process,
     ProcessId, Region, Sink, Wants,
 };
+
+use crate::format::Format;
+use crate::writer::output::{ByteCount, Output};
+use crate::writer::share::Share;
 
 /// Gives the file of that number, from 1.
 pub type NextFile = Box<dyn FnMut(usize) -> io::Result<Box<dyn Write + Send>> + Send>;

@@ -14,6 +14,7 @@
 //! What the runtime does in the program's place is a frame of its own. The thread's events say what it waits for. Where they do
 //! not, the runtime's state at the sample does. docs/samples.md describes all of this.
 
+mod activity;
 mod code;
 mod cut;
 
@@ -26,6 +27,7 @@ use omptrace_trace_format::field::{Stack, StackEnd};
 use super::*;
 use crate::model::thread_introduction::ThreadIntroduction;
 use crate::model::{FunctionKind, Point, RuntimeActivity, Sample, StackFrame};
+use activity::activity;
 use code::{BelongsTo, Code, Codes};
 
 /// The most frames of a stack in the user's model. Stops tasks that create one another without end.
@@ -636,66 +638,4 @@ fn outside_of_task(own: &Own<'_>, segments: &[Range<usize>], regions: Vec<u64>) 
         }
     }
     None
-}
-
-/// What the runtime does for a thread on which these regions are open, and that has called a function which does this.
-fn activity(open: &[Frame], called: Option<RuntimeActivity>, state: ompt::ompt_state_t) -> RuntimeActivity {
-    let by_events = open.last().and_then(|frame| by_construct(frame.construct));
-    called.or(by_events).or_else(|| by_state(state)).unwrap_or(RuntimeActivity::Overhead)
-}
-
-fn by_construct(construct: Construct) -> Option<RuntimeActivity> {
-    Some(match construct {
-        Construct::SyncRegion(kind) | Construct::SyncRegionWait(kind) => match kind {
-            ompt::ompt_sync_region_taskwait => RuntimeActivity::TaskWait,
-            ompt::ompt_sync_region_taskgroup => RuntimeActivity::TaskgroupWait,
-            ompt::ompt_sync_region_reduction => RuntimeActivity::Reduction,
-            ompt::ompt_sync_region_barrier_explicit => RuntimeActivity::ExplicitBarrier,
-            ompt::ompt_sync_region_barrier_implicit
-            | ompt::ompt_sync_region_barrier_implicit_workshare
-            | ompt::ompt_sync_region_barrier_implicit_parallel
-            | ompt::ompt_sync_region_barrier_teams => RuntimeActivity::ImplicitBarrier,
-            _ => RuntimeActivity::Barrier,
-        },
-        Construct::Reduction => RuntimeActivity::Reduction,
-        // No runtime's state says so.
-        Construct::Target(_)
-        | Construct::TargetDataOp(_)
-        | Construct::TargetSubmit
-        | Construct::TargetMap => RuntimeActivity::TargetWait,
-        Construct::MutexWait(kind) => match kind {
-            ompt::ompt_mutex_lock | ompt::ompt_mutex_nest_lock => RuntimeActivity::LockWait,
-            ompt::ompt_mutex_critical => RuntimeActivity::CriticalWait,
-            ompt::ompt_mutex_atomic => RuntimeActivity::AtomicWait,
-            ompt::ompt_mutex_ordered => RuntimeActivity::OrderedWait,
-            // Who tests a lock does not wait for it.
-            _ => return None,
-        },
-        _ => return None,
-    })
-}
-
-fn by_state(state: ompt::ompt_state_t) -> Option<RuntimeActivity> {
-    Some(match state {
-        ompt::ompt_state_work_reduction => RuntimeActivity::Reduction,
-        ompt::ompt_state_wait_barrier | ompt::ompt_state_wait_barrier_implementation => {
-            RuntimeActivity::Barrier
-        }
-        ompt::ompt_state_wait_barrier_implicit_parallel
-        | ompt::ompt_state_wait_barrier_implicit_workshare
-        | ompt::ompt_state_wait_barrier_implicit
-        | ompt::ompt_state_wait_barrier_teams => RuntimeActivity::ImplicitBarrier,
-        ompt::ompt_state_wait_barrier_explicit => RuntimeActivity::ExplicitBarrier,
-        ompt::ompt_state_wait_taskwait => RuntimeActivity::TaskWait,
-        ompt::ompt_state_wait_taskgroup => RuntimeActivity::TaskgroupWait,
-        ompt::ompt_state_wait_mutex => RuntimeActivity::MutexWait,
-        ompt::ompt_state_wait_lock => RuntimeActivity::LockWait,
-        ompt::ompt_state_wait_critical => RuntimeActivity::CriticalWait,
-        ompt::ompt_state_wait_atomic => RuntimeActivity::AtomicWait,
-        ompt::ompt_state_wait_ordered => RuntimeActivity::OrderedWait,
-        ompt::ompt_state_wait_target
-        | ompt::ompt_state_wait_target_map
-        | ompt::ompt_state_wait_target_update => RuntimeActivity::TargetWait,
-        _ => return None,
-    })
 }

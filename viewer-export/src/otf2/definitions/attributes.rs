@@ -1,11 +1,12 @@
 //! Details of events: each argument of the timeline is an attribute of the same name.
 
-use crate::otf2::definitions::strings::Strings;
-use crate::writer::interned_text::ByWord;
 use omptrace_timeline::sink::{Argument, Value};
 use otf2_archive::buffer::{Buffer, Out};
 use otf2_archive::encoding::{AttributeRef, Field, StringRef, TypedValue};
 use otf2_archive::records::{ATTRIBUTE_LIST, Attribute};
+
+use crate::otf2::definitions::strings::Strings;
+use crate::writer::interned_text::ByWord;
 
 /// More than any event of the timeline has.
 const MAX_ATTRIBUTES: usize = 16;

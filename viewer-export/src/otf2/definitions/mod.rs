@@ -11,10 +11,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::Hasher;
 use std::io;
 
-use super::Otf2;
-use super::streams::{Member, WINDOW};
-use crate::otf2::definitions::process_times::ProcessTimes;
-use crate::otf2::definitions::properties::Property;
 use omptrace_symbols::fast_map::Fold;
 use otf2_archive::archive::{Anchor, DefinitionFile};
 use otf2_archive::encoding::{
@@ -27,6 +23,11 @@ use otf2_archive::records::{
     LocationProperty, MappingTable, Marker, Paradigm, ParadigmProperty, RmaWin, String_, SystemTreeNode,
     SystemTreeNodeDomain, paradigm,
 };
+
+use super::Otf2;
+use super::streams::{Member, WINDOW};
+use crate::otf2::definitions::process_times::ProcessTimes;
+use crate::otf2::definitions::properties::Property;
 
 /// Ticks per second: nanoseconds.
 const TIMER_RESOLUTION: u64 = 1_000_000_000;

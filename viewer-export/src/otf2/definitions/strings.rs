@@ -1,7 +1,8 @@
 //! The texts of an archive, each once.
 
-use crate::writer::interned_text::TextNumbers;
 use otf2_archive::encoding::StringRef;
+
+use crate::writer::interned_text::TextNumbers;
 
 /// Texts by number; number 0 is the empty one.
 pub(crate) struct Strings {
