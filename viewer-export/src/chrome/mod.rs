@@ -22,15 +22,23 @@
 //!   has no processes and makes one plot of equal keys: those of a further process name it.
 //! * The Firefox profiler shows the argument `detail` alone, Tracy finds the source by `loc`.
 
+mod event_text;
+mod lane;
+
 use std::io;
 
 use omptrace_timeline::sink::{
-    Anchor, Argument, Arguments, Category, Count, Counter, DeviceWork, Enter, Instant, Interval, Item, Leave,
-    Link, LinkKind, Location, LocationKind, Ns, Point, Process, ProcessId, Region, Sink, Source, ThreadEvent,
-    ThreadRole, Value, Wants, short_name, split_place,
+    Anchor, Arguments, Category, Count, Counter, DeviceWork, Enter, Instant, Interval, Item, Leave, Link,
+    LinkKind, Location, LocationKind, Ns, Point, Process, ProcessId, Region, Sink, ThreadEvent, ThreadRole,
+    Wants, short_name,
 };
 
-use crate::writer::decimal::{Pieces, ShortText, put};
+use crate::chrome::event_text::{
+    ArgumentName, Called, CounterTexts, FlowTexts, end, flow_event, head, instant_event, name_and_category,
+    name_text, numbers, slice_begin, slice_end, write_arguments, write_detail,
+};
+use crate::chrome::lane::{Events, Lane};
+use crate::writer::decimal::ShortText;
 use crate::writer::interned_text::{ByWord, RecentTexts};
 use crate::writer::json;
 use crate::writer::output::Output;
@@ -58,181 +66,11 @@ pub(crate) struct Chrome {
     arguments: Vec<u8>,
 }
 
-/// A text that comes again and again; where it fits, it is copied at once.
-#[derive(Default)]
-struct Constant<const N: usize> {
-    text: Vec<u8>,
-    short: Option<ShortText<N>>,
-}
-
-impl<const N: usize> Constant<N> {
-    fn new(text: Vec<u8>) -> Constant<N> {
-        let short = ShortText::of(&text);
-        Constant { text, short }
-    }
-}
-
-/// The text behind the time of the ends of a slice.
-#[derive(Default)]
-struct Called {
-    /// `,"name":...,"cat":...` and the place.
-    begin: Constant<96>,
-    /// `,"name":...`
-    end: Constant<48>,
-}
-
-/// `"name":` of an argument.
-type ArgumentName = Constant<32>;
-
-/// The text behind the id of a flow's ends: `","name":...,"cat":"flow"}`; and what its marks are called.
-#[derive(Default)]
-struct FlowTexts {
-    start: ShortText<64>,
-    finish: ShortText<64>,
-    marks: [Called; 2],
-}
-
-impl FlowTexts {
-    fn of(kind: LinkKind) -> FlowTexts {
-        let name = kind.name();
-        let text = |more| {
-            let text = format!("\",\"name\":\"{name}\",\"cat\":\"flow\"{more}}}");
-            ShortText::of(text.as_bytes()).expect("the kinds' names are short")
-        };
-        let (cause, effect) = kind.marks();
-        FlowTexts {
-            start: text(""),
-            finish: text(",\"bp\":\"e\""),
-            marks: [cause, effect].map(|mark| Called::new(mark, kind.category(), None)),
-        }
-    }
-}
-
 /// The numbers of a process: its own and its threads', and its place among all of the file.
 struct Numbers {
     ids: SystemIds,
     rank: u32,
 }
-
-/// The file's list of events.
-struct Events {
-    out: Output,
-    empty: bool,
-}
-
-impl Events {
-    /// The buffer, where the next event begins.
-    fn next(&mut self) -> &mut Vec<u8> {
-        self.out.written();
-        let out = self.out.buffer();
-        if !std::mem::replace(&mut self.empty, false) {
-            out.extend_from_slice(SEPARATOR);
-        }
-        out
-    }
-}
-
-/// The text around the time of each sample of a counter.
-struct CounterTexts {
-    /// `{"ph":"C","pid":1,"tid":1,"name":"threads","cat":...,"ts":`
-    before_time: Vec<u8>,
-    /// `,"args":{"in parallel regions":`
-    before_value: Vec<u8>,
-}
-
-/// The text between phase and time in each event of a lane: `","pid":1,"tid":2,"ts":`.
-type BeforeTime = ShortText<48>;
-
-/// A location as the format sees it.
-struct Lane {
-    before_time: BeforeTime,
-    /// The regions of the slices that are open, the outermost first.
-    open: Vec<u32>,
-    /// When the newest slice began, if nothing came after.
-    newest: Option<Ns>,
-    /// Whether its begin is still to be written.
-    is_kept: bool,
-    /// When the newest event was, if that is an instant: Perfetto's importer takes it for the innermost slice until the next one.
-    instant: Option<Ns>,
-    /// Its arguments, as [`write_arguments`] leaves them.
-    arguments: Vec<u8>,
-    /// The arrows that lead to it.
-    arrows: Vec<(u64, LinkKind)>,
-    /// The end of an interval, if that is the newest.
-    held: Option<Ns>,
-    /// The text behind its time.
-    end: Vec<u8>,
-}
-
-impl Lane {
-    /// The thread goes on at `time`: its newest slice's begin, arrows to it, and the interval's end come before.
-    #[inline(always)]
-    fn settle(&mut self, events: &mut Events, regions: &[Called], flows: &mut ByWord<FlowTexts>, time: Ns) {
-        self.write_begin(events, regions);
-        if !self.arrows.is_empty() {
-            self.write_arrows(events, flows, time);
-        }
-        if self.held.is_some() {
-            self.write_held(events);
-        }
-    }
-
-    #[inline(always)]
-    fn write_begin(&mut self, events: &mut Events, regions: &[Called]) {
-        if !std::mem::replace(&mut self.is_kept, false) {
-            return;
-        }
-        if let (Some(begin), Some(region)) = (self.newest, self.open.last()) {
-            let called = &regions[*region as usize];
-            let out = events.next();
-            slice_begin(out, &self.before_time, begin, called, &self.arguments);
-        }
-    }
-
-    /// The newest slice ends when it began. Its begin was kept.
-    #[cold]
-    fn write_moment(&mut self, events: &mut Events, regions: &[Called]) {
-        (self.is_kept, self.instant) = (false, self.newest);
-        if let (Some(time), Some(region)) = (self.newest.take(), self.open.pop()) {
-            let called = &regions[region as usize];
-            let out = events.next();
-            instant_event(out, &self.before_time, time, called, &self.arguments);
-        }
-    }
-
-    #[inline(never)]
-    fn write_arrows(&mut self, events: &mut Events, flows: &mut ByWord<FlowTexts>, time: Ns) {
-        let begin = self.newest.unwrap_or(time);
-        let time = self.held.unwrap_or(time);
-        let inside = if begin + 1 < time { begin + 1 } else { begin };
-        for (id, kind) in self.arrows.drain(..) {
-            let text = &flows.get(kind.name(), || FlowTexts::of(kind)).finish;
-            flow_event(events.next(), b'f', &self.before_time, inside, id, text);
-        }
-    }
-
-    #[inline(never)]
-    fn write_held(&mut self, events: &mut Events) {
-        if let Some(end) = self.held.take() {
-            let out = events.next();
-            put::<80>(out, |pieces| begin(pieces, b'E', &self.before_time, end));
-            out.extend_from_slice(&self.end);
-        }
-    }
-
-    /// A slice without duration, with an arrow's end inside that `write` writes.
-    fn mark(&self, events: &mut Events, time: Ns, called: &Called, write: impl FnOnce(&mut Vec<u8>)) {
-        slice_begin(events.next(), &self.before_time, time, called, &[]);
-        write(events.next());
-        slice_end(events.next(), &self.before_time, time, called, &[]);
-    }
-}
-
-/// Doubles, which viewers read numbers as, hold all whole ones below.
-const EXACT: u64 = 1 << 53;
-
-/// Between two events.
-const SEPARATOR: &[u8] = b",\n";
 
 /// The end of the file.
 pub(crate) const END: &[u8] = b"\n]}\n";
@@ -275,197 +113,6 @@ impl Chrome {
         value(out);
         out.extend_from_slice(b"}}");
     }
-}
-
-/// `{"ph":"B","pid":1,"tid":2,"ts":0.001`: up to 73 bytes, and room for 4 more.
-#[inline(always)]
-fn begin<const N: usize>(pieces: &mut Pieces<'_, N>, phase: u8, before_time: &BeforeTime, time: Ns) {
-    pieces.text(&[b'{', b'"', b'p', b'h', b'"', b':', b'"', phase]);
-    pieces.short(before_time);
-    pieces.micros(time.unsigned_abs());
-}
-
-/// `{"ph":"B","pid":1,"tid":2`
-fn head(out: &mut Vec<u8>, phase: u8, pid: u32, tid: u32) {
-    out.extend_from_slice(b"{\"ph\":\"");
-    out.push(phase);
-    out.extend_from_slice(b"\",");
-    numbers(out, pid, tid);
-}
-
-/// `"pid":1,"tid":2`
-fn numbers(out: &mut Vec<u8>, pid: u32, tid: u32) {
-    out.extend_from_slice(b"\"pid\":");
-    json::uint(out, pid);
-    out.extend_from_slice(b",\"tid\":");
-    json::uint(out, tid);
-}
-
-/// `,"name":...`
-fn name_text(name: &str) -> Vec<u8> {
-    let mut text = b",\"name\":".to_vec();
-    json::string(&mut text, name);
-    text
-}
-
-/// `,"name":...,"cat":...`
-fn name_and_category(name: &str, category: Category) -> Vec<u8> {
-    let mut text = name_text(name);
-    text.extend_from_slice(b",\"cat\":\"");
-    text.extend_from_slice(category.name().as_bytes());
-    text.push(b'"');
-    text
-}
-
-impl Called {
-    fn new(name: &str, category: Category, source: Option<&Source>) -> Called {
-        let mut begin = name_and_category(name, category);
-        if source.and_then(Source::own_line).is_some() {
-            begin.extend_from_slice(b",\"loc\":");
-            let place = split_place(name).1;
-            json::string(&mut begin, place.strip_prefix(" @").unwrap_or(place));
-        }
-        Called { begin: Constant::new(begin), end: Constant::new(name_text(name)) }
-    }
-}
-
-/// Appends the arguments, each with a comma behind it, and the text before the first.
-#[inline(always)]
-fn write_arguments(out: &mut Vec<u8>, names: &mut ByWord<ArgumentName>, arguments: &[Argument<'_>]) {
-    if !arguments.is_empty() {
-        write_some_arguments(out, names, arguments);
-    }
-}
-
-/// Like [`write_arguments`], of one at least: there are none at the ends of most slices, which take no call.
-fn write_some_arguments(out: &mut Vec<u8>, names: &mut ByWord<ArgumentName>, arguments: &[Argument<'_>]) {
-    if out.is_empty() {
-        out.extend_from_slice(b",\"args\":{");
-    }
-    for argument in arguments {
-        let name = names.get(argument.name, || ArgumentName::new(format!("\"{}\":", argument.name).into()));
-        match (argument.value, &name.short) {
-            (Value::Hex(number), Some(short)) => {
-                put::<56>(out, |pieces| {
-                    pieces.short(short);
-                    pieces.text(b"\"0x");
-                    pieces.hex(number);
-                    pieces.text(b"\",");
-                });
-                continue;
-            }
-            (Value::Uint(number @ ..EXACT), Some(short)) => {
-                put::<64>(out, |pieces| {
-                    pieces.short(short);
-                    pieces.decimal(number);
-                    pieces.text(b",");
-                });
-                continue;
-            }
-            _ => out.extend_from_slice(&name.text),
-        }
-        match argument.value {
-            Value::Uint(number @ ..EXACT) => json::uint(out, number),
-            Value::Uint(number) | Value::Hex(number) => json::hex_string(out, number),
-            Value::Int(number) => json::int(out, number),
-            Value::Text(text) => json::string(out, text),
-        }
-        out.push(b',');
-    }
-}
-
-/// Appends the arguments but for ids and addresses in one text, `detail`, as one more argument.
-#[inline]
-fn write_detail(out: &mut Vec<u8>, arguments: &[Argument<'_>]) {
-    let is_for_people = |argument: &&Argument<'_>| !matches!(argument.value, Value::Hex(_));
-    let mut shown = arguments.iter().filter(is_for_people).peekable();
-    if shown.peek().is_none() {
-        return;
-    }
-    out.extend_from_slice(b"\"detail\":\"");
-    while let Some(argument) = shown.next() {
-        out.extend_from_slice(argument.name.as_bytes());
-        out.push(b'=');
-        match argument.value {
-            Value::Uint(number) | Value::Hex(number) => put::<24>(out, |pieces| {
-                pieces.decimal(number);
-            }),
-            Value::Int(number) => json::int(out, number),
-            Value::Text(text) => json::escape(out, text),
-        }
-        if shown.peek().is_some() {
-            out.extend_from_slice(b", ");
-        }
-    }
-    out.extend_from_slice(b"\",");
-}
-
-/// Ends an event with the arguments that were written before, if there are any.
-#[inline]
-fn end(out: &mut Vec<u8>, arguments: &[u8]) {
-    match arguments.split_last() {
-        Some((_comma, members)) => {
-            out.extend_from_slice(members);
-            out.extend_from_slice(b"}}");
-        }
-        None => out.push(b'}'),
-    }
-}
-
-/// The begin of a slice.
-#[inline]
-fn slice_begin(out: &mut Vec<u8>, before_time: &BeforeTime, time: Ns, called: &Called, arguments: &[u8]) {
-    if let Some(called) = &called.begin.short {
-        put::<176>(out, |pieces| {
-            begin(pieces, b'B', before_time, time);
-            pieces.short(called);
-        });
-    } else {
-        put::<80>(out, |pieces| begin(pieces, b'B', before_time, time));
-        out.extend_from_slice(&called.begin.text);
-    }
-    end(out, arguments);
-}
-
-/// Something without duration.
-fn instant_event(out: &mut Vec<u8>, before_time: &BeforeTime, time: Ns, called: &Called, arguments: &[u8]) {
-    put::<80>(out, |pieces| begin(pieces, b'i', before_time, time));
-    out.extend_from_slice(b",\"s\":\"t\"");
-    out.extend_from_slice(&called.begin.text);
-    end(out, arguments);
-}
-
-/// The end of a slice.
-#[inline]
-fn slice_end(out: &mut Vec<u8>, before_time: &BeforeTime, time: Ns, called: &Called, arguments: &[u8]) {
-    if let Some(called) = &called.end.short {
-        put::<128>(out, |pieces| {
-            begin(pieces, b'E', before_time, time);
-            pieces.short(called);
-        });
-    } else {
-        put::<80>(out, |pieces| begin(pieces, b'E', before_time, time));
-        out.extend_from_slice(&called.end.text);
-    }
-    end(out, arguments);
-}
-
-/// One end of a flow. `text` comes behind its id.
-#[inline]
-fn flow_event(
-    out: &mut Vec<u8>,
-    phase: u8,
-    before_time: &BeforeTime,
-    time: Ns,
-    id: u64,
-    text: &ShortText<64>,
-) {
-    put::<168>(out, |pieces| {
-        begin(pieces, phase, before_time, time);
-        pieces.text(b",\"id\":\"0x");
-        pieces.hex(id);
-        pieces.short(text);
-    });
 }
 
 impl Chrome {
