@@ -7,7 +7,7 @@
 //! ```
 //!
 //! The other commands are steps of these two, or what a packager and the documentation need.
-//! `compare`, `fuzz`, `growth`, `install` and `prose` need no more than compilers. All others install what they need
+//! `compare`, `fuzz`, `growth` and `install` need no more than compilers. All others install what they need
 //! first ([`setup`]); `--no-install` only says what is missing.
 
 mod bench;
@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use checks::{compare, fuzz, growth, runtimes, sanitize, soak, test};
-use documents::{assets, prose, screenshots, site};
+use documents::{assets, screenshots, site};
 use setup::requirements::Purpose;
 use setup::{demo, install};
 
@@ -57,8 +57,6 @@ enum Task {
     Dist(dist::Dist),
     /// Measure what tracing costs, beside the least that it could cost
     Bench(bench::Bench),
-    /// Check that comments, texts and documents are in plain English
-    Prose(prose::Prose),
     /// Add one of each kind in a copy of the sources: it must compile, by as many files as ARCHITECTURE.md counts
     Growth,
     /// Let a fuzzer try all that reads what others wrote
@@ -89,7 +87,6 @@ fn main() -> ExitCode {
         Task::Install { prefix } => install::run(&prefix),
         Task::Dist(arguments) => dist::make(&arguments, install),
         Task::Bench(arguments) => bench::run(&arguments, install),
-        Task::Prose(arguments) => prose::check(&arguments),
         Task::Growth => growth::check(),
         Task::Fuzz(arguments) => fuzz::run_targets(&arguments),
         Task::Sanitize => sanitize::check(install),

@@ -6,6 +6,8 @@ pub(crate) mod options;
 use std::io;
 use std::path::Path;
 
+use omptrace_timeline::sink::Sink;
+
 use crate::chrome::{self, Chrome};
 use crate::firefox::Firefox;
 use crate::folded::Folded;
@@ -20,7 +22,6 @@ use crate::pprof::Pprof;
 use crate::text::Text;
 use crate::writer::output::Output;
 use crate::writer::share::Share;
-use omptrace_timeline::sink::Sink;
 
 /// An export format.
 #[derive(Clone, Copy, Debug)]

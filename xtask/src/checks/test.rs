@@ -120,30 +120,27 @@ fn growth() -> Step {
     check("places of growth", cargo(["xtask", "growth"]))
 }
 
-fn prose() -> Step {
-    check("plain English", cargo(["xtask", "prose"]))
-}
+/// Packages all of whose tests need no tool and no further runtime.
+const PACKAGES: &[&str] = &[
+    "--package=omptrace-settings",
+    "--package=omptrace-runtimes",
+    "--package=omptrace-trace-format",
+    "--package=omptrace-device",
+    "--package=omptrace-tracer",
+    "--package=omptrace-libgomp-adapter",
+    "--package=ompt-conformance",
+    "--package=ompt-reference-runtime",
+    "--package=omptrace-symbols",
+    "--package=omptrace-timeline",
+    "--package=omptrace-analysis",
+    "--package=omptrace-report",
+    "--package=otf2-archive",
+    "--package=omptrace-viewer-export",
+    "--package=omptrace-cli",
+];
 
 /// The steps that need no tool and no further runtime.
 fn core_steps() -> Vec<Step> {
-    /// Packages all of whose tests are of that kind.
-    const PACKAGES: &[&str] = &[
-        "--package=omptrace-settings",
-        "--package=omptrace-runtimes",
-        "--package=omptrace-trace-format",
-        "--package=omptrace-device",
-        "--package=omptrace-tracer",
-        "--package=omptrace-libgomp-adapter",
-        "--package=ompt-conformance",
-        "--package=ompt-reference-runtime",
-        "--package=omptrace-common",
-        "--package=omptrace-symbols",
-        "--package=omptrace-timeline",
-        "--package=omptrace-analysis",
-        "--package=otf2-archive",
-        "--package=omptrace-viewer-export",
-        "--package=omptrace-cli",
-    ];
     /// Tests on the reference runtime that need headers or OTF2's tools.
     const NEED_TOOLS: [&str; 4] = ["counts::", "runtime::", "migration::", "archives"];
     let of_packages = [PACKAGES, &["--lib", "--bins", "--tests"]].concat();
@@ -152,7 +149,6 @@ fn core_steps() -> Vec<Step> {
     with_environment(vec![
         formatting(),
         clippy(),
-        prose(),
         // Its other test compares it with headers that are downloaded.
         tests("the interface", &["--package=ompt-sys", "--lib"]),
         tests("each package", &of_packages),
@@ -166,7 +162,6 @@ fn steps() -> Vec<Step> {
     with_environment(vec![
         formatting(),
         clippy(),
-        prose(),
         growth(),
         check("cargo-deny", deny),
         Step {
@@ -364,6 +359,7 @@ fn before(line: &str, word: &str) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::output;
 
     fn counted(output: &str) -> (u64, u64) {
         let mut count = Count::default();
@@ -379,6 +375,16 @@ test a ... ok
 test result: ok. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.01s
 test result: FAILED. 3 passed; 4 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s";
         assert_eq!(counted(output), (5, 4));
+    }
+
+    #[test]
+    fn the_packages_of_the_core_are_in_the_workspace() {
+        let metadata = output(&mut cargo(["metadata", "--no-deps", "--offline", "--format-version=1"]));
+        let metadata = String::from_utf8(metadata.expect("cargo knows the workspace")).expect("UTF-8");
+        for package in PACKAGES {
+            let name = package.trim_start_matches("--package=");
+            assert!(metadata.contains(&format!("\"name\":\"{name}\"")), "{name}");
+        }
     }
 
     #[test]

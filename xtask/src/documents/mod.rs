@@ -1,8 +1,7 @@
-//! What the project writes for people: the site, its links and pictures, prose, and tests that it is true.
+//! What the project writes for people: the site, its links and pictures, and tests that it is true.
 
 pub(crate) mod assets;
 pub(crate) mod links;
-pub(crate) mod prose;
 pub(crate) mod screenshots;
 pub(crate) mod site;
 #[cfg(test)]
