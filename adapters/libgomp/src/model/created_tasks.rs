@@ -1,40 +1,12 @@
 //! The tasks of a team that may be discarded by a cancellation: those that were created and have not run.
 
 use core::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
-use crate::model::Task;
+use super::{Created, MIN_TASKS, Task};
 use crate::thread::Thread;
 
-/// How many tasks are in a list before those are looked for that have run meanwhile.
-const MIN_TASKS: usize = 1024;
-
-/// A list by [`Task::sibling`]. Threads add to it; whoever takes it out has it alone.
-#[derive(Debug)]
-pub(crate) struct Created {
-    list: AtomicPtr<Task>,
-    /// About how many are in the list.
-    count: AtomicUsize,
-    /// At how many those that have run are left out.
-    limit: AtomicUsize,
-}
-
 impl Created {
-    pub(crate) const fn new() -> Created {
-        Created {
-            list: AtomicPtr::new(ptr::null_mut()),
-            count: AtomicUsize::new(0),
-            limit: AtomicUsize::new(MIN_TASKS),
-        }
-    }
-
-    /// Makes a list that nothing else uses as a new one.
-    pub(crate) fn reset(&self) {
-        self.list.store(ptr::null_mut(), Ordering::Relaxed);
-        self.count.store(0, Ordering::Relaxed);
-        self.limit.store(MIN_TASKS, Ordering::Relaxed);
-    }
-
     /// Adds a task, and holds it.
     pub(crate) fn add(&self, thread: &Thread, task: &'static Task) {
         task.hold();

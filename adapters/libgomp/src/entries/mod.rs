@@ -5,17 +5,12 @@
 //! They are two further arguments where these fit into registers ([`entry!`]). Else all arguments are in memory
 //! ([`entry_in_memory!`]).
 
-use core::ffi::{CStr, c_char, c_void};
-use std::sync::atomic::{AtomicPtr, Ordering};
+pub(crate) mod call;
 
-/// Where the program called an entry point.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CallSite {
-    /// The call's return address.
-    pub(crate) return_address: *const c_void,
-    /// The canonical frame address of the entry point: the stack pointer before the call.
-    pub(crate) frame: *mut c_void,
-}
+use core::ffi::c_void;
+
+use crate::which_libgomp::functions::{CopyFunction, Outlined};
+use call::CallSite;
 
 /// The instructions that append the call site to the arguments listed, and go on in the function `{}`.
 #[cfg(target_arch = "x86_64")]
@@ -71,14 +66,14 @@ macro_rules! entry_body {
                 return_address: *const core::ffi::c_void,
                 frame: *mut core::ffi::c_void,
             ) $(-> $result)? {
-                let $call = $crate::thread::Call::enter($crate::entry::CallSite { return_address, frame });
+                let $call = $crate::entries::call::Call::enter($crate::entries::call::CallSite { return_address, frame });
                 $body
             }
         }
     };
 }
 
-/// An exported function of at most four arguments. `CALL` names the [`Call`](crate::thread::Call) in the body.
+/// An exported function of at most four arguments. `CALL` names the [`Call`](call::Call) in the body.
 macro_rules! entry {
     (fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?, $call:ident => $body:block) => {
         const _: () = {
@@ -136,66 +131,14 @@ macro_rules! passed_on {
     ($name:ident) => {
         #[used]
         #[unsafe(link_section = "omptgomp_passed_on")]
-        pub(super) static PASSED_ON: $crate::entry::PassedOn = $crate::entry::PassedOn::new(
-            match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                Ok(name) => name,
-                Err(_) => panic!("a name has no NUL"),
-            },
-        );
+        pub(super) static PASSED_ON: $crate::which_libgomp::passed_on::PassedOn =
+            $crate::which_libgomp::passed_on::PassedOn::new(
+                match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                    Ok(name) => name,
+                    Err(_) => panic!("a name has no NUL"),
+                },
+            );
     };
-}
-
-/// A function of OpenMP's that is defined here, and the function of the runtime behind this library that it goes on in, if any.
-#[repr(C)]
-pub(crate) struct PassedOn {
-    /// NULL where it goes on here. Must be first: the instructions of [`pass_on!`] read it.
-    function: AtomicPtr<c_void>,
-    name: *const c_char,
-    /// Bytes of the name with its NUL. They are not counted when the name is asked for: `strlen` may be the program's, and use OpenMP.
-    length: usize,
-}
-
-// SAFETY: the name is a string that is never changed.
-unsafe impl Sync for PassedOn {}
-
-impl PassedOn {
-    pub(crate) const fn new(name: &'static CStr) -> PassedOn {
-        PassedOn {
-            function: AtomicPtr::new(core::ptr::null_mut()),
-            name: name.as_ptr(),
-            length: name.count_bytes() + 1,
-        }
-    }
-
-    pub(crate) fn name(&self) -> &'static CStr {
-        // SAFETY: from a string of this library's, of as many bytes.
-        unsafe {
-            let bytes = core::slice::from_raw_parts(self.name.cast(), self.length);
-            CStr::from_bytes_with_nul_unchecked(bytes)
-        }
-    }
-
-    /// Lets calls go on there.
-    pub(crate) fn set(&self, function: usize) {
-        // Relaxed: set before the program's own code runs, and the function is that of a library that stays loaded.
-        self.function.store(function as *mut c_void, Ordering::Relaxed);
-    }
-
-    /// All of them.
-    pub(crate) fn all() -> &'static [PassedOn] {
-        unsafe extern "C" {
-            // The linker defines both: the begin and the end of the section.
-            #[link_name = "__start_omptgomp_passed_on"]
-            static BEGIN: PassedOn;
-            #[link_name = "__stop_omptgomp_passed_on"]
-            static END: PassedOn;
-        }
-        // SAFETY: the section has values of this type only, one behind the other, for as long as the library is loaded.
-        unsafe {
-            let (begin, end) = (&raw const BEGIN, &raw const END);
-            core::slice::from_raw_parts(begin, end.offset_from_unsigned(begin))
-        }
-    }
 }
 
 /// The arguments of a call as the instructions of [`entry_in_memory!`] store them.
@@ -240,9 +183,9 @@ unsafe impl<T> Argument for *mut T {}
 // SAFETY: as above.
 unsafe impl<T> Argument for *const T {}
 // SAFETY: as above.
-unsafe impl Argument for crate::libgomp::Outlined {}
+unsafe impl Argument for Outlined {}
 // SAFETY: as above; NULL is `None`.
-unsafe impl Argument for Option<crate::libgomp::CopyFunction> {}
+unsafe impl Argument for Option<CopyFunction> {}
 
 impl Arguments {
     /// The argument at `place`, counted from 0.
@@ -307,7 +250,7 @@ macro_rules! entry_in_memory {
             use super::*;
 
             pub(super) unsafe extern "C-unwind" fn body(
-                arguments: &$crate::entry::Arguments,
+                arguments: &$crate::entries::Arguments,
             ) $(-> $result)? {
                 let mut place = 0;
                 $(
@@ -317,7 +260,7 @@ macro_rules! entry_in_memory {
                     place += 1;
                 )*
                 let _ = place;
-                let $call = $crate::thread::Call::enter(arguments.call_site());
+                let $call = $crate::entries::call::Call::enter(arguments.call_site());
                 $body
             }
         }
