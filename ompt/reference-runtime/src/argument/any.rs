@@ -5,7 +5,10 @@ use std::fmt::Debug;
 use ompt_sys::ompt_dependence_type_t;
 use proptest::prelude::*;
 
-use crate::argument::*;
+use super::{
+    Address, Argument, ControlArgument, Data, Dependences, Enum, Frame, FrameContent, Instance, Lookup, New,
+    Numbers, OmptEnum, Text,
+};
 
 /// The slots that a generated script has per thread.
 pub const GENERATED_SLOTS: u32 = 12;
