@@ -25,6 +25,7 @@ use ompt_sys::{
 use omptrace_runtimes::Fault;
 use omptrace_trace_format::event::Idle;
 
+use crate::config::{Recordable, STATE};
 use crate::counters;
 use crate::dialects::thread_state;
 use crate::hot::callbacks::{self, CALLBACKS, Callback};
@@ -176,6 +177,12 @@ impl Dialect {
 /// All callbacks, whichever generation has them.
 pub(crate) fn every_callback() -> impl Iterator<Item = &'static Callback> {
     CALLBACKS.iter().chain([&IDLE])
+}
+
+/// What a list of events can name: each callback with its group, and the states of threads.
+pub(crate) fn recordable() -> Vec<Recordable> {
+    let callbacks = every_callback().map(|callback| (callback.name, callback.group));
+    callbacks.chain([(STATE, STATE)]).collect()
 }
 
 /// The callbacks of a draft, by its names and numbers. Target regions and devices are left out: no runtime of these

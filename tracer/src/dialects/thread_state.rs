@@ -17,9 +17,6 @@ use crate::hot::callbacks;
 use crate::hot::guard::guarded;
 use crate::hot::slow_path;
 
-/// The name by which `OMPTRACE_EVENTS` asks for states.
-pub(crate) const NAME: &str = "state";
-
 /// `ompt_get_state` of the runtime; none where nobody asks for states, or the runtime has none.
 static GET_STATE: EntryPoint<ompt_get_state_t> = EntryPoint::new();
 

@@ -24,6 +24,7 @@ use omptrace_trace_format::field::{Address, Id};
 use omptrace_trace_format::metadata::Registration;
 
 use crate::dialects::runtime::{self, EntryPoint, Lookup};
+use crate::config::STATE;
 use crate::dialects::thread_state;
 use crate::entry::start::{self, Prepared};
 use crate::hot::callbacks;
@@ -89,7 +90,7 @@ fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, Strin
     let chosen = config.events.clone();
     let prepared = Prepared::new(config)?;
     let get_state = lookup.get_state();
-    thread_state::read_by(get_state.filter(|_| chosen.contains(&thread_state::NAME)));
+    thread_state::read_by(get_state.filter(|_| chosen.contains(&STATE)));
     TEAM_SIZE.set(lookup.team_size_of_tr2());
     let mut results = BTreeMap::new();
     for (event, today, callback) in EVENTS {

@@ -15,7 +15,6 @@ use omptrace_runtimes::Vendor;
 use omptrace_trace_format::metadata::OfLibgomp;
 
 use crate::dialects::runtime::EntryPoint;
-use crate::entry::preload;
 use crate::os::loader;
 use crate::os::lock::Mutex;
 use crate::os::system;
@@ -168,7 +167,7 @@ fn is_replaced(address: *const c_void) -> bool {
         return false;
     }
     // SAFETY: a handle of the loader.
-    let called = unsafe { loader::symbol(preload::global_scope(), c"GOMP_parallel") };
+    let called = unsafe { loader::symbol(loader::global_scope(), c"GOMP_parallel") };
     let stays = |address| is_libgomp(address) || is_adapter(address);
     !called.is_null() && !stays(called)
 }
@@ -239,7 +238,7 @@ impl Library {
         let path = CString::new(path).ok()?;
         let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
         // SAFETY: it loads nothing: the library is there.
-        let handle = unsafe { preload::of_c_library()(path.as_ptr(), flags) };
+        let handle = unsafe { loader::dlopen_of_c_library()(path.as_ptr(), flags) };
         if handle.is_null() {
             loader::forget_error();
             return None;

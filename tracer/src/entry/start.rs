@@ -14,11 +14,11 @@ use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::metadata::{Registration, Runtime};
 
 use crate::chain;
-use crate::config::Config;
+use crate::config::{Config, STATE};
 use crate::counters;
 use crate::devices;
 use crate::dialects::collector;
-use crate::dialects::dialect::{Dialect, Wanted};
+use crate::dialects::dialect::{Dialect, Wanted, recordable};
 use crate::dialects::runtime::{self, Lookup};
 use crate::dialects::thread_state;
 use crate::entry::libgomp;
@@ -168,7 +168,7 @@ pub(crate) fn configured() -> Option<Config> {
         warning!("the program has more rights than its user (setuid, capabilities): not traced");
         return None;
     }
-    let config = Config::from_environment();
+    let config = Config::from_environment(recordable());
     config.is_enabled().then(|| {
         fork::watch();
         config
@@ -191,7 +191,7 @@ fn begin(lookup: Lookup, dialect: Dialect, start: Start, has_second_tool: bool) 
         let is_asked = events.contains(&name) && !withheld.contains_key(name);
         is_asked || ["thread_begin", "thread_end"].contains(&name)
     };
-    let states = events.contains(&thread_state::NAME);
+    let states = events.contains(&STATE);
     thread_state::read_by(lookup.get_state().filter(|_| states));
     let sampling = match prepared.session.config.sample {
         Sample::On(wanted) if dialect == Dialect::V5 => Some(wanted),
