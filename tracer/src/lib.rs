@@ -51,22 +51,23 @@
 #![allow(rustdoc::private_intra_doc_links, reason = "the table above is for those who read the code")]
 #![cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "rings and mappings of samples"))]
 
+pub mod callbacks;
 mod chain;
 mod config;
 mod counters;
 mod devices;
 mod dialects;
 mod entry;
-mod hot;
 mod lockfree;
 mod os;
 mod quirks;
+mod recorder;
+mod runtime;
 #[cfg(target_arch = "x86_64")]
 mod samples;
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "no_samples.rs"]
 mod samples;
 mod session;
+mod storage;
 mod sync;
-
-pub use hot::callbacks;

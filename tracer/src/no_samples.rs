@@ -3,10 +3,10 @@
 use omptrace_settings::value::Sample;
 use omptrace_trace_format::metadata::{Metadata, Sampling};
 
-use crate::dialects::dialect::Function;
-use crate::dialects::runtime::Lookup;
-use crate::hot::stream::Stream;
 use crate::os::log::warning;
+use crate::recorder::callback::Function;
+use crate::recorder::thread_stream::Stream;
+use crate::runtime::lookup::Lookup;
 use crate::session::Session;
 
 /// No callbacks are others.

@@ -7,7 +7,7 @@ use std::mem::transmute;
 use ompt_sys::{ompt_data_t, ompt_frame_t, ompt_interface_fn_t};
 
 use super::{callbacks, words};
-use crate::dialects::runtime::{INFO_IS_THERE, Lookup};
+use crate::runtime::lookup::{INFO_IS_THERE, Lookup};
 
 type Data = *mut ompt_data_t;
 

@@ -9,9 +9,9 @@ use std::mem::transmute;
 
 use ompt_sys::ompt_callback_t;
 
-use crate::dialects::dialect::Function;
-use crate::dialects::runtime::EntryPoint;
-use crate::hot::callbacks::Callback;
+use crate::recorder::callback::Callback;
+use crate::recorder::callback::Function;
+use crate::runtime::entry_point::EntryPoint;
 
 /// A callback, whatever its arguments are: none has more than these, and all are numbers or pointers. It finds each in the
 /// register where the runtime has put it, and looks at no further ones.

@@ -13,7 +13,7 @@
 //! | --- | --- |
 //! | this one | the counters of a session, and a reading |
 //! | [`boundaries`] | the callbacks that read |
-//! | [`processor`] | the processor's counters of a thread |
+//! | [`processor`] | which of the processor's counters a thread can have |
 
 mod boundaries;
 mod processor;
@@ -27,16 +27,16 @@ use omptrace_trace_format::event;
 use omptrace_trace_format::metadata::{Counting, Metadata};
 
 use crate::config::Config;
-use crate::hot::callbacks::Callback;
-use crate::hot::guard::guarded;
-use crate::hot::recorder::Mode;
-use crate::hot::slow_path;
-use crate::hot::stream::Stream;
-use crate::hot::tls;
 use crate::os::log::warning;
 use crate::os::usage;
+use crate::recorder::callback::Callback;
+use crate::recorder::guarded::guarded;
+use crate::recorder::recorder::Mode;
+use crate::recorder::registers::Registers;
+use crate::recorder::this_thread;
+use crate::recorder::thread_stream::Stream;
+use crate::session::cold_path;
 use crate::session::{self, Session};
-pub(crate) use processor::Registers;
 use processor::Trial;
 
 /// The most values of a reading: those that the user names, and those of `--cpu-time`.
@@ -89,7 +89,7 @@ pub(crate) fn thread_ends(stream: &Stream) {
 /// Records the calling thread's counters.
 #[inline]
 fn read() {
-    let recorder = tls::recorder();
+    let recorder = this_thread::recorder();
     let Some(session) = session::current().filter(|_| is_recording()) else {
         return;
     };
@@ -100,7 +100,7 @@ fn read() {
     }
     let row = event::Counters { values: values.into() };
     if !recorder.try_put_wide(&row) {
-        guarded(|| slow_path::counters(values));
+        guarded(|| cold_path::counters(values));
     }
 }
 

@@ -8,7 +8,7 @@ use omptrace_trace_format::event::{DeviceKernel, DeviceNativeRecord, DeviceRecor
 use omptrace_trace_format::field::{Address, Text};
 
 use super::traced::Traced;
-use crate::hot::guard::guarded;
+use crate::recorder::guarded::guarded;
 use crate::session::{self, Session};
 
 /// The source of the devices' buffers.

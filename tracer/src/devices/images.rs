@@ -6,8 +6,8 @@ use omptrace_device::memory;
 use omptrace_trace_format::event::DeviceImage;
 use omptrace_trace_format::field::Bytes;
 
-use crate::hot::slow_path;
 use crate::session;
+use crate::session::cold_path;
 
 /// Bytes of an image that are kept; what is larger is not code of a program.
 const MAX_IMAGE_BYTES: usize = 16 << 20;
@@ -35,7 +35,7 @@ pub(crate) fn loaded(device_num: c_int, module_id: u64, host_addr: u64, bytes: u
         if !memory::copy((host_addr as usize).wrapping_add(offset), &mut part) {
             return;
         }
-        slow_path::wide(|_| DeviceImage {
+        cold_path::wide(|_| DeviceImage {
             device_num,
             module_id,
             offset: offset as u64,

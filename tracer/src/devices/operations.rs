@@ -9,8 +9,8 @@ use ompt_sys::{self as ompt, ompt_target_data_op_t};
 use omptrace_device::HostOperation;
 
 use super::traced::Traced;
-use crate::hot::stream::{NO_DEVICE, Stream};
-use crate::hot::tls;
+use crate::recorder::this_thread;
+use crate::recorder::thread_stream::{NO_DEVICE, Stream};
 use crate::session;
 
 /// The thread enters a target region on a device; `target_id` is the tool's number of it. A runtime may report no operations, as
@@ -103,6 +103,6 @@ fn announcement_ends() {
 
 /// The thread's stream, where it has one.
 pub(super) fn stream() -> Option<&'static Stream> {
-    let recorder = tls::recorder();
+    let recorder = this_thread::recorder();
     (!recorder.is_idle()).then_some(&recorder.stream)
 }

@@ -9,12 +9,12 @@ use omptrace_trace_format::field::{Seconds, Ticks};
 use omptrace_trace_format::metadata;
 
 use super::delivery;
-use crate::hot::recorder::{self, Mode, Recorder};
-use crate::hot::slow_path;
-use crate::hot::stream::Kind;
 use crate::os::clock;
 use crate::os::lock::Mutex;
 use crate::os::system;
+use crate::recorder::recorder::{self, Mode, Recorder};
+use crate::recorder::thread_stream::Kind;
+use crate::session::cold_path;
 use crate::session::{self, Session};
 
 /// The number of readings of both clocks of which the tightest counts.
@@ -144,7 +144,7 @@ impl Traced {
     /// All that the device has delivered so far is in the file.
     pub(super) fn flush(&self, session: &'static Session) {
         if let Some(StreamOfDevice(recorder)) = *self.stream.lock() {
-            slow_path::on_stream(recorder, || session.flush(recorder));
+            cold_path::on_stream(recorder, || session.flush(recorder));
         }
     }
 
@@ -164,7 +164,7 @@ impl Traced {
             return;
         }
         if let Some(StreamOfDevice(recorder)) = self.stream.lock().take() {
-            slow_path::leave_stream(session, recorder);
+            cold_path::leave_stream(session, recorder);
         }
     }
 
@@ -250,6 +250,6 @@ impl Traced {
                 empty.insert(StreamOfDevice(recorder))
             }
         };
-        slow_path::put_on(session, stream.0, f);
+        cold_path::put_on(session, stream.0, f);
     }
 }

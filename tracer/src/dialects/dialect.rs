@@ -14,7 +14,6 @@
 //! later ones. A runtime answers the registration of a number that it does not have with an error.
 
 use std::ffi::{c_int, c_uint, c_void};
-use std::mem::transmute;
 
 use ompt_sys::tr6::{self, omp_frame_t};
 use ompt_sys::tr7;
@@ -25,14 +24,15 @@ use ompt_sys::{
 use omptrace_runtimes::Fault;
 use omptrace_trace_format::event::Idle;
 
+use crate::callbacks::{self, CALLBACKS};
 use crate::config::{Recordable, STATE};
 use crate::counters;
 use crate::dialects::thread_state;
-use crate::hot::callbacks::{self, CALLBACKS, Callback};
-use crate::hot::guard::guarded;
-use crate::hot::slow_path;
 use crate::quirks::join_barrier;
+use crate::recorder::callback::{Callback, Function};
+use crate::recorder::guarded::guarded;
 use crate::samples;
+use crate::session::cold_path;
 
 /// What is recorded besides callbacks.
 #[derive(Clone, Copy, Debug, Default)]
@@ -206,18 +206,6 @@ fn name_of_today(name: &str) -> &str {
     }
 }
 
-/// A function that is registered.
-pub(crate) struct Function(pub(crate) ompt_sys::ompt_callback_t);
-
-impl Function {
-    /// # Safety
-    /// The runtime calls it with its arguments.
-    pub(crate) const unsafe fn new(function: *const c_void) -> Function {
-        // SAFETY: `ompt_set_callback` takes all callbacks as this type; by this function's contract.
-        Function(unsafe { transmute::<*const c_void, ompt_sys::ompt_callback_t>(function) })
-    }
-}
-
 /// The callbacks of the drafts whose arguments are not today's.
 static WITH_OTHER_ARGUMENTS: &[(&str, Function)] = {
     // SAFETY: the functions below have the signatures that TR4 and TR6 give to the callbacks of these names.
@@ -299,7 +287,7 @@ unsafe extern "C" fn implicit_task(
 }
 
 unsafe extern "C" fn idle(endpoint: ompt_scope_endpoint_t) {
-    guarded(|| slow_path::wide(|_| Idle { endpoint }));
+    guarded(|| cold_path::wide(|_| Idle { endpoint }));
 }
 
 /// The frame as it is today; its flags are 0, as for a null pointer, since the drafts do not define them.

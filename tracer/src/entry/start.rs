@@ -13,13 +13,13 @@ use omptrace_settings::value::{Sample, Switch};
 use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::metadata::{Registration, Runtime};
 
+use crate::callbacks::control_tool;
 use crate::chain;
 use crate::config::{Config, STATE};
 use crate::counters;
 use crate::devices;
 use crate::dialects::collector;
 use crate::dialects::dialect::{Dialect, Wanted, recordable};
-use crate::dialects::runtime::{self, Lookup};
 use crate::dialects::thread_state;
 use crate::entry::libgomp;
 use crate::entry::preload;
@@ -36,10 +36,11 @@ use crate::quirks::join_barrier;
 use crate::quirks::lock_after_exit;
 use crate::quirks::undeferred;
 use crate::quirks::withheld;
+use crate::runtime::lookup::{Lookup, text};
+use crate::runtime::metadata;
+use crate::runtime::replaced_libgomp;
 use crate::samples;
-use crate::session::control;
 use crate::session::fork;
-use crate::session::metadata;
 use crate::session::{self, Session};
 
 /// The runtime's words in `ompt_start_tool`, for `initialize`.
@@ -79,7 +80,7 @@ pub(crate) extern "C" fn ompt_start_tool(
 ) -> *mut ompt_start_tool_result_t {
     let start = || {
         // SAFETY: the runtime passes a C string of its own.
-        let runtime_version = unsafe { runtime::text(runtime_version) };
+        let runtime_version = unsafe { text(runtime_version) };
         libgomp::before_runtime(&runtime_version);
         report_second_runtime(&runtime_version);
         let Some(config) = configured() else {
@@ -237,8 +238,8 @@ fn begin(lookup: Lookup, dialect: Dialect, start: Start, has_second_tool: bool) 
         // SAFETY: as above.
         unsafe { set_callback(ompt_callback_sync_region_wait, Some(function)) };
     }
-    if libgomp::replaced().is_some() {
-        libgomp::look_up_max_threads(lookup.address());
+    if replaced_libgomp::replaced().is_some() {
+        replaced_libgomp::look_up_max_threads(lookup.address());
     }
     let runtime = lookup.describe(dialect.name(), &start.runtime_version, start.omp_version);
     prepared.begin(runtime, results, withheld);
@@ -260,7 +261,7 @@ impl Prepared {
     /// A message that says what could not be done, and what to do about it.
     pub(crate) fn new(config: Config) -> Result<Prepared, String> {
         clock::choose();
-        control::reset();
+        control_tool::reset();
         let (first, uncertainty) = clock::pair();
         Ok(Prepared { session: session::start(config)?, first, uncertainty })
     }
@@ -288,7 +289,7 @@ pub(crate) fn program_uses_openmp(session: &Session) {
         && session.shall_ask_runtime()
     {
         stack::with_much(|| {
-            session.write_metadata(&metadata::processors(lookup, libgomp::replaced()));
+            session.write_metadata(&metadata::processors(lookup, replaced_libgomp::replaced()));
         });
     }
 }

@@ -18,11 +18,11 @@ use ompt_sys::{
 };
 use omptrace_runtimes::Fault;
 
-use crate::dialects::dialect::Function;
-use crate::hot::callbacks::Callback;
-use crate::hot::guard::guarded;
 use crate::os::log::warning;
 use crate::os::system;
+use crate::recorder::callback::Callback;
+use crate::recorder::callback::Function;
+use crate::recorder::guarded::guarded;
 use crate::session;
 
 /// The data that [`thread_ends`] needs; null where the runtime is another, or `mutex_released` is not recorded.

@@ -15,12 +15,12 @@ use super::code;
 use super::record::{Context, Taken};
 use super::threads::{self, Sampled};
 use super::unwind::{self, Registers};
-use crate::dialects::dialect::Function;
-use crate::hot::callbacks;
-use crate::hot::guard::guarded;
-use crate::hot::tls;
+use crate::callbacks;
 use crate::os::clock;
 use crate::os::system;
+use crate::recorder::callback::Function;
+use crate::recorder::guarded::guarded;
+use crate::recorder::this_thread;
 
 const SLOTS: usize = 4096;
 
@@ -127,7 +127,7 @@ enum Created {
 /// Stores the calling thread's stack, on which it created that. False where there is no room.
 #[inline(never)]
 fn store_stack(created: Created) -> bool {
-    let number = tls::recorder().stream.sampled.get() as usize;
+    let number = this_thread::recorder().stream.sampled.get() as usize;
     let record = number.checked_sub(1).and_then(threads::of_number);
     let record = record.filter(|record| record.is_of_this_thread());
     // The handler uses the same ring.

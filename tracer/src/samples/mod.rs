@@ -38,14 +38,14 @@ use std::time::Duration;
 use omptrace_settings::value::{Sample, Sampling as Wanted, SamplingClock};
 use omptrace_trace_format::metadata::{Metadata, Sampling};
 
-use crate::dialects::runtime::Lookup;
-use crate::hot::stream::Stream;
-use crate::hot::tls;
 use crate::os::helper_thread::HelperThread;
 use crate::os::lock::Mutex;
 use crate::os::log::warning;
 use crate::os::perf::Ticker;
 use crate::os::{stack, system, timer};
+use crate::recorder::this_thread;
+use crate::recorder::thread_stream::Stream;
+use crate::runtime::lookup::Lookup;
 use crate::session::Session;
 pub(crate) use creators::{OF_REGIONS, OF_TASKS};
 use drain::Drain;
@@ -156,7 +156,7 @@ impl Samples {
         code::refresh();
         self.drain.lock().begin();
         let drain = move || {
-            tls::begin_own_work();
+            this_thread::begin_own_work();
             self.run(session)
         };
         self.thread

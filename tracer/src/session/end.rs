@@ -7,10 +7,10 @@ use omptrace_settings::value::Keep;
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::metadata::{End, Metadata};
 
-use crate::hot::recorder::{self, Mode};
 use crate::os::clock::Stopwatch;
 use crate::os::log::{info, warning};
 use crate::os::{sanitizer, system};
+use crate::recorder::recorder::{self, Mode};
 use crate::session::{PATIENCE, Session};
 
 /// How long chunks are packed at the end of a session; the rest is written as it is.

@@ -6,28 +6,24 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | this one | a session's beginning, and what it says in metadata |
+//! | [`cold_path`] | does what the recorder leaves: no chunk, chunk full, an event inside an event |
 //! | [`chunks`] | which chunk a thread goes on with, and who writes a full one |
 //! | [`loss`], [`failure`] | events that found no chunk; what cannot be written |
 //! | [`end`] | what is written when a session ends |
-//! | [`spool`] | the file that threads share: free and full chunks |
 //! | [`writer`] | the thread that takes full chunks |
-//! | [`output`] | the trace file |
 //! | [`metadata`], [`modules`] | what the trace says about process, runtime and libraries |
 //! | [`signal`] | the signal at which a flight recorder writes what it keeps |
-//! | [`control`] | `omp_control_tool` |
 //! | [`fork`] | children |
 
 mod chunks;
-pub(crate) mod control;
+pub(crate) mod cold_path;
 mod end;
 mod failure;
 pub(crate) mod fork;
 mod loss;
 pub(crate) mod metadata;
 pub(crate) mod modules;
-pub(crate) mod output;
 pub(crate) mod signal;
-pub(crate) mod spool;
 pub(crate) mod writer;
 
 use std::io;
@@ -46,17 +42,18 @@ use serde::Serialize;
 use crate::config::Config;
 use crate::counters::Counters;
 use crate::devices::Devices;
-use crate::hot::recorder::{Mode, Recorder};
 use crate::os::clock::{self, ClockKind};
 use crate::os::lock::Mutex;
 use crate::os::log::{info, warning};
 use crate::os::system;
+use crate::recorder::held_events;
+use crate::recorder::recorder::{Mode, Recorder};
 use crate::samples::Samples;
 use crate::session::modules::{Loaded, Modules};
-use crate::session::output::{Names, Output};
 use crate::session::signal::Listener;
-use crate::session::spool::Spool;
 use crate::session::writer::Writer;
+use crate::storage::spool::Spool;
+use crate::storage::trace_file::{Names, Output};
 
 pub(crate) use chunks::report_monitoring;
 
@@ -80,7 +77,7 @@ pub(crate) struct Session {
     /// The devices that the runtime has initialized.
     pub(crate) devices: Devices,
     output: Output,
-    spool: Spool,
+    pub(crate) spool: Spool,
     writer: Option<Writer>,
     /// The samples of its threads.
     pub(crate) samples: Samples,
@@ -171,7 +168,7 @@ pub(crate) fn start_in_child(is_paused: bool) {
     match Session::create(parent.config.clone(), parent.modules.reported()) {
         Ok(session) => {
             // What was held back until now belongs to the session, too.
-            let start = fork::asleep_since().unwrap_or_else(|| clock::pair().0);
+            let start = held_events::asleep_since().unwrap_or_else(|| clock::pair().0);
             session.write_metadata_of(start, &metadata::process(session, true));
             session.report_spool();
             if let Some(runtime) = parent.runtime.get() {
@@ -340,7 +337,7 @@ impl Session {
 
     /// True where the recorder's chunk belongs to this session.
     pub(crate) fn owns(&self, recorder: &Recorder) -> bool {
-        std::ptr::eq(recorder.stream.session.get(), self)
+        std::ptr::eq(recorder.stream.spool.get(), &raw const self.spool)
     }
 
     /// True once, for the thread that shall ask the runtime for processors.

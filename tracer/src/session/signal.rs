@@ -5,11 +5,11 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::hot::tls;
 use crate::os::helper_thread::HelperThread;
 use crate::os::lock::Semaphore;
 use crate::os::log::warning;
 use crate::os::system;
+use crate::recorder::this_thread;
 use crate::session::Session;
 
 static ASKED: Semaphore = Semaphore::new();
@@ -69,7 +69,7 @@ impl Listener {
         let listener: &'static Listener =
             Box::leak(Box::new(Listener { thread: HelperThread::new(), stop: AtomicBool::new(false) }));
         let listen = || {
-            tls::begin_own_work();
+            this_thread::begin_own_work();
             loop {
                 ASKED.wait(None);
                 // Acquire; pairs with Release in `stop`.

@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use omptrace_trace_format::block::ClockPair;
 
-use crate::counters::Registers;
 use crate::lockfree::gate::Busy;
 use crate::lockfree::header::Header;
-use crate::quirks::initial_task::InitialTask;
-use crate::quirks::join_barrier::Joining;
-use crate::quirks::undeferred::Collecting;
-use crate::session::Session;
-use crate::session::fork::Held;
-use crate::session::modules::KnownModules;
-use crate::session::spool::Spool;
+use crate::recorder::dependence_collection::Collecting;
+use crate::recorder::held_events::Held;
+use crate::recorder::initial_task::InitialTask;
+use crate::recorder::kept_chunks::Kept;
+use crate::recorder::known_modules::KnownModules;
+use crate::recorder::registers::Registers;
+use crate::recorder::waiting_task::Joining;
+use crate::storage::spool::{Chunk, Spool};
 
 /// What a stream holds. All zeros is a thread's.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +44,7 @@ pub(crate) struct SamplesOf {
 /// The device of a thread that is in no target region.
 pub(crate) const NO_DEVICE: i32 = -1;
 
-/// The cold half of a [`crate::hot::recorder::Recorder`]. All zeros is that of a thread without stream.
+/// The cold half of a [`crate::recorder::recorder::Recorder`]. All zeros is that of a thread without stream.
 #[derive(Debug)]
 pub(crate) struct Stream {
     /// The stream's number in the session, from 1; 0: none.
@@ -63,8 +63,8 @@ pub(crate) struct Stream {
     pub(crate) initial_of_both: InitialTask,
     /// Whether the runtime may be collecting the dependences of a task that this thread created.
     pub(crate) collecting: Collecting,
-    /// The session of the chunk; null before the first.
-    pub(crate) session: Cell<*const Session>,
+    /// The spool of the chunk, by which a session is known; null before the first.
+    pub(crate) spool: Cell<*const Spool>,
     /// Whether the thread is on the cold path.
     pub(crate) busy: Busy,
     /// What it holds.
@@ -85,8 +85,8 @@ pub(crate) struct Stream {
     lost: AtomicU64,
     /// The chunk in whose header they are counted, too: its number from 1, or 0 for none.
     unreported_in: Cell<u32>,
-    /// The session that they are lost in; null where the process has none yet.
-    unreported_of: Cell<*const Session>,
+    /// The spool of the session that they are lost in; null where the process has none yet.
+    unreported_of: Cell<*const Spool>,
     /// The clock before the first of them.
     pub(crate) lost_since: Cell<u64>,
     /// The newest id given to a target region or data operation, counted from 1.
@@ -115,7 +115,7 @@ impl Stream {
             initial: InitialTask::new(),
             initial_of_both: InitialTask::new(),
             collecting: Collecting::new(),
-            session: Cell::new(std::ptr::null()),
+            spool: Cell::new(std::ptr::null()),
             busy: Busy(AtomicBool::new(false)),
             kind: Cell::new(Kind::Thread),
             sampled: Cell::new(0),
@@ -147,9 +147,9 @@ impl Stream {
     }
 
     /// Counts an event that was not recorded. The header of the stream's last chunk counts it, too: the process may be
-    /// killed before the stream has another chunk to report it in.
-    pub(crate) fn lose(&self, now: u64, session: Option<&Session>) {
-        let of = session.map_or(std::ptr::null(), std::ptr::from_ref);
+    /// killed before the stream has another chunk to report it in. `spool` is that of the session.
+    pub(crate) fn lose(&self, now: u64, spool: Option<&Spool>) {
+        let of = spool.map_or(std::ptr::null(), std::ptr::from_ref);
         if self.unreported_of.replace(of) != of {
             // Of a session before, whose end did not wait for this thread: its spool reports them.
             self.lost.store(0, Ordering::Relaxed);
@@ -157,30 +157,30 @@ impl Stream {
         // Relaxed: shared only with signal handlers on this thread.
         if self.lost.fetch_add(1, Ordering::Relaxed) == 0 {
             self.lost_since.set(now);
-            let own = |session: &&Session| std::ptr::eq(self.session.get(), *session);
+            let own = |spool: &&Spool| std::ptr::eq(self.spool.get(), *spool);
             // A stream that never had one counts in the first of all.
-            let index = session.filter(own).map_or(0, |_| self.chunk.get());
+            let index = spool.filter(own).map_or(0, |_| self.chunk.get());
             self.unreported_in.set(index + 1);
         }
-        if let Some(header) = self.unreported_in(session) {
+        if let Some(header) = self.unreported_in(spool) {
             header.add_unreported();
         }
     }
 
-    fn unreported_in<'s>(&self, session: Option<&'s Session>) -> Option<&'s Header> {
-        session?.header(self.unreported_in.get().checked_sub(1)?)
+    fn unreported_in<'s>(&self, spool: Option<&'s Spool>) -> Option<&'s Header> {
+        spool?.reserved_chunk(self.unreported_in.get().checked_sub(1)?).map(Chunk::header)
     }
 
     /// How many were counted since this was asked last; they are reported now.
-    pub(crate) fn take_lost(&self, session: Option<&Session>) -> u64 {
+    pub(crate) fn take_lost(&self, spool: Option<&Spool>) -> u64 {
         // Relaxed: as in `lose`; at the session's end, `Busy` orders it.
         let lost = self.lost.swap(0, Ordering::Relaxed);
         let of = self.unreported_of.replace(std::ptr::null());
-        if !of.is_null() && session.is_some_and(|session| !std::ptr::eq(of, session)) {
+        if !of.is_null() && spool.is_some_and(|spool| !std::ptr::eq(of, spool)) {
             self.unreported_in.set(0);
             return 0;
         }
-        if let Some(header) = self.unreported_in(session) {
+        if let Some(header) = self.unreported_in(spool) {
             header.forget_unreported(lost);
         }
         self.unreported_in.set(0);
@@ -191,7 +191,7 @@ impl Stream {
     pub(crate) fn reset(&self, number: u32) {
         self.number.set(number);
         self.sequence.set(0);
-        self.session.set(std::ptr::null());
+        self.spool.set(std::ptr::null());
         self.kind.set(Kind::Thread);
         self.sampled.set(0);
         self.registers.set(Registers::NONE);
@@ -208,57 +208,5 @@ impl Stream {
         self.modules.forget();
         drop(self.held.take());
         self.kept.forget();
-    }
-}
-
-/// Chunks that are kept, the oldest first; the header of each names the next. All zeros is none. None of it is on the heap,
-/// which the program may have used up. Only the stream's thread calls this, on the cold path, or whoever ends the session
-/// when that is quiet.
-#[derive(Debug)]
-pub(crate) struct Kept {
-    /// Numbers from 1; 0 is none.
-    oldest: Cell<u32>,
-    newest: Cell<u32>,
-    len: Cell<u32>,
-}
-
-impl Kept {
-    const fn new() -> Kept {
-        Kept { oldest: Cell::new(0), newest: Cell::new(0), len: Cell::new(0) }
-    }
-
-    /// How many they are.
-    pub(crate) fn len(&self) -> u32 {
-        self.len.get()
-    }
-
-    /// Keeps the chunk `index` of `spool`.
-    pub(crate) fn push(&self, spool: &Spool, index: u32) {
-        let number = index + 1;
-        spool.chunk(index).header().set_next_kept(0);
-        match self.newest.replace(number) {
-            0 => self.oldest.set(number),
-            before => spool.chunk(before - 1).header().set_next_kept(number),
-        }
-        self.len.set(self.len.get() + 1);
-    }
-
-    /// The oldest, which is not kept any more.
-    pub(crate) fn pop(&self, spool: &Spool) -> Option<u32> {
-        let index = self.oldest.get().checked_sub(1)?;
-        let next = spool.chunk(index).header().next_kept();
-        self.oldest.set(next);
-        if next == 0 {
-            self.newest.set(0);
-        }
-        self.len.set(self.len.get() - 1);
-        Some(index)
-    }
-
-    /// Keeps none: those of a session that has ended.
-    pub(crate) fn forget(&self) {
-        self.oldest.set(0);
-        self.newest.set(0);
-        self.len.set(0);
     }
 }

@@ -3,15 +3,20 @@
 //! Pointers are followed where the specification says that they are valid during the callback.
 
 use std::borrow::Cow;
-use std::ffi::{c_char, c_int, c_uint};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use ompt_sys::*;
 use omptrace_device::memory;
 use omptrace_trace_format::field::{Address, Dependence, Id, Numbers, Text};
 use omptrace_trace_format::predict::State;
 
-use super::{Data, Frame};
-use crate::hot::stream::Stream;
+use crate::recorder::thread_stream::Stream;
+
+pub(super) type Data = *mut ompt_data_t;
+pub(super) type Code = *const c_void;
+pub(super) type Frame = *const ompt_frame_t;
+pub(super) type Memory = *mut c_void;
+pub(super) type Addresses = *mut *mut c_void;
 
 /// The data that a pointer leads to.
 ///

@@ -30,7 +30,7 @@ use crate::os::sanitizer;
 use crate::os::system;
 
 /// Words of a chunk that hold events. With two headers of blocks they are no longer than the chunk: see
-/// [`crate::session::output`].
+/// [`crate::storage::trace_file`].
 pub(crate) const EVENT_WORDS: usize = (CHUNK_BYTES - 2 * BLOCK_HEADER_BYTES) / 8;
 const _: () = assert!(EVENT_WORDS + CHUNK_HEADER_WORDS <= CHUNK_BYTES / 8);
 /// The most chunks of a process, 4 GiB. Where there is less address space, fewer.

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::marker::PhantomData;
 use std::mem::{transmute, transmute_copy};
 use std::path::Path;
 use std::ptr::null_mut;
@@ -17,6 +16,7 @@ use ompt_sys::{
 use omptrace_trace_format::metadata::Runtime;
 
 use crate::os::loader;
+use crate::runtime::replaced_libgomp::{is_adapter, max_threads};
 
 /// All entry points of the host (OpenMP 5.2, 19.6.1).
 const ENTRY_POINTS: &[&CStr] = &[
@@ -59,35 +59,6 @@ const MOST: usize = 4096;
 /// The result of `ompt_get_parallel_info` and `ompt_get_task_info` where the level has a region or task, and it is known now
 /// (OpenMP 5.2, 19.6.1.13 and 19.6.1.14).
 pub(crate) const INFO_IS_THERE: c_int = 2;
-
-/// An entry point of type `F`, for callbacks and signal handlers; none where the runtime has none, or nobody needs it.
-#[derive(Debug)]
-pub(crate) struct EntryPoint<F>(AtomicPtr<()>, PhantomData<F>);
-
-impl<F: Copy> EntryPoint<F> {
-    /// None yet.
-    pub(crate) const fn new() -> EntryPoint<F> {
-        const { assert!(size_of::<F>() == size_of::<*mut ()>()) };
-        EntryPoint(AtomicPtr::new(null_mut()), PhantomData)
-    }
-
-    /// From now on [`EntryPoint::get`] gives this function, or none.
-    pub(crate) fn set(&self, function: Option<F>) {
-        // SAFETY: of one size, as `new` checks; every bit pattern is a pointer.
-        let function = function.map_or(null_mut(), |function| unsafe { transmute_copy(&function) });
-        // Relaxed: who is called next sees it by the runtime's own order; a function of the runtime needs no data of ours.
-        self.0.store(function, Ordering::Relaxed);
-    }
-
-    /// The function.
-    #[inline]
-    pub(crate) fn get(&self) -> Option<F> {
-        // Relaxed: see `set`.
-        let function = self.0.load(Ordering::Relaxed);
-        // SAFETY: only `set` stores what is not null, and that is an `F`.
-        (!function.is_null()).then(|| unsafe { transmute_copy(&function) })
-    }
-}
 
 /// A runtime's lookup.
 #[derive(Clone, Copy, Debug)]
@@ -272,7 +243,7 @@ impl Lookup {
 
     /// Threads of a region, as `omp_get_max_threads` says outside of regions; on a thread that has begun.
     pub(crate) fn max_threads(self) -> Option<i32> {
-        crate::entry::libgomp::max_threads()
+        max_threads()
     }
 
     /// Devices; on a thread that has begun. `None` behind the adapter for libgomp before the first construct for a device: libgomp
@@ -282,7 +253,7 @@ impl Lookup {
         let entry: Option<ompt_get_num_devices_t> = unsafe { self.entry(c"ompt_get_num_devices") };
         // SAFETY: no arguments.
         let count = entry.map(|get| unsafe { get() })?;
-        let is_known = count != 0 || !crate::entry::libgomp::is_adapter(self.address());
+        let is_known = count != 0 || !is_adapter(self.address());
         is_known.then_some(count)
     }
 

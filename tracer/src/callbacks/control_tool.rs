@@ -19,9 +19,9 @@ use omptrace_trace_format::event::ControlTool;
 use omptrace_trace_format::field::{Address, MonitoringChange, Text};
 
 use crate::devices;
-use crate::hot::recorder::Mode;
-use crate::hot::slow_path;
+use crate::recorder::recorder::Mode;
 use crate::session;
+use crate::session::cold_path;
 
 /// `omp_control_tool_result_t`.
 const SUCCESS: c_int = 0;
@@ -35,7 +35,7 @@ static ENDED: AtomicBool = AtomicBool::new(false);
 /// Does what `command` says and records the call: after recording went on, before it stops.
 pub(crate) fn control(command: u64, modifier: u64, arg: *mut c_void, codeptr_ra: *const c_void) -> c_int {
     let record = || {
-        slow_path::wide(|_| ControlTool {
+        cold_path::wide(|_| ControlTool {
             command,
             modifier,
             arg: Address(arg as usize as u64),
@@ -64,7 +64,7 @@ pub(crate) fn control(command: u64, modifier: u64, arg: *mut c_void, codeptr_ra:
         3 => {
             record();
             devices::flush();
-            slow_path::with_session(|session, recorder| {
+            cold_path::with_session(|session, recorder| {
                 session::report_monitoring(recorder, MonitoringChange::flush);
                 session.flush(recorder);
             });
@@ -84,7 +84,7 @@ fn resume() {
     }
     if let Some(session) = session::current() {
         session.record();
-        slow_path::with_session(|_, recorder| session::report_monitoring(recorder, MonitoringChange::resume));
+        cold_path::with_session(|_, recorder| session::report_monitoring(recorder, MonitoringChange::resume));
     }
 }
 
@@ -93,7 +93,7 @@ fn stop(change: MonitoringChange) {
         ENDED.store(true, Ordering::Relaxed);
     }
     if matches!(Mode::current(), Mode::Record | Mode::RecordSlowly) {
-        slow_path::with_session(|_, recorder| session::report_monitoring(recorder, change));
+        cold_path::with_session(|_, recorder| session::report_monitoring(recorder, change));
         Mode::Pause.set();
     }
 }

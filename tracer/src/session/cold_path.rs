@@ -8,11 +8,11 @@ use omptrace_trace_format::predict::State;
 
 use crate::counters;
 use crate::entry::start;
-use crate::hot::recorder::{self, Mode, Recorder};
-use crate::hot::stream::Stream;
-use crate::hot::tls;
 use crate::os::clock;
 use crate::os::system;
+use crate::recorder::recorder::{self, Mode, Recorder};
+use crate::recorder::this_thread;
+use crate::recorder::thread_stream::Stream;
 use crate::samples;
 use crate::session::fork;
 use crate::session::modules::Code;
@@ -80,7 +80,7 @@ pub(crate) fn counters(values: &[u64]) {
 /// The thread will not come again: its chunk goes to the file.
 #[cold]
 pub(crate) fn leave() {
-    let recorder = tls::recorder();
+    let recorder = this_thread::recorder();
     if recorder.is_idle() || recorder.stream.busy.enter() {
         return;
     }
@@ -91,7 +91,7 @@ pub(crate) fn leave() {
 
 /// Ends the stream of the calling thread's recorder, which is busy, and gives it back.
 fn end_recorder(recorder: &'static Recorder) {
-    tls::begin_own_work();
+    this_thread::begin_own_work();
     recorder.stream.collecting.end();
     samples::thread_ends(&recorder.stream);
     counters::thread_ends(&recorder.stream);
@@ -104,7 +104,7 @@ fn end_recorder(recorder: &'static Recorder) {
     }
     recorder.stream.busy.leave(false);
     recorder.give_back();
-    tls::set_recorder(None);
+    this_thread::set_recorder(None);
 }
 
 /// Lets `f` put events on a stream that is no thread's; its lock keeps everybody else out.
@@ -177,12 +177,12 @@ fn enter(f: impl FnOnce(&'static Recorder)) {
 /// An event of this stream is lost. A child that has no session yet counts for itself: the spool is its parent's.
 fn lose(stream: &Stream) {
     let session = session::current().filter(|_| Mode::current() != Mode::Child);
-    stream.lose(clock::ticks(), session);
+    stream.lose(clock::ticks(), session.map(|session| &session.spool));
 }
 
 /// The thread's recorder, a new one where it has none; its stream has a number. None where the thread does our own work.
 fn recorder_of_this_thread() -> Option<&'static Recorder> {
-    match tls::recorder() {
+    match this_thread::recorder() {
         recorder if recorder.stream.number.get() != 0 => Some(recorder),
         recorder if recorder.is_ours() => None,
         // A signal handler that has events, too, would take another one.
@@ -192,13 +192,13 @@ fn recorder_of_this_thread() -> Option<&'static Recorder> {
 
 /// A recorder for a thread that has none, unless a signal handler has got it one.
 fn new_recorder_of_this_thread() -> Option<&'static Recorder> {
-    let recorder = tls::recorder();
+    let recorder = this_thread::recorder();
     if recorder.stream.number.get() != 0 {
         return Some(recorder);
     }
-    tls::begin_own_work();
+    this_thread::begin_own_work();
     let recorder = begin_recorder(recorder);
-    tls::set_recorder(recorder);
+    this_thread::set_recorder(recorder);
     recorder
 }
 

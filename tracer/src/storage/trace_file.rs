@@ -24,7 +24,7 @@ use crate::config::CHUNK_BYTES;
 use crate::os::lock::Mutex;
 use crate::os::protected_fd::ProtectedFd;
 use crate::os::system;
-use crate::session::spool::Chunk;
+use crate::storage::spool::Chunk;
 
 /// Bytes of a slot, and what its offset is a multiple of: a full chunk and what is left, each with its header.
 const SLOT_BYTES: u64 = CHUNK_BYTES as u64;

@@ -18,7 +18,7 @@
 //! at each instruction.
 //!
 //! [`Recorder::try_put_predicted`] is all that a usual event costs. Where it says no, the callback tail-calls a twin with
-//! the same arguments ([`crate::hot::callbacks`]), which tries [`Recorder::try_put`]. Everything rare makes that say no, and
+//! the same arguments ([`crate::callbacks`]), which tries [`Recorder::try_put`]. Everything rare makes that say no, and
 //! the cold path follows:
 //!
 //! * no chunk, or a full one
@@ -36,13 +36,13 @@ use omptrace_trace_format::block::CHUNK_HEADER_WORDS;
 use omptrace_trace_format::event::{CompactRow, MAX_COMPACT_WORDS, ParallelBegin, TICK_BITS, WideRow};
 use omptrace_trace_format::predict::State;
 
-use crate::hot::stream::Stream;
 use crate::lockfree::gate::{Limit, ModeCell};
 use crate::lockfree::header::Header;
 use crate::lockfree::list::{Link, Linked, List};
 use crate::os::clock::{self, Stopwatch};
 use crate::os::sanitizer;
 use crate::os::system;
+use crate::recorder::thread_stream::Stream;
 
 /// The state of recording that callbacks obey; one for the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,7 +30,7 @@ macro_rules! callbacks {
         pub(crate) unsafe extern "C" fn $name($($argument: $type),*) {
             callbacks!(@ warm surprised ($($argument: $type),*) |$state| $row);
             #[allow(unused_variables, reason = "rows without ids need no state")]
-            let done = tls::recorder_if_near().try_put_predicted(|$state: &State| {
+            let done = this_thread::recorder_if_near().try_put_predicted(|$state: &State| {
                 // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
                 #[allow(unused_unsafe, reason = "rows without pointers")]
                 unsafe { $row }
@@ -54,7 +54,7 @@ macro_rules! callbacks {
                 }
             }
             #[allow(unused_variables, reason = "rows without ids need no state")]
-            let done = tls::recorder_if_near().try_put_predicted(|$state: &State| {
+            let done = this_thread::recorder_if_near().try_put_predicted(|$state: &State| {
                 // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
                 unsafe { $row }
             });
@@ -71,14 +71,14 @@ macro_rules! callbacks {
             #[inline(never)]
             unsafe extern "C" fn rare($($argument: $type),*) {
                 #[allow(unused_variables, reason = "rows without ids need no state")]
-                guarded(|| slow_path::compact(|$state: &State| {
+                guarded(|| cold_path::compact(|$state: &State| {
                     // SAFETY: as below.
                     #[allow(unused_unsafe, reason = "rows without pointers")]
                     unsafe { $row }
                 }));
             }
             #[allow(unused_variables, reason = "rows without ids need no state")]
-            let done = tls::recorder_if_near().try_put(|$state: &State| {
+            let done = this_thread::recorder_if_near().try_put(|$state: &State| {
                 // SAFETY: the runtime passes arguments as the specification says; see `id` and its like.
                 #[allow(unused_unsafe, reason = "rows without pointers")]
                 unsafe { $row }
@@ -92,7 +92,7 @@ macro_rules! callbacks {
     (@ cold $name:ident ($($argument:ident: $type:ty),*) |$stream:ident| $row:expr) => {
         unsafe extern "C" fn $name($($argument: $type),*) {
             #[allow(unused_variables, reason = "rows without ids need no stream")]
-            guarded(|| slow_path::wide(|recorder| {
+            guarded(|| cold_path::wide(|recorder| {
                 let $stream = &recorder.stream;
                 // SAFETY: as above.
                 #[allow(unused_unsafe, reason = "rows without pointers")]

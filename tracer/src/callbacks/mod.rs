@@ -16,9 +16,13 @@
 //! | this one | the rows, and the callbacks that need more than a row |
 //! | [`expand`] | the macro that makes a function of a row |
 //! | [`arguments`] | arguments as an event stores them |
+//! | [`control_tool`] | `omp_control_tool` |
 
 mod arguments;
+pub(crate) mod control_tool;
 mod expand;
+
+pub use crate::recorder::callback::Callback;
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::mem::transmute;
@@ -29,44 +33,17 @@ use omptrace_trace_format::field::{Address, Register};
 use omptrace_trace_format::predict::State;
 
 use crate::devices::{self, Asked};
-use crate::hot::guard::guarded;
-use crate::hot::recorder::Mode;
-use crate::hot::slow_path;
-use crate::hot::tls;
 use crate::quirks::join_barrier;
 use crate::quirks::lock_after_exit;
 use crate::quirks::undeferred;
-use crate::session::control;
+use crate::recorder::guarded::guarded;
+use crate::recorder::recorder::Mode;
+use crate::recorder::this_thread;
+use crate::session::cold_path;
 pub(crate) use arguments::dependences_of;
+use arguments::{Addresses, Code, Data, Frame, Memory};
 use arguments::{address, chunk, frame, id, message_of, new_id, numbers, set, set_id, text};
 use expand::callbacks;
-
-/// A callback of the table.
-#[derive(Clone, Copy)]
-pub struct Callback {
-    /// Its number.
-    pub number: ompt_callbacks_t,
-    /// Its name without `ompt_callback_`.
-    pub name: &'static str,
-    /// The group by which `OMPTRACE_EVENTS` can name it.
-    pub group: &'static str,
-    pub(crate) function: ompt_callback_t,
-}
-
-impl std::fmt::Debug for Callback {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Callback")
-            .field("number", &self.number)
-            .field("group", &self.group)
-            .finish_non_exhaustive()
-    }
-}
-
-type Data = *mut ompt_data_t;
-type Code = *const c_void;
-type Frame = *const ompt_frame_t;
-type Memory = *mut c_void;
-type Addresses = *mut *mut c_void;
 
 callbacks! {
     thread: own thread_begin;
@@ -238,7 +215,7 @@ unsafe extern "C" fn thread_begin(thread_type: ompt_thread_t, thread_data: Data)
         if thread_type == ompt_thread_initial {
             lock_after_exit::initial_thread_begins();
         }
-        slow_path::compact(|state: &State| {
+        cold_path::compact(|state: &State| {
             // SAFETY: valid for the thread's life (OpenMP 5.2, 19.5.2.1), or null.
             let thread_data = unsafe {
                 set(thread_data, state.next_id >> 40);
@@ -253,13 +230,13 @@ unsafe extern "C" fn thread_begin(thread_type: ompt_thread_t, thread_data: Data)
 unsafe extern "C" fn thread_end(thread_data: Data) {
     guarded(|| {
         // SAFETY: valid during the callback, or null.
-        slow_path::compact(|_: &State| {
+        cold_path::compact(|_: &State| {
             // SAFETY: valid during the callback, or null.
             let thread_data = unsafe { id(thread_data) };
             ThreadEnd { thread_data }
         });
         lock_after_exit::thread_ends();
-        slow_path::leave();
+        cold_path::leave();
     });
 }
 
@@ -359,7 +336,7 @@ callbacks! { @ cold dependences(task_data: Data, deps: *const ompt_dependence_t,
     Dependences { task_data: id(task_data), deps: dependences_of(deps, ndeps).into(), ndeps };
     around |record| {
         record();
-        tls::recorder().stream.collecting.end();
+        this_thread::recorder().stream.collecting.end();
     }
 }
 
@@ -422,7 +399,7 @@ unsafe extern "C" fn initial_task(
     let begins = endpoint == ompt_scope_begin;
     let [region, task] = match begins {
         true => [parallel_data, task_data],
-        false => tls::recorder().stream.initial.at_end(parallel_data, task_data),
+        false => this_thread::recorder().stream.initial.at_end(parallel_data, task_data),
     };
     let record = match begins {
         true => implicit_task_begin,
@@ -430,7 +407,7 @@ unsafe extern "C" fn initial_task(
     };
     // SAFETY: the arguments of this call, or the pointers of its begin.
     unsafe { record(endpoint, region, task, actual_parallelism, index, flags) };
-    let recorder = tls::recorder();
+    let recorder = this_thread::recorder();
     // Many threads have the one of those that are idle.
     if begins && !recorder.is_idle() {
         let initial = &recorder.stream.initial;
@@ -584,7 +561,7 @@ unsafe fn operation(
 
 /// `control_tool`: the answer goes back to the program (OpenMP 5.2, 18.14).
 unsafe extern "C" fn control_tool(command: u64, modifier: u64, arg: *mut c_void, codeptr_ra: Code) -> c_int {
-    guarded(|| control::control(command, modifier, arg, codeptr_ra)).unwrap_or(-1)
+    guarded(|| control_tool::control(command, modifier, arg, codeptr_ra)).unwrap_or(-1)
 }
 
 #[cfg(test)]
