@@ -18,10 +18,9 @@ use omptrace_device::memory;
 use omptrace_trace_format::event::ControlTool;
 use omptrace_trace_format::field::{Address, MonitoringChange, Text};
 
-use crate::devices;
 use crate::recorder::recorder::Mode;
-use crate::session;
 use crate::session::cold_path;
+use crate::session::{self, part};
 
 /// `omp_control_tool_result_t`.
 const SUCCESS: c_int = 0;
@@ -49,21 +48,21 @@ pub(crate) fn control(command: u64, modifier: u64, arg: *mut c_void, codeptr_ra:
     match command {
         1 => {
             resume();
-            devices::pause(false);
+            part::pause(false);
             record();
         }
         2 | 4 => {
             record();
             if command == 2 {
-                devices::pause(true);
+                part::pause(true);
             } else {
-                devices::stop_all();
+                part::stop();
             }
             stop(if command == 2 { MonitoringChange::pause } else { MonitoringChange::end });
         }
         3 => {
             record();
-            devices::flush();
+            part::flush();
             cold_path::with_session(|session, recorder| {
                 session::report_monitoring(recorder, MonitoringChange::flush);
                 session.flush(recorder);

@@ -3,12 +3,11 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use omptrace_device::{Counts, DeviceTracer, Found, Setup};
+use omptrace_device::{BufferSource, Counts, DeviceTracer, Found, Setup};
 use omptrace_trace_format::event::{DeviceClock, DeviceTranslation, WideRow};
 use omptrace_trace_format::field::{Seconds, Ticks};
 use omptrace_trace_format::metadata;
 
-use super::delivery;
 use crate::os::clock;
 use crate::os::lock::Mutex;
 use crate::os::system;
@@ -110,10 +109,10 @@ impl Traced {
         }
     }
 
-    /// Starts tracing, as far as the device offers that.
-    pub(super) fn start(&self, session: &'static Session) {
+    /// Starts tracing, as far as the device offers that. Its buffers come from `source`.
+    pub(super) fn start(&self, session: &'static Session, source: &'static dyn BufferSource) {
         // Threads that it makes get none of the program's signals.
-        let start = || self.tracer.start(delivery::SOURCE);
+        let start = || self.tracer.start(source);
         let mut setup = system::without_signals(start);
         setup.problems.extend_from_slice(&self.others);
         let traces = setup.format.is_some();
@@ -127,9 +126,9 @@ impl Traced {
     }
 
     /// Starts tracing again where it was stopped for a fork.
-    pub(super) fn start_after_fork(&self, session: &'static Session) {
+    pub(super) fn start_after_fork(&self, session: &'static Session, source: &'static dyn BufferSource) {
         if self.change(State::StoppedForFork, State::Off) {
-            self.start(session);
+            self.start(session, source);
         }
     }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::mem::{offset_of, size_of, transmute};
 use std::path::Path;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use ompt_sys::collector::*;
 use ompt_sys::{
@@ -25,7 +25,8 @@ use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id};
 use omptrace_trace_format::metadata::{Registration, Runtime};
 
-use crate::entry::start::{self, Prepared};
+use crate::dialects::old::collector_counts::{UNREPORTED, WHILE_ASKING};
+use crate::dialects::prepared::{Prepared, configured};
 use crate::os::containment::contained;
 use crate::os::loader;
 use crate::os::log::warning;
@@ -43,12 +44,6 @@ static API: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The function that was found last: one that refused is not asked again.
 static ASKED: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-
-/// Callbacks that came while the tracer asked for something, on the thread that asked.
-static WHILE_ASKING: AtomicU64 = AtomicU64::new(0);
-
-/// Events of which the runtime did not say what the thread does, or in which region it is.
-static UNREPORTED: AtomicU64 = AtomicU64::new(0);
 
 /// The meaning of an event.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +115,7 @@ pub(crate) fn look_in(handle: *mut c_void) {
 }
 
 fn begin(api: *mut c_void) -> Result<(), String> {
-    let Some(config) = start::configured() else {
+    let Some(config) = configured() else {
         return Ok(());
     };
     // SAFETY: the symbol has this type.
@@ -216,13 +211,6 @@ pub(crate) fn end() {
         .filter(|(count, _)| *count > 0)
         .map(|(count, text)| format!("{count} {text}"));
     session.report_messages(messages.collect());
-}
-
-/// A forked child counts for itself.
-pub(crate) fn forget_counts() {
-    // Relaxed: the child has one thread.
-    WHILE_ASKING.store(0, Ordering::Relaxed);
-    UNREPORTED.store(0, Ordering::Relaxed);
 }
 
 /// One request, with as much room as any of them needs; `sz` fits a byte, since OpenUH's runtime looks at no more.

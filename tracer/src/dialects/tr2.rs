@@ -26,8 +26,9 @@ use omptrace_trace_format::metadata::Registration;
 use crate::callbacks;
 use crate::callbacks::control_tool;
 use crate::config::STATE;
+use crate::dialects::ending;
+use crate::dialects::prepared::{Prepared, configured};
 use crate::dialects::thread_state;
-use crate::entry::start::{self, Prepared};
 use crate::os::containment::contained;
 use crate::os::log::warning;
 use crate::os::stack;
@@ -76,7 +77,7 @@ unsafe extern "C" fn ompt_initialize(
 fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, String> {
     const NO_EVENT: ompt_event_t = ompt_event_t(0);
 
-    let Some(config) = start::configured() else {
+    let Some(config) = configured() else {
         return Ok(false);
     };
     let set_callback = lookup.set_callback_of_tr2().ok_or("the OpenMP runtime has no ompt_set_callback")?;
@@ -111,7 +112,7 @@ fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, Strin
         .and_then(|name| results.get(name))
         .is_some_and(|end| ["sometimes", "always"].contains(&&*end.meaning));
     prepared.begin(lookup.describe(DIALECT, version, 0), results, BTreeMap::new());
-    start::finalize_is_due(ends);
+    ending::finalize_is_due(ends);
     Ok(true)
 }
 
@@ -174,7 +175,7 @@ events! {
     };
     ompt_event_control "control_tool" (command: u64, modifier: u64)
         { control_tool::control(command, modifier, std::ptr::null_mut(), std::ptr::null()); };
-    ompt_event_runtime_shutdown "" () start::end("finalize");
+    ompt_event_runtime_shutdown "" () ending::end("finalize");
     ompt_event_idle_begin "idle" (_thread: u64) cold_path::wide(|_| Idle { endpoint: BEGIN });
     ompt_event_idle_end "idle" (_thread: u64) cold_path::wide(|_| Idle { endpoint: END });
     ompt_event_wait_barrier_begin "sync_region_wait" (region: u64, task: u64) wait(BARRIER, BEGIN, region, task);

@@ -27,6 +27,7 @@ use crate::os::system;
 use crate::recorder::recorder;
 use crate::recorder::this_thread;
 use crate::session;
+use crate::session::part::Part;
 
 /// How long threads wait for each other: one that created a task with an empty list of dependences never reports them.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -60,11 +61,19 @@ pub(crate) fn watch(version: &str, set_callback: ompt_set_callback_t, number: Op
     WATCH.store(watch.unwrap_or(null_mut()), Ordering::Release);
 }
 
-/// A forked child: a thread of its parent that was taking the callback back does not go on here.
-pub(crate) fn forget() {
-    // Relaxed: the child has one thread.
-    let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-    let _ = STATE.compare_exchange(TAKING, REGISTERED, success, failure);
+/// The callback is taken back in one process.
+#[derive(Debug)]
+pub(crate) struct TakenBack;
+
+pub(crate) static PART: TakenBack = TakenBack;
+
+impl Part for TakenBack {
+    /// A forked child: a thread of its parent that was taking the callback back does not go on here.
+    fn in_child(&self) {
+        // Relaxed: the child has one thread.
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        let _ = STATE.compare_exchange(TAKING, REGISTERED, success, failure);
+    }
 }
 
 /// The runtime has reported the creation of a task with dependences, on this thread, and goes on when this returns.

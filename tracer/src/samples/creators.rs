@@ -13,6 +13,7 @@ use ompt_sys::{ompt_data_t, ompt_frame_t, ompt_task_flag_t, ompt_task_taskwait, 
 
 use super::code;
 use super::record::{Context, Taken};
+use super::session_samples;
 use super::threads::{self, Sampled};
 use super::unwind::{self, Registers};
 use crate::callbacks;
@@ -154,9 +155,9 @@ fn store(record: &Sampled, created: Created) -> bool {
     let is_stored = record.push(&[&context.words(), &frames[..found.frames]]);
     if matches!(created, Created::Task(_))
         && record.is_filling_up()
-        && let Some(session) = record.session()
+        && let Some(samples) = record.session().and_then(session_samples::of)
     {
-        session.samples.hurry();
+        samples.hurry();
     }
     is_stored
 }

@@ -22,8 +22,10 @@ use crate::os::log::warning;
 use crate::os::system;
 use crate::recorder::recorder::Recorder;
 use crate::recorder::thread_stream::{Kind, Stream};
-use crate::session::writer::Writer;
-use crate::session::{PATIENCE, Session, fork};
+use crate::session::current::{PATIENCE, Session};
+use crate::session::fork;
+use crate::session::helper_threads::Writer;
+use crate::session::part;
 use crate::storage::spool::{EVENT_WORDS, Growth};
 
 impl Session {
@@ -42,8 +44,7 @@ impl Session {
             self.streams.fetch_add(1, Ordering::Relaxed);
             self.spool.allow(self.chunks_per_thread());
             if matches!(stream.kind.get(), Kind::Thread) {
-                self.samples.thread_begins(self, stream);
-                self.counters.thread_begins(stream);
+                part::thread_begins(self, stream);
             }
         }
         let old = recorder.has_chunk().then(|| stream.chunk.get());

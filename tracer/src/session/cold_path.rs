@@ -6,16 +6,16 @@
 use omptrace_trace_format::event::{CompactRow, Counters, Event, ParallelBegin, WideRow, encode_compact};
 use omptrace_trace_format::predict::State;
 
-use crate::counters;
-use crate::entry::start;
 use crate::os::clock;
-use crate::os::system;
+use crate::os::{stack, system};
 use crate::recorder::recorder::{self, Mode, Recorder};
 use crate::recorder::this_thread;
 use crate::recorder::thread_stream::Stream;
-use crate::samples;
+use crate::runtime::lookup::Lookup;
+use crate::runtime::{metadata, replaced_libgomp};
 use crate::session::fork;
 use crate::session::modules::Code;
+use crate::session::part;
 use crate::session::{self, Session};
 
 /// Records the compact event that `row` makes. It may be called several times: what it does besides, giving an object
@@ -93,8 +93,7 @@ pub(crate) fn leave() {
 fn end_recorder(recorder: &'static Recorder) {
     this_thread::begin_own_work();
     recorder.stream.collecting.end();
-    samples::thread_ends(&recorder.stream);
-    counters::thread_ends(&recorder.stream);
+    part::thread_ends(&recorder.stream);
     // Else whoever ends the session finds the chunk where it is.
     if Mode::current() != Mode::Off {
         if let Some(session) = session::current().filter(|session| session.owns(recorder)) {
@@ -260,7 +259,7 @@ fn put(
         });
         recorder.asked_for_modules();
         if code.0 != 0 {
-            start::program_uses_openmp(session);
+            program_uses_openmp(session);
         }
         recorder.put_slowly(clock::ticks(), &mut encode)
     };
@@ -270,6 +269,18 @@ fn put(
     }
     session.renew(recorder)?;
     attempt()
+}
+
+/// The program's own code has used OpenMP. From now on runtimes know processors and places. They do not yet in `initialize`,
+/// nor when the first thread begins. Asked once.
+fn program_uses_openmp(session: &Session) {
+    if let Some(lookup) = Lookup::current()
+        && session.shall_ask_runtime()
+    {
+        stack::with_much(|| {
+            session.write_metadata(&metadata::processors(lookup, replaced_libgomp::replaced()));
+        });
+    }
 }
 
 /// Runs `f` with the session and the thread's recorder, which is closed and has a chunk of that session. Does not run it

@@ -15,20 +15,15 @@ use ompt_sys::ompt_task_initial;
 use omptrace_trace_format::event::Event;
 
 use crate::config::CHUNK_BYTES;
-use crate::devices;
-use crate::dialects::collector;
 use crate::os::containment::contained;
 use crate::os::forks::{self, PATIENCE};
 use crate::os::stack;
 use crate::os::system;
-use crate::quirks::lock_after_exit;
-use crate::quirks::undeferred;
 use crate::recorder::held_events;
 use crate::recorder::recorder::{self, Mode, Recorder};
 use crate::recorder::this_thread;
-use crate::samples;
 use crate::session;
-use crate::session::signal;
+use crate::session::{part, signal};
 
 /// The parent had paused recording, or ended it, when this child was forked: that goes for the child, too.
 static WAS_PAUSED: AtomicBool = AtomicBool::new(false);
@@ -42,7 +37,7 @@ pub(crate) fn watch() {
     static DONE: AtomicU32 = AtomicU32::new(0);
     extern "C" fn before() {
         // Before the fork is announced: what a device delivers now may need the loader.
-        let _ = contained(|| devices::before_fork(PATIENCE));
+        let _ = contained(|| part::before_fork(PATIENCE));
         forks::begins();
         let storing_in = this_thread::recorder().storing_in();
         if !storing_in.is_null() {
@@ -53,7 +48,7 @@ pub(crate) fn watch() {
     }
     extern "C" fn in_parent() {
         forks::ended_in_parent();
-        let _ = contained(|| devices::after_fork(PATIENCE));
+        let _ = contained(|| part::after_fork(PATIENCE));
         // Relaxed: as above.
         INTERRUPTED.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
@@ -87,11 +82,8 @@ fn become_child() {
     // Relaxed: the child has one thread.
     WAS_PAUSED.store(Mode::current() == Mode::Pause, Ordering::Relaxed);
     signal::give_back();
-    lock_after_exit::forget();
-    undeferred::forget();
-    samples::forget();
+    part::in_child();
     session::forget_streams();
-    collector::forget_counts();
     held_events::forget();
     Mode::Child.set();
 }

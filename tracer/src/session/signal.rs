@@ -11,6 +11,7 @@ use crate::os::log::warning;
 use crate::os::system;
 use crate::recorder::this_thread;
 use crate::session::Session;
+use crate::session::helper_threads::Listener;
 
 static ASKED: Semaphore = Semaphore::new();
 
@@ -49,13 +50,6 @@ pub(crate) fn give_back() {
     if action().sa_sigaction == our_handler() {
         set_handler(libc::SIG_DFL);
     }
-}
-
-/// The thread that waits for the signal.
-#[derive(Debug)]
-pub(crate) struct Listener {
-    thread: HelperThread<()>,
-    stop: AtomicBool,
 }
 
 impl Listener {

@@ -21,24 +21,13 @@ use crate::os::log::warning;
 use crate::os::system;
 use crate::recorder::this_thread;
 use crate::session::Session;
+use crate::session::helper_threads::Writer;
 use crate::storage::spool::EVENT_WORDS;
 
 /// How long the writer sleeps when nobody wakes it up.
 const NAP: Duration = Duration::from_millis(50);
 /// Processes that end sooner do not wait for [`Session::move_output_up`].
 const SHORT: Duration = Duration::from_millis(200);
-
-/// The session's writer.
-#[derive(Debug)]
-pub(crate) struct Writer {
-    level: i32,
-    /// [`NOT_STARTED`], [`RUNNING`], or [`REFUSED`].
-    state: AtomicU8,
-    /// Leaves its packer.
-    thread: HelperThread<Packer>,
-    pace: Pace,
-    bell: Bell,
-}
 
 const NOT_STARTED: u8 = 0;
 const RUNNING: u8 = 1;
