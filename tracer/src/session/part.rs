@@ -1,5 +1,5 @@
-//! What takes part in each session: it does something of its own where a session begins or ends, where threads come and go, and
-//! around forks. The session knows no part by its name.
+//! What takes part in each session: it does something of its own where a session or a thread begins or ends, and around forks.
+//! The session knows no part by its name.
 
 use std::ptr::{from_ref, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
