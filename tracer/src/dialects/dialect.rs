@@ -192,7 +192,10 @@ fn of_draft(numbers: &[(&'static str, u32)]) -> Vec<Callback> {
 
 #[cfg(test)]
 mod tests {
+    use ompt_sys::ompt_data_t;
+
     use super::*;
+    use crate::recorder::callback::Function;
 
     fn result() -> ompt_start_tool_result_t {
         ompt_start_tool_result_t { initialize: None, finalize: None, tool_data: ompt_data_t { value: 0 } }
