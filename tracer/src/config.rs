@@ -7,12 +7,16 @@ use std::ops::Deref;
 use omptrace_settings::value::{LogLevel, Switch};
 use omptrace_settings::{Setting, Settings};
 
-use crate::dialects::dialect::every_callback;
-use crate::dialects::thread_state;
 use crate::os::log::{self, Level, warning};
 
 /// Bytes of a chunk, its header included.
 pub(crate) const CHUNK_BYTES: usize = 256 << 10;
+
+/// The name by which `OMPTRACE_EVENTS` asks for the states of threads.
+pub(crate) const STATE: &str = "state";
+
+/// What a list of events can name: an event's own name, and that of its group.
+pub(crate) type Recordable = (&'static str, &'static str);
 
 /// The variable whose value only the tracer can check.
 const EVENTS: &str = "OMPTRACE_EVENTS";
@@ -21,6 +25,7 @@ const EVENTS: &str = "OMPTRACE_EVENTS";
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
     settings: Settings,
+    recordable: Vec<Recordable>,
     /// Names of the callbacks to register.
     pub(crate) events: Vec<&'static str>,
     /// The callbacks that the user named one by one: recorded although a runtime is known to do harm there.
@@ -36,12 +41,13 @@ impl Deref for Config {
 }
 
 impl Config {
-    /// The settings of this process's environment. A wrong value is reported on stderr and leaves the default.
-    pub(crate) fn from_environment() -> Config {
-        Config::from_values(|name| std::env::var_os(name))
+    /// The settings of this process's environment, where those events can be recorded. A wrong value is reported on stderr and
+    /// leaves the default.
+    pub(crate) fn from_environment(recordable: Vec<Recordable>) -> Config {
+        Config::from_values(recordable, |name| std::env::var_os(name))
     }
 
-    fn from_values(value_of: impl Fn(&str) -> Option<OsString>) -> Config {
+    fn from_values(recordable: Vec<Recordable>, value_of: impl Fn(&str) -> Option<OsString>) -> Config {
         let mut refuse = |setting: &Setting, value: &OsStr| warning!("{}", setting.refusal(value));
         let settings = Settings::from_values(value_of, &mut refuse);
         log::set_level(match settings.log {
@@ -50,12 +56,12 @@ impl Config {
             LogLevel::Info => Level::Info,
         });
         let list = &settings.events.0;
-        let (events, insisted) = parse_events(list).unwrap_or_else(|| {
+        let (events, insisted) = parse_events(&recordable, list).unwrap_or_else(|| {
             let setting = Setting::of(EVENTS).expect("a row of the table");
             refuse(setting, list.as_ref());
-            parse_events(setting.default).expect("a default is allowed")
+            parse_events(&recordable, setting.default).expect("a default is allowed")
         });
-        Config { settings, events, insisted }
+        Config { settings, recordable, events, insisted }
     }
 
     /// Whether the program is to be traced.
@@ -66,35 +72,29 @@ impl Config {
     /// The settings for the trace's metadata.
     pub(crate) fn describe(&self) -> BTreeMap<String, String> {
         let events: Vec<&str> =
-            recordable().map(|(name, _)| name).filter(|name| self.events.contains(name)).collect();
+            self.recordable.iter().map(|(name, _)| *name).filter(|name| self.events.contains(name)).collect();
         let mut described = self.settings.describe();
         described.insert(EVENTS.to_owned(), events.join(","));
         described
     }
 }
 
-/// The names that a list can have, each with its group.
-fn recordable() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let callbacks = every_callback().map(|callback| (callback.name, callback.group));
-    callbacks.chain([(thread_state::NAME, thread_state::NAME)])
-}
-
 /// The events that a list like `parallel,task,-flush` means, and those that it names by their own names. A list that begins
 /// by taking away takes from `default`.
-fn parse_events(list: &str) -> Option<(Vec<&'static str>, Vec<&'static str>)> {
+fn parse_events(recordable: &[Recordable], list: &str) -> Option<(Vec<&'static str>, Vec<&'static str>)> {
     let mut chosen: Vec<&'static str> = Vec::new();
     let mut insisted: Vec<&'static str> = Vec::new();
     for (index, item) in list.split(',').map(str::trim).filter(|item| !item.is_empty()).enumerate() {
         let (adds, name) = item.strip_prefix('-').map_or((true, item), |name| (false, name));
         if index == 0 && !adds {
-            (chosen, _) = parse_events("default")?;
+            (chosen, _) = parse_events(recordable, "default")?;
         }
         let matches = |(own, group): &(&str, &str)| match name {
             "all" => true,
-            "default" => !["flush", thread_state::NAME].contains(own),
+            "default" => !["flush", STATE].contains(own),
             name => *group == name || *own == name,
         };
-        let names: Vec<&str> = recordable().filter(matches).map(|(name, _)| name).collect();
+        let names: Vec<&str> = recordable.iter().copied().filter(matches).map(|(name, _)| name).collect();
         if names.is_empty() {
             return None;
         }
@@ -113,10 +113,15 @@ mod tests {
     use ompt_sys::ompt_callbacks_t;
 
     use super::*;
+    use crate::dialects::dialect::recordable;
+
+    fn parse_events(list: &str) -> Option<(Vec<&'static str>, Vec<&'static str>)> {
+        super::parse_events(&recordable(), list)
+    }
 
     fn names(list: &str) -> Option<Vec<&'static str>> {
         let (chosen, _) = parse_events(list)?;
-        let all = recordable().map(|(name, _)| name);
+        let all = recordable().into_iter().map(|(name, _)| name);
         Some(all.filter(|name| chosen.contains(name)).collect())
     }
 
@@ -153,7 +158,8 @@ mod tests {
     fn a_list_that_names_nothing_leaves_the_default() {
         let events = |list: &str| {
             let list = Some(list.into());
-            Config::from_values(|name| list.clone().filter(|_| name == "OMPTRACE_EVENTS")).events
+            Config::from_values(recordable(), |name| list.clone().filter(|_| name == "OMPTRACE_EVENTS"))
+                .events
         };
         assert_eq!(events("parallel,nonsense"), events("default"));
         assert_ne!(events("parallel"), events("default"));

@@ -4,69 +4,63 @@
 //! callback stores its arguments and the time into its thread's chunk and returns. **The tracer records facts; the reader
 //! interprets them.**
 //!
+//! A folder uses only those below its line, which `tests/layers.rs` checks:
+//!
 //! ```text
-//! entry                how the tracer enters a process and leaves it
-//!   |-> dialects       the generations of the tools interface      -> callbacks, session
-//!   |-> quirks         faults of single runtimes                   -> callbacks, session
-//!   |-> devices        trace buffers, images and clocks of devices -> slow path, session
-//!   |-> chain          the next tool, where there is one           -> dialects, quirks
-//!   v
-//! counters: read -> row                                          where they are asked for
-//!   v
-//! hot:     callbacks -> tls -> recorder -> chunk in the spool      each event
-//!                       anything rare |
-//!                                     v
-//!                                slow path                          some events
-//!   ^                                 |
-//!   v                                 v
-//! session:  spool: free chunks <-> full chunks -> writer -> output  chunks and the file
-//!   |  ^
-//!   v  | sample streams
-//! samples:  timer -> handler -> ring of each thread -> drain        where samples are asked for
-//!   |
-//!   v
-//! lockfree, os         modelled protocols; the operating system     know nothing of the rest
+//! entry                        how the tracer enters a process and leaves it
+//! dialects                     the generations of the tools interface, which begin and end sessions
+//! samples                      call stacks of all threads, by a timer
+//! callbacks, chain             the callbacks' table; the next tool, which the tracer passes on to
+//! counters, devices, quirks    counters of threads; devices' trace buffers; faults of runtimes that would harm the program
+//! session                      a session's life; chunks on their way into the file; metadata; forks; the cold path
+//! recorder                     one thread's state: its events into its chunk
+//! storage                      the spool, which threads share, and the trace file
+//! config, runtime              the settings in force; the runtime, as it is asked
+//! lockfree, os                 what threads share without a lock, and is modelled; system calls, locks, clock, files, threads
+//! sync                         atomics, or loom's in the models
 //! ```
 //!
-//! | module | what it is |
-//! | --- | --- |
-//! | [`entry`] | `ompt_start_tool` and the library's constructor and destructor |
-//! | [`dialects`] | the generations of the tools interface, and the runtime behind them |
-//! | [`quirks`] | what is done about faults of runtimes that would harm the program, a module for each |
-//! | [`devices`] | trace buffers, images and clocks of devices |
-//! | [`chain`] | the next tool, which the tracer passes on to |
-//! | [`hot`] | what runs at each event: the callbacks' table, the recorder, the slow path |
-//! | [`session`] | a session's life; chunks on their way into the file; metadata; forks; `omp_control_tool` |
-//! | [`counters`] | counters of threads, at the boundaries of constructs |
-//! | [`samples`] | call stacks of all threads, by a timer |
-//! | [`lockfree`], [`sync`] | what threads share without a lock, and is modelled |
-//! | [`os`] | system calls, locks, clock, files, threads, messages |
-//! | [`config`] | the settings in force |
+//! An event's way, and that of a sample:
 //!
-//! Each folder's `mod.rs` has a map of its modules. `tests/layers.rs` checks that a folder uses only what it may.
+//! ```text
+//! callbacks -> this_thread -> recorder -> chunk in the spool       each event
+//!                   anything rare |
+//!                                 v
+//!                         session::cold_path                       some events
+//!                                 |
+//!                                 v
+//! spool: free chunks <-> full chunks -> writer -> trace file       chunks
+//!   ^ sample streams
+//!   |
+//! samples: timer -> handler -> ring of each thread -> drain        where samples are asked for
+//! ```
+//!
+//! What begins, ends and forks with a session, and lies above it, is a part of it ([`session::part`]): samples, counters, devices and
+//! some quirks. Each folder's `mod.rs` has a map of its modules.
 //!
 //! Invariants: on the hot path nothing allocates, locks, formats, makes a system call or loops without bound. No panic
 //! and no failure leaves the tracer: tracing turns itself off, says so in one line, and the program runs on.
 
-#![allow(rustdoc::private_intra_doc_links, reason = "the table above is for those who read the code")]
+#![allow(rustdoc::private_intra_doc_links, reason = "the words above are for those who read the code")]
 #![cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "rings and mappings of samples"))]
 
+pub mod callbacks;
 mod chain;
 mod config;
 mod counters;
 mod devices;
 mod dialects;
 mod entry;
-mod hot;
 mod lockfree;
 mod os;
 mod quirks;
+mod recorder;
+mod runtime;
 #[cfg(target_arch = "x86_64")]
 mod samples;
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "no_samples.rs"]
 mod samples;
 mod session;
+mod storage;
 mod sync;
-
-pub use hot::callbacks;

@@ -3,36 +3,28 @@
 use omptrace_settings::value::Sample;
 use omptrace_trace_format::metadata::{Metadata, Sampling};
 
-use crate::dialects::dialect::Function;
-use crate::dialects::runtime::Lookup;
-use crate::hot::stream::Stream;
 use crate::os::log::warning;
+use crate::recorder::callback::Function;
+use crate::runtime::lookup::Lookup;
 use crate::session::Session;
+use crate::session::part::Part;
 
 /// No callbacks are others.
 pub(crate) static OF_REGIONS: &[(&str, Function)] = &[];
 pub(crate) static OF_TASKS: &[(&str, Function)] = &[];
 
-/// No samples.
-#[derive(Debug)]
-pub(crate) struct Samples;
-
 /// Nothing is asked.
 pub(crate) fn ask_by(_: Option<Lookup>) {}
 
-/// There is nothing to forget.
-pub(crate) fn forget() {}
+/// Nobody is sampled.
+#[derive(Debug)]
+pub(crate) struct NoSampler;
 
-/// The thread was not sampled.
-pub(crate) fn thread_ends(_: &Stream) {}
+pub(crate) static PART: NoSampler = NoSampler;
 
-impl Samples {
-    pub(crate) fn new() -> Samples {
-        Samples
-    }
-
+impl Part for NoSampler {
     /// Reports that there are none, to who asks for some.
-    pub(crate) fn begin(&self, session: &Session) {
+    fn begin(&self, session: &'static Session) {
         let Sample::On(wanted) = session.config.sample else {
             return;
         };
@@ -47,10 +39,4 @@ impl Samples {
             ..Metadata::default()
         });
     }
-
-    pub(crate) fn thread_begins(&self, _: &Session, _: &Stream) {}
-
-    pub(crate) fn drain(&self, _: &Session) {}
-
-    pub(crate) fn end(&self, _: &Session) {}
 }

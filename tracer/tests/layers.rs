@@ -1,75 +1,118 @@
-//! The layers of the tracer's modules, as the drawing in `src/lib.rs` shows them: which part uses which.
+//! The layers of the tracer's modules, as the drawing in `src/lib.rs` has them: each uses only those below it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Each part of the crate, and the other parts that it uses.
-const USES: &[(&str, &[&str])] = &[
-    ("sync", &[]),
-    ("lockfree", &["sync"]),
-    ("os", &[]),
-    ("config", &["dialects", "os"]),
-    // Session and hot path meet in the recorder. A fork resets each part that has state.
-    ("session", &["config", "counters", "devices", "dialects", "hot", "lockfree", "os", "quirks", "samples"]),
-    // Who drains writes streams of the session; signal handlers use the rest.
-    ("samples", &["dialects", "hot", "lockfree", "os", "session"]),
-    // Its callbacks are called in the place of the usual ones.
-    ("counters", &["config", "dialects", "hot", "os", "session"]),
-    // The slow path starts the session of a forked child.
-    ("hot", &["counters", "devices", "entry", "lockfree", "os", "quirks", "samples", "session"]),
-    ("quirks", &["dialects", "hot", "os", "session"]),
-    ("devices", &["hot", "os", "session"]),
-    ("chain", &["dialects", "os", "quirks"]),
-    ("dialects", &["counters", "entry", "hot", "os", "quirks", "samples", "session"]),
-    ("entry", &["chain", "config", "counters", "devices", "dialects", "os", "quirks", "samples", "session"]),
-];
+fn source() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
 
-fn sources(path: &Path, into: &mut Vec<PathBuf>) {
+/// The layers of the drawing, from the highest on: the first block of text. What follows two spaces explains a layer.
+fn layers(lib: &str) -> Vec<Vec<&str>> {
+    let drawing = lib.split("```").nth(1).expect("a drawing");
+    let lines =
+        drawing.lines().skip(1).filter_map(|line| line.strip_prefix("//! ")).filter(|line| !line.is_empty());
+    lines
+        .map(|line| {
+            let names = line.split("  ").next().expect("a first part");
+            names.split(", ").collect()
+        })
+        .collect()
+}
+
+/// The modules of the crate, as `lib.rs` declares them.
+fn modules(lib: &str) -> BTreeSet<&str> {
+    let lines = lib.lines();
+    lines.filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';')).collect()
+}
+
+/// The modules whose names follow `crate::` in code that is no test's.
+fn used(text: &str) -> BTreeSet<&str> {
+    let mut used = BTreeSet::new();
+    let mut of_tests = None;
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let indent = &line[..line.len() - line.trim_start().len()];
+        if line.trim() == "#[cfg(test)]" && lines.peek().is_some_and(|next| next.ends_with('{')) {
+            of_tests = Some(format!("{indent}}}"));
+        }
+        if let Some(end) = &of_tests {
+            if line == end {
+                of_tests = None;
+            }
+            continue;
+        }
+        let code = line.split("//").next().unwrap_or_default();
+        for path in code.split("crate::").skip(1) {
+            used.extend(path.split(|c: char| !(c.is_alphanumeric() || c == '_')).next());
+        }
+    }
+    used
+}
+
+/// What a module of this name uses that is not below it.
+fn upward(layers: &[Vec<&str>], module: &str, text: &str) -> Vec<String> {
+    let height: BTreeMap<&str, usize> = layers
+        .iter()
+        .rev()
+        .enumerate()
+        .flat_map(|(height, names)| names.iter().map(move |name| (*name, height)))
+        .collect();
+    let is_below = |name: &&str| name == &module || height.get(name) < height.get(module);
+    used(text).into_iter().filter(|name| !is_below(name)).map(|name| format!("{module} -> {name}")).collect()
+}
+
+fn files(path: &Path, into: &mut Vec<PathBuf>) {
     if path.is_dir() {
         for entry in fs::read_dir(path).unwrap() {
-            sources(&entry.unwrap().path(), into);
+            files(&entry.unwrap().path(), into);
         }
     } else {
         into.push(path.to_path_buf());
     }
 }
 
-/// The parts whose names follow `crate::` outside comments.
-fn used(part: &str) -> BTreeSet<String> {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let folder = src.join(part);
-    let mut files = Vec::new();
-    let path = if folder.is_dir() { folder } else { src.join(format!("{part}.rs")) };
-    sources(&path, &mut files);
-    let mut used = BTreeSet::new();
-    for file in files {
-        for line in fs::read_to_string(file).unwrap().lines() {
-            let code = line.split("//").next().unwrap();
-            for path in code.split("crate::").skip(1) {
-                let name = path.split(|c: char| !(c.is_alphanumeric() || c == '_')).next();
-                used.insert(name.unwrap().to_owned());
-            }
+#[test]
+fn each_module_uses_only_those_below_it() {
+    let lib = fs::read_to_string(source().join("lib.rs")).unwrap();
+    let layers = layers(&lib);
+    let (mut all, mut found) = (Vec::new(), Vec::new());
+    files(&source(), &mut all);
+    for file in all {
+        let place = file.strip_prefix(source()).unwrap().with_extension("");
+        let module = place.iter().next().unwrap().to_str().unwrap();
+        // One of two modules of this name.
+        let module = module.trim_start_matches("no_");
+        if module != "lib" {
+            let text = fs::read_to_string(&file).unwrap();
+            found.extend(
+                upward(&layers, module, &text).into_iter().map(|way| format!("{}: {way}", file.display())),
+            );
         }
     }
-    used.remove(part);
-    used
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]
-fn each_part_uses_only_those_of_its_row() {
-    for (part, uses) in USES {
-        let uses: BTreeSet<String> = uses.iter().map(|&name| name.to_owned()).collect();
-        assert_eq!(used(part), uses, "of `{part}`");
-    }
+fn the_drawing_has_each_module_once() {
+    let lib = fs::read_to_string(source().join("lib.rs")).unwrap();
+    let mut drawn: Vec<&str> = layers(&lib).concat();
+    drawn.sort_unstable();
+    assert_eq!(drawn, modules(&lib).into_iter().collect::<Vec<_>>());
 }
 
 #[test]
-fn each_module_of_the_crate_has_a_row() {
-    let lib = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
-    let modules: BTreeSet<&str> = lib
-        .lines()
-        .filter_map(|line| line.trim_start_matches("pub ").strip_prefix("mod ")?.strip_suffix(';'))
-        .collect();
-    assert_eq!(modules, USES.iter().map(|(part, _)| *part).collect());
+fn a_use_upward_is_found() {
+    let layers = [vec!["entry"], vec!["chain", "callbacks"], vec!["session"]];
+    let of_session = |text| upward(&layers, "session", text);
+    assert_eq!(of_session("use crate::session::part;"), [""; 0]);
+    assert_eq!(of_session("fn f() {\n    crate::entry::start::begin();\n}"), ["session -> entry"]);
+    assert_eq!(upward(&layers, "entry", "use crate::session::part;\nuse crate::chain;"), [""; 0]);
+    // Those beside each other know nothing of each other.
+    assert_eq!(upward(&layers, "chain", "use crate::callbacks;"), ["chain -> callbacks"]);
+    let tests =
+        "use crate::chain;\n#[cfg(test)]\nmod tests {\n    use crate::entry;\n}\nuse crate::callbacks;";
+    assert_eq!(of_session(tests), ["session -> callbacks", "session -> chain"]);
+    assert_eq!(of_session("//! See [`crate::entry`].\n"), [""; 0]);
 }

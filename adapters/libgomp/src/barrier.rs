@@ -3,64 +3,11 @@
 //! GCC calls `GOMP_barrier` for the implicit barriers of static loops, too. Only one that follows a `single` directly
 //! can be distinguished from an explicit one.
 
-use core::ffi::c_void;
-
 use ompt_sys::*;
 
-use crate::model::Task;
-use crate::thread::{Call, Thread};
-
-/// Reports the begin of a synchronization region and of the wait in it.
-#[inline(always)]
-pub(crate) fn report_begin(
-    kind: ompt_sync_region_t,
-    parallel: *mut ompt_data_t,
-    task: &Task,
-    code: *const c_void,
-) {
-    report!(
-        ompt_callback_sync_region as ompt_callback_sync_region_t,
-        kind,
-        ompt_scope_begin,
-        parallel,
-        task.data(),
-        code
-    );
-    report!(
-        ompt_callback_sync_region_wait as ompt_callback_sync_region_t,
-        kind,
-        ompt_scope_begin,
-        parallel,
-        task.data(),
-        code
-    );
-}
-
-/// Reports the end of both.
-#[inline(always)]
-pub(crate) fn report_end(
-    kind: ompt_sync_region_t,
-    parallel: *mut ompt_data_t,
-    task: &Task,
-    code: *const c_void,
-) {
-    report!(
-        ompt_callback_sync_region_wait as ompt_callback_sync_region_t,
-        kind,
-        ompt_scope_end,
-        parallel,
-        task.data(),
-        code
-    );
-    report!(
-        ompt_callback_sync_region as ompt_callback_sync_region_t,
-        kind,
-        ompt_scope_end,
-        parallel,
-        task.data(),
-        code
-    );
-}
+use crate::entries::call::Call;
+use crate::model::sync_region::{report_begin, report_end};
+use crate::thread::Thread;
 
 /// The state of a thread that waits in a region of that kind.
 fn waiting(kind: ompt_sync_region_t) -> ompt_state_t {

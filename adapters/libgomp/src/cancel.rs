@@ -4,7 +4,7 @@ use core::ffi::{c_int, c_void};
 
 use ompt_sys::*;
 
-use crate::thread::Call;
+use crate::entries::call::Call;
 
 /// The construct that GCC's number says is cancelled.
 fn construct(which: c_int) -> ompt_cancel_flag_t {

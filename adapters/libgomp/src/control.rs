@@ -5,8 +5,10 @@ use core::ffi::{c_char, c_int, c_void};
 
 use ompt_sys::*;
 
-use crate::entry::CallSite;
-use crate::{callbacks, libgomp, thread, tool};
+use crate::entries::call::{Call, CallSite};
+use crate::tool::lifecycle;
+use crate::which_libgomp::serving;
+use crate::{callbacks, thread};
 
 const _: () = {
     // SAFETY: OpenMP defines a function of this name and signature (OpenMP 5.2, 18.14).
@@ -33,7 +35,7 @@ unsafe extern "C-unwind" fn control(
     frame: *mut c_void,
 ) -> c_int {
     let site = CallSite { return_address, frame };
-    if !tool::is_active() {
+    if !lifecycle::is_active() {
         return omp_control_tool_notool;
     }
     let callback = callbacks::get(ompt_callback_control_tool);
@@ -41,7 +43,7 @@ unsafe extern "C-unwind" fn control(
         return omp_control_tool_nocallback;
     }
     if thread::existing().is_none()
-        && let Some(gomp) = libgomp::any()
+        && let Some(gomp) = serving::any()
     {
         thread::begin(ompt_thread_initial, gomp);
     }
@@ -55,7 +57,7 @@ unsafe extern "C-unwind" fn control(
 /// GCC passes this length with a string that ends with NUL.
 const UNKNOWN_LENGTH: usize = usize::MAX;
 
-fn report_error(call: &thread::Call, severity: ompt_severity_t, message: *const c_char, length: usize) {
+fn report_error(call: &Call, severity: ompt_severity_t, message: *const c_char, length: usize) {
     if call.observed().is_none() {
         return;
     }

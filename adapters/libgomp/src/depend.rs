@@ -6,10 +6,12 @@ use std::sync::atomic::Ordering;
 
 use ompt_sys::*;
 
-use crate::libgomp::{self, Serving};
+use crate::entries::call::Call;
 use crate::model::Task;
-use crate::thread::{Call, Thread};
-use crate::{thread, tool};
+use crate::thread::{self, Thread};
+use crate::tool::lifecycle;
+use crate::which_libgomp::functions;
+use crate::which_libgomp::serving::{self, Serving};
 
 /// An `omp_depend_t`: an address, and how it is depended on.
 #[repr(C)]
@@ -223,16 +225,16 @@ impl Thread {
 
 /// Reports a doacross dependence, and finds libgomp's function. `which` is a place in the order below.
 unsafe extern "C-unwind" fn doacross(return_address: *const c_void, which: usize) -> *const c_void {
-    let gomp = match libgomp::serving(return_address) {
+    let gomp = match serving::of_caller(return_address) {
         Serving::Libgomp(gomp) => gomp,
         Serving::TailCall => match thread::existing() {
             Some(thread) => thread.gomp.get(),
-            None => libgomp::missing("a doacross function"),
+            None => functions::missing("a doacross function"),
         },
     };
     let kind = if which < 2 { ompt_dependence_type_sink } else { ompt_dependence_type_source };
     if !gomp.has_ompt
-        && tool::is_active()
+        && lifecycle::is_active()
         && let Some(task) = thread::existing().and_then(Thread::current)
     {
         let dependence = ompt_dependence_t { variable: ompt_data_none, dependence_type: kind };

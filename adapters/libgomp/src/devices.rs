@@ -3,14 +3,31 @@
 
 use core::ffi::{CStr, c_char, c_int, c_uint};
 use core::{mem, ptr};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::elf::Library;
-use crate::{loaded, tool};
+use crate::loaded;
+use crate::tool::state;
 
 /// Devices that the tool knows, one bit each.
 static ANNOUNCED: AtomicU64 = AtomicU64::new(0);
+
+/// How many devices libgomp has; 0 before the first construct for devices.
+static DEVICES: AtomicI32 = AtomicI32::new(0);
+
+/// How many devices libgomp has, as far as the program made it look. libgomp loads its plugins where it is asked first: a tool's
+/// question shall not do so.
+pub(crate) fn known() -> c_int {
+    // Relaxed: a number alone.
+    DEVICES.load(Ordering::Relaxed)
+}
+
+/// Keeps the number of devices that libgomp has.
+pub(crate) fn set_known(count: c_int) {
+    // Relaxed: as above.
+    DEVICES.store(count, Ordering::Relaxed);
+}
 
 /// The names of libgomp's plugins, each with its number of devices, in the order in which they were loaded. libgomp numbers its
 /// devices in this order. Locked while a device is announced.
@@ -52,7 +69,7 @@ pub(crate) fn forget() {
 }
 
 extern "C" fn at_exit() {
-    if !tool::is_of_this_process() {
+    if !state::is_of_this_process() {
         return;
     }
     let announced = ANNOUNCED.swap(0, Ordering::Relaxed);

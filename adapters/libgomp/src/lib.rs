@@ -9,8 +9,8 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `entry` | how an exported function learns its caller's return address and frame |
-//! | `libgomp` | the real functions, one set for each libgomp in the process, and which set serves a caller |
+//! | `entries` | how an exported function learns its caller's return address and frame, and what the caller's call is |
+//! | `which_libgomp` | the real functions, one set for each libgomp in the process, and which set serves a caller |
 //! | `release` | which release of GCC a libgomp comes from, and whether it has the interface itself |
 //! | `loaded` | the libraries that the process has loaded |
 //! | `start` | what the global scope holds when the process begins |
@@ -19,10 +19,9 @@
 //! | `audit` | how calls that the loader binds elsewhere get here |
 //! | `old_locks` | the versions of lock functions |
 //! | `unload` | what happens when the program unloads a library |
-//! | `tool` | the search for a tool, the entry points that it gets, the end |
+//! | `tool` | the search for a tool, the entry points that it gets, the end; whether there is one |
 //! | `callbacks` | the callbacks that the tool registered |
-//! | `model` | threads, teams and tasks, as OMPT sees them |
-//! | `created` | the tasks that a cancellation may discard |
+//! | `model` | teams and tasks, as OMPT sees them, the tasks that a cancellation may discard, a thread's words |
 //! | `thread` | the calling thread, its begin and its end |
 //! | `parallel`, `worksharing`, `barrier`, `mutex` | the entry points of these constructs |
 //! | `task`, `task_block`, `taskloop`, `taskloop_tasks`, `depend` | explicit tasks, and what they wait for |
@@ -41,9 +40,9 @@
 #![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 #[macro_use]
-mod entry;
+mod entries;
 #[macro_use]
-mod libgomp;
+mod which_libgomp;
 #[macro_use]
 mod callbacks;
 
@@ -52,7 +51,6 @@ mod barrier;
 mod cancel;
 mod control;
 mod copies;
-mod created;
 mod depend;
 mod devices;
 mod elf;

@@ -1,17 +1,20 @@
 //! Threads, teams and tasks as OMPT sees them (OpenMP 5.2, 19.3 and 19.4.4).
 
+mod created_tasks;
+pub(crate) mod sync_region;
+pub(crate) mod thread_words;
+
 use core::cell::{Cell, UnsafeCell};
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 
 use ompt_sys::*;
 
 use crate::copies::Copies;
-use crate::created::Created;
-use crate::libgomp::{Libgomp, Outlined};
 use crate::pool::{Batch, Pooled};
+use crate::which_libgomp::functions::{Libgomp, Outlined};
 
 /// A worksharing region.
 #[derive(Clone, Copy)]
@@ -122,6 +125,36 @@ impl Team {
     /// The state of the team's threads when they do not wait. A region of one thread is a region, too; a league is none.
     pub(crate) fn working(&self) -> ompt_state_t {
         if self.is_region.get() { ompt_state_work_parallel } else { ompt_state_work_serial }
+    }
+}
+
+/// How many tasks are in a list before those are looked for that have run meanwhile.
+const MIN_TASKS: usize = 1024;
+
+/// The tasks of a team that were created and may be discarded by a cancellation: a list by [`Task::sibling`]. Threads add to it; whoever takes it out has it alone.
+#[derive(Debug)]
+pub(crate) struct Created {
+    list: AtomicPtr<Task>,
+    /// About how many are in the list.
+    count: AtomicUsize,
+    /// At how many those that have run are left out.
+    limit: AtomicUsize,
+}
+
+impl Created {
+    pub(crate) const fn new() -> Created {
+        Created {
+            list: AtomicPtr::new(ptr::null_mut()),
+            count: AtomicUsize::new(0),
+            limit: AtomicUsize::new(MIN_TASKS),
+        }
+    }
+
+    /// Makes a list that nothing else uses as a new one.
+    pub(crate) fn reset(&self) {
+        self.list.store(ptr::null_mut(), Ordering::Relaxed);
+        self.count.store(0, Ordering::Relaxed);
+        self.limit.store(MIN_TASKS, Ordering::Relaxed);
     }
 }
 

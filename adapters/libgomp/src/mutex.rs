@@ -6,8 +6,9 @@ use core::ptr;
 
 use ompt_sys::*;
 
-use crate::thread::{self, Call, Thread};
-use crate::tool::MUTEX_IMPLEMENTATION;
+use crate::entries::call::Call;
+use crate::thread::{self, Thread};
+use crate::tool::entry_points::MUTEX_IMPLEMENTATION;
 
 /// No hint (OpenMP 5.2, 15.1).
 const NO_HINT: c_uint = 0;

@@ -10,10 +10,12 @@ use std::sync::atomic::Ordering;
 
 use ompt_sys::*;
 
-use crate::libgomp::{Libgomp, Outlined};
-use crate::model::{Task, Team, Work};
-use crate::thread::{self, Call, Thread};
-use crate::{barrier, sanitizer, tool, worksharing};
+use crate::entries::call::Call;
+use crate::model::{Task, Team, Work, sync_region};
+use crate::thread::{self, Thread};
+use crate::tool::state;
+use crate::which_libgomp::functions::{Libgomp, Outlined};
+use crate::{sanitizer, worksharing};
 
 const REGION_FLAGS: c_int = (ompt_parallel_invoker_runtime.0 | ompt_parallel_team.0) as c_int;
 const LEAGUE_FLAGS: c_int = (ompt_parallel_invoker_runtime.0 | ompt_parallel_league.0) as c_int;
@@ -67,11 +69,11 @@ fn end(thread: &Thread, team: &'static Team, code: *const c_void) {
     sanitizer::acquire(team);
     let task = thread.task();
     let size = team.size.load(Ordering::Relaxed);
-    if !tool::has_exact_ends() || team.leader_calls.get() {
-        barrier::report_end(ompt_sync_region_barrier_implicit_parallel, task.parallel_data(), task, code);
+    if !state::has_exact_ends() || team.leader_calls.get() {
+        sync_region::report_end(ompt_sync_region_barrier_implicit_parallel, task.parallel_data(), task, code);
     }
     thread.report_implicit_task_end(task, size as c_uint, 0, ompt_task_implicit);
-    if tool::is_cancellable() {
+    if state::is_cancellable() {
         discard_tasks(thread, team);
     }
     thread.tasks.give_back(task);
@@ -148,7 +150,7 @@ fn begin_last_barrier(thread: &Thread, team: &Team) {
     thread.end_open_work();
     let task = thread.task();
     task.set_exit_frame(ptr::null_mut());
-    barrier::report_begin(ompt_sync_region_barrier_implicit_parallel, team.data(), task, team.code.get());
+    sync_region::report_begin(ompt_sync_region_barrier_implicit_parallel, team.data(), task, team.code.get());
     thread.state.set(ompt_state_wait_barrier_implicit_parallel);
     sanitizer::release(team);
 }
@@ -184,10 +186,15 @@ unsafe extern "C-unwind" fn member(team: *mut c_void) {
     unsafe { function(team.argument.get()) };
     thread.function.set(outer);
     begin_last_barrier(thread, team);
-    if tool::has_exact_ends() {
+    if state::has_exact_ends() {
         // SAFETY: all members come here, since regions cannot be cancelled then.
         unsafe { real!(gomp, GOMP_barrier)() };
-        barrier::report_end(ompt_sync_region_barrier_implicit_parallel, team.data(), task, team.code.get());
+        sync_region::report_end(
+            ompt_sync_region_barrier_implicit_parallel,
+            team.data(),
+            task,
+            team.code.get(),
+        );
         if !leads {
             thread.report_implicit_task_end(task, 0, task.thread_num.get() as c_uint, ompt_task_implicit);
             thread.state.set(ompt_state_idle);
@@ -329,7 +336,7 @@ entry! {
             return unsafe { real() };
         };
         begin_last_barrier(thread, team);
-        if tool::has_exact_ends() {
+        if state::has_exact_ends() {
             // SAFETY: the other members come to the same barrier in `member`.
             unsafe { real!(call.gomp, GOMP_barrier)() };
         }
@@ -404,31 +411,5 @@ entry_in_memory! {
         );
         task.set_enter_frame(ptr::null_mut());
         thread.teams.give_back(league);
-    }
-}
-
-/// Ends the threads of the calling thread's pool, each by itself: a last region over all of them, which no tool sees.
-/// At exit, outside of all regions, libgomp's threads are simply gone.
-pub(crate) fn end_threads_of_pool(thread: &Thread) {
-    let gomp = thread.led_of.get();
-    // The program may have unloaded it.
-    if thread.led.get() < 2 || thread.has_artificial_team.get() || !gomp.is_there() {
-        return;
-    }
-    // SAFETY: libgomp's function, without arguments.
-    let is_outside = unsafe { real!(gomp, omp_get_level)() } == 0;
-    if !is_outside {
-        return;
-    }
-    // SAFETY: a function of the region's type, which reads the data as what it is.
-    unsafe {
-        real!(gomp, GOMP_parallel)(end_thread, ptr::from_ref(thread).cast_mut().cast(), thread.led.get(), 0);
-    }
-}
-
-/// Ends the calling thread unless it is the [`Thread`] that `leader` points to.
-unsafe extern "C-unwind" fn end_thread(leader: *mut c_void) {
-    if thread::existing().is_some_and(|thread| !ptr::eq(ptr::from_ref(thread).cast(), leader)) {
-        thread::end();
     }
 }

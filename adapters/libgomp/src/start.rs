@@ -1,13 +1,14 @@
 //! What the global scope holds when the process begins, before the program's own code runs. No thread waits for the loader then.
 //! Nothing of it is ever unloaded.
 
+use core::ffi::CStr;
 use core::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use crate::elf::Symbols;
-use crate::entry::PassedOn;
-use crate::libgomp::Candidate;
-use crate::{loaded, tool};
+use crate::loaded;
+use crate::which_libgomp::functions::Candidate;
+use crate::which_libgomp::passed_on::PassedOn;
 
 /// The global scope, as it is at the begin.
 #[derive(Debug, Default)]
@@ -21,22 +22,13 @@ pub(crate) struct Start {
     /// How many libraries there are.
     libraries: usize,
     /// This is the copy that the loader asks about bindings ([`crate::audit`]), in a namespace without a program.
-    is_auditor: bool,
+    pub(crate) is_auditor: bool,
 }
 
-static START: AtomicPtr<Start> = AtomicPtr::new(ptr::null_mut());
+/// The function by which a tool begins (OpenMP 5.2, 19.3.1).
+pub(crate) const START_TOOL: &CStr = c"ompt_start_tool";
 
-/// The loader calls it before the program begins, as a rule before all other constructors.
-#[used]
-#[unsafe(link_section = ".init_array")]
-static CONSTRUCTOR: extern "C" fn() = {
-    extern "C" fn construct() {
-        if !get().is_auditor {
-            tool::load();
-        }
-    }
-    construct
-};
+static START: AtomicPtr<Start> = AtomicPtr::new(ptr::null_mut());
 
 /// The global scope, which is looked at by the first caller.
 pub(crate) fn get() -> &'static Start {
@@ -75,7 +67,7 @@ fn look() -> Start {
             return;
         };
         if start.tool.is_none() {
-            start.tool = symbols.function(tool::START);
+            start.tool = symbols.function(START_TOOL);
         }
         if is_behind {
             behind.push(symbols);
@@ -117,7 +109,7 @@ fn pass_on(runtimes: &[Candidate]) {
 
 impl Start {
     /// Whether libraries that were loaded later define this function, at other addresses than the `known` ones.
-    pub(crate) fn is_defined_later(&self, name: &core::ffi::CStr, known: &[usize]) -> bool {
+    pub(crate) fn is_defined_later(&self, name: &CStr, known: &[usize]) -> bool {
         let (mut count, mut is_defined) = (0, false);
         loaded::each(|module, _| {
             count += 1;

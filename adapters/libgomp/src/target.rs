@@ -2,13 +2,14 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ompt_sys::*;
 
 use crate::devices;
-use crate::libgomp::Libgomp;
-use crate::thread::{Call, Thread};
+use crate::entries::call::Call;
+use crate::thread::Thread;
+use crate::which_libgomp::functions::Libgomp;
 
 /// The flags that GCC passes.
 mod flag {
@@ -19,23 +20,12 @@ mod flag {
 /// GCC's number of the default device.
 const DEFAULT_DEVICE: c_int = -1;
 
-/// How many devices libgomp has; 0 before the first construct for devices.
-static DEVICES: AtomicI32 = AtomicI32::new(0);
-
-/// How many devices libgomp has, as far as the program made it look. libgomp loads its plugins where it is asked first: a tool's
-/// question shall not do so.
-pub(crate) fn known_devices() -> c_int {
-    // Relaxed: a number alone.
-    DEVICES.load(Ordering::Relaxed)
-}
-
 /// The device's number in OpenMP, which the tool knows from now on; the host's where libgomp runs the construct there.
 fn number(gomp: &Libgomp, device: c_int) -> c_int {
     // SAFETY: libgomp's functions, without arguments.
     let (count, default) =
         unsafe { (real!(gomp, omp_get_num_devices)(), real!(gomp, omp_get_default_device)()) };
-    // Relaxed: as above.
-    DEVICES.store(count, Ordering::Relaxed);
+    devices::set_known(count);
     let device = if device == DEFAULT_DEVICE { default } else { device };
     if (0..count).contains(&device) {
         devices::announce(device);

@@ -11,11 +11,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use ompt_sys::*;
 
-use crate::libgomp::{CopyFunction, Libgomp, Outlined};
+use crate::entries::call::Call;
 use crate::model::{Task, event};
 use crate::task_block::{Header, copy, flag, layout, with_block};
-use crate::thread::{self, Call, Thread};
-use crate::{depend, sanitizer, tool};
+use crate::thread::{self, Thread};
+use crate::tool::{lifecycle, state};
+use crate::which_libgomp::functions::{CopyFunction, Libgomp, Outlined};
+use crate::{depend, sanitizer};
 
 /// Tasks by their events. No hash map, whose first key is a system call that a filter may refuse.
 type Events = BTreeMap<usize, &'static Task>;
@@ -31,7 +33,7 @@ fn current_events() -> &'static Mutex<Events> {
 }
 
 fn events() -> MutexGuard<'static, Events> {
-    tool::LEAVE_EVENTS.get_or_init(|| leave_lock_to_parent);
+    lifecycle::LEAVE_EVENTS.get_or_init(|| leave_lock_to_parent);
     current_events().lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -85,7 +87,7 @@ impl Thread {
             has_dependences.into(),
             code,
         );
-        if tool::is_cancellable() {
+        if state::is_cancellable() {
             team.created.add(self, task);
         }
         sanitizer::release(task);

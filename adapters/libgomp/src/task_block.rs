@@ -5,9 +5,9 @@ use core::mem::MaybeUninit;
 use core::ptr;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 
-use crate::libgomp::{CopyFunction, Outlined};
 use crate::model::Task;
 use crate::taskloop_tasks::Taskloop;
+use crate::which_libgomp::functions::{CopyFunction, Outlined};
 
 /// The flags that GCC passes to `GOMP_task` and `GOMP_taskloop`.
 pub(crate) mod flag {

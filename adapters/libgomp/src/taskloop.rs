@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ompt_sys::*;
 
-use crate::libgomp::{CopyFunction, Libgomp, Outlined};
 use crate::model::{Task, Work};
 use crate::task_block::{Header, copy, flag, layout, with_block};
 use crate::taskloop_tasks::Taskloop;
+use crate::which_libgomp::functions::{CopyFunction, Libgomp, Outlined};
 use crate::worksharing::{trip_count, unsigned_trip_count};
 use crate::{sanitizer, thread};
 

@@ -7,11 +7,10 @@ use std::sync::OnceLock;
 
 use ompt_sys::*;
 
-use crate::entry::CallSite;
-use crate::libgomp::{self, Libgomp, Serving};
-use crate::model::{Task, Team};
+use crate::model::{Task, Team, sync_region, thread_words};
 use crate::pool::{Pool, Pooled};
-use crate::{sanitizer, tool};
+use crate::sanitizer;
+use crate::which_libgomp::functions::Libgomp;
 
 /// A thread between its begin and its end, as the tool sees them. Only the thread itself uses it.
 pub(crate) struct Thread {
@@ -40,130 +39,17 @@ pub(crate) struct Thread {
     initial: Option<&'static Task>,
 }
 
-/// Three words of the calling thread's, of initial-exec storage. The first is the pointer to its [`Thread`], NULL before its begin. The
-/// second says whether it is [`Searching`]. The third is the [`Thread`] as which it begins.
-mod place {
-    use super::Thread;
-
-    core::arch::global_asm!(
-        ".pushsection .tbss,\"awT\",%nobits",
-        ".p2align 3",
-        ".hidden omptgomp_thread",
-        ".globl omptgomp_thread",
-        ".type omptgomp_thread,%object",
-        ".size omptgomp_thread,24",
-        "omptgomp_thread: .zero 24",
-        ".popsection",
-    );
-
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    fn address() -> *mut *const Thread {
-        let place;
-        // SAFETY: computes the address of the thread's own eight bytes; the linker fills in their offset.
-        unsafe {
-            core::arch::asm!(
-                "mov {p}, qword ptr [rip + omptgomp_thread@GOTTPOFF]",
-                "add {p}, qword ptr fs:[0]",
-                p = out(reg) place,
-                options(readonly, nostack, pure)
-            );
-        }
-        place
-    }
-
-    #[cfg(target_arch = "aarch64")]
-    #[inline(always)]
-    fn address() -> *mut *const Thread {
-        let place;
-        // SAFETY: computes the address of the thread's own eight bytes; the linker fills in their offset.
-        unsafe {
-            core::arch::asm!(
-                "adrp {o}, :gottprel:omptgomp_thread",
-                "ldr {o}, [{o}, :gottprel_lo12:omptgomp_thread]",
-                "mrs {p}, tpidr_el0",
-                "add {p}, {p}, {o}",
-                o = out(reg) _, p = out(reg) place,
-                options(readonly, nostack, preserves_flags, pure)
-            );
-        }
-        place
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[inline(always)]
-    pub(super) fn get() -> *const Thread {
-        let thread;
-        // SAFETY: reads the thread's own eight bytes; the linker fills in their offset.
-        unsafe {
-            core::arch::asm!(
-                "mov {t}, qword ptr [rip + omptgomp_thread@GOTTPOFF]",
-                "mov {t}, qword ptr fs:[{t}]",
-                t = out(reg) thread,
-                options(readonly, nostack, preserves_flags)
-            );
-        }
-        thread
-    }
-
-    #[cfg(target_arch = "aarch64")]
-    #[inline(always)]
-    pub(super) fn get() -> *const Thread {
-        // SAFETY: the address is valid for as long as the thread runs, and only this thread uses it.
-        unsafe { *address() }
-    }
-
-    pub(super) fn set(thread: *const Thread) {
-        // SAFETY: as in `get`.
-        unsafe { *address() = thread }
-    }
-
-    pub(super) fn beginning() -> *mut *const Thread {
-        // SAFETY: the third word.
-        unsafe { address().add(2) }
-    }
-
-    pub(super) fn is_searching() -> *mut bool {
-        // SAFETY: the second word.
-        unsafe { address().add(1).cast() }
-    }
-}
-
-/// The calling thread looks for a libgomp. What it calls for that may be the program's, and may call libgomp.
-pub(crate) struct Searching(());
-
-impl Searching {
-    /// Begins; `None` where the thread is searching already.
-    pub(crate) fn begin() -> Option<Searching> {
-        // SAFETY: the thread's own word.
-        let was = unsafe { place::is_searching().replace(true) };
-        (!was).then_some(Searching(()))
-    }
-}
-
-impl Drop for Searching {
-    fn drop(&mut self) {
-        // SAFETY: as above.
-        unsafe { place::is_searching().write(false) };
-    }
-}
-
 /// The calling thread, if it has begun.
 #[inline(always)]
 pub(crate) fn existing() -> Option<&'static Thread> {
     // SAFETY: NULL, or a `Thread` that only this thread frees, in `end`, after which it uses no reference.
-    unsafe { place::get().as_ref() }
+    unsafe { thread_words::get().cast::<Thread>().as_ref() }
 }
 
 /// The calling thread as a tool knows it: also where it begins.
 pub(crate) fn of_tool() -> Option<&'static Thread> {
     // SAFETY: as above.
-    existing().or_else(|| unsafe { (*place::beginning()).as_ref() })
-}
-
-/// An address that no other thread has meanwhile.
-pub(crate) fn address() -> usize {
-    place::is_searching() as usize
+    existing().or_else(|| unsafe { (*thread_words::beginning()).cast::<Thread>().as_ref() })
 }
 
 /// The destructor of this key ends a thread.
@@ -189,7 +75,7 @@ unsafe extern "C" fn on_thread_exit(_: *mut c_void) {
 #[inline(never)]
 pub(crate) fn begin(kind: ompt_thread_t, gomp: &'static Libgomp) -> Option<&'static Thread> {
     // SAFETY: the thread's own word.
-    if !unsafe { *place::beginning() }.is_null() {
+    if !unsafe { *thread_words::beginning() }.is_null() {
         return None;
     }
     let initial = (kind == ompt_thread_initial).then(|| {
@@ -215,7 +101,7 @@ pub(crate) fn begin(kind: ompt_thread_t, gomp: &'static Libgomp) -> Option<&'sta
         initial,
     }));
     // SAFETY: as above.
-    unsafe { *place::beginning() = thread };
+    unsafe { *thread_words::beginning() = ptr::from_ref(thread).cast() };
     if let Some(key) = KEY.get() {
         // SAFETY: the key exists; any value that is not NULL has the destructor called.
         unsafe { libc::pthread_setspecific(*key, ptr::from_ref(thread).cast()) };
@@ -232,9 +118,9 @@ pub(crate) fn begin(kind: ompt_thread_t, gomp: &'static Libgomp) -> Option<&'sta
             ompt_task_initial.0 as c_int,
         );
     }
-    place::set(thread);
+    thread_words::set(ptr::from_ref(thread).cast());
     // SAFETY: as above.
-    unsafe { *place::beginning() = ptr::null() };
+    unsafe { *thread_words::beginning() = ptr::null() };
     Some(thread)
 }
 
@@ -245,7 +131,7 @@ pub(crate) fn begin_again() {
     thread.led.set(0);
     if thread.is_outside_regions() {
         // The parent's object stays: callers of this may still use it.
-        place::set(ptr::null());
+        thread_words::set(ptr::null());
     }
 }
 
@@ -259,7 +145,7 @@ pub(crate) fn end() {
         thread.report_implicit_task_end(task, 0, 1, ompt_task_initial);
     }
     report!(ompt_callback_thread_end as ompt_callback_thread_end_t, thread.data());
-    place::set(ptr::null());
+    thread_words::set(ptr::null());
     if let Some(task) = thread.initial {
         if let Some(team) = task.team.get() {
             thread.teams.give_back(team);
@@ -361,7 +247,7 @@ impl Thread {
         if let Some(team) = task.team.take() {
             sanitizer::acquire(team);
         }
-        crate::barrier::report_end(
+        sync_region::report_end(
             ompt_sync_region_barrier_implicit_parallel,
             ptr::null_mut(),
             task,
@@ -383,59 +269,5 @@ impl Thread {
                 None => return,
             }
         }
-    }
-}
-
-/// A call of one of the exported functions.
-pub(crate) struct Call {
-    /// The libgomp that serves the caller.
-    pub(crate) gomp: &'static Libgomp,
-    /// The return address in the program (`codeptr_ra`).
-    pub(crate) code: *const c_void,
-    /// The frame address of the exported function.
-    pub(crate) frame: *mut c_void,
-    is_active: bool,
-}
-
-impl Call {
-    /// Finds out what serves the caller, and searches for the tool at the first call of the process.
-    #[inline(always)]
-    pub(crate) fn enter(site: CallSite) -> Call {
-        let (gomp, code) = match libgomp::serving(site.return_address) {
-            Serving::Libgomp(gomp) => (gomp, site.return_address),
-            Serving::TailCall => caller_of_tail_call(),
-        };
-        Call { gomp, code, frame: site.frame, is_active: !gomp.has_ompt && tool::is_active() }
-    }
-
-    /// Whether a tool observes the call.
-    pub(crate) fn is_active(&self) -> bool {
-        self.is_active
-    }
-
-    /// The calling thread, which begins where it has not, if a tool observes it.
-    #[inline(always)]
-    pub(crate) fn observed(&self) -> Option<&'static Thread> {
-        if !self.is_active {
-            return None;
-        }
-        match existing() {
-            Some(thread) => {
-                thread.gomp.set(self.gomp);
-                Some(thread)
-            }
-            None => begin(ompt_thread_initial, self.gomp),
-        }
-    }
-}
-
-#[cold]
-fn caller_of_tail_call() -> (&'static Libgomp, *const c_void) {
-    if let Some(thread) = existing() {
-        return (thread.gomp.get(), thread.function.get());
-    }
-    match libgomp::any() {
-        Some(gomp) => (gomp, ptr::null()),
-        None => libgomp::missing("a function of libgomp"),
     }
 }

@@ -7,9 +7,9 @@ use core::ptr;
 
 use ompt_sys::*;
 
-use crate::libgomp::Libgomp;
 use crate::model::{WithReductions, Work};
 use crate::thread::Thread;
+use crate::which_libgomp::functions::Libgomp;
 
 /// How many iterations a loop of signed numbers has; it ends before `end`.
 pub(crate) fn trip_count(first: i64, end: i64, step: i64) -> u64 {

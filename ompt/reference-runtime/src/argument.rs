@@ -3,6 +3,8 @@
 //! [`Data`] and [`New`] point to data that the runtime keeps for the tool. `register` has what is passed as it is, and
 //! `memory` what the tool gets a pointer to.
 
+#[cfg(feature = "generate")]
+mod any;
 mod memory;
 mod register;
 
@@ -13,6 +15,8 @@ use ompt_sys::*;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
+#[cfg(feature = "generate")]
+pub use any::{Any, GENERATED_SLOTS};
 pub use memory::*;
 pub use register::*;
 

@@ -1,13 +1,13 @@
 //! The table of callbacks.
 
 use ompt_sys::*;
+#[cfg(feature = "generate")]
+use proptest::strategy::{BoxedStrategy, Strategy};
 use serde::{Deserialize, Serialize};
 
 use super::argument::*;
+use super::callback_table;
 use super::dialect::Dialect;
-use super::entry_points;
-#[cfg(feature = "generate")]
-use super::generate::{Any, BoxedStrategy, Strategy};
 
 /// Turns this
 ///
@@ -46,7 +46,7 @@ macro_rules! calls {
             pub(super) fn make(&self, slots: &Slots) -> Option<(Line, i32)> {
                 match self {
                     $(Call::$Variant { $($argument),* } => {
-                        let callback = entry_points::callback($name)?;
+                        let callback = callback_table::callback($name)?;
                         $(let $argument = $argument.place(slots);)*
                         // SAFETY: the tool registered a function of this signature under the number of this name. The
                         // drafts' have the same arguments, or the first of them.

@@ -11,11 +11,12 @@ use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use ompt_sys::collector::*;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::argument::Line;
 use super::script::Step;
+pub use super::script::steps::Collect;
 
 /// Ways of real runtimes that the header does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -53,21 +54,6 @@ fn deviates(deviation: Deviation) -> bool {
         words.map(|word| serde_json::from_value(word.into()).expect("a deviation")).collect()
     });
     all.contains(&deviation)
-}
-
-/// An event on the calling thread, and what the thread is in then.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Collect {
-    /// `OMP_COLLECTORAPI_EVENT`.
-    pub event: u32,
-    /// `OMP_COLLECTOR_API_THR_STATE`.
-    pub state: u32,
-    /// The id of what it waits for, where the state is a wait.
-    pub wait_id: u64,
-    /// The parallel region, or 0.
-    pub region: u64,
-    /// The region around it, or 0; `None` on a thread that is not the master of a team.
-    pub parent: Option<u64>,
 }
 
 /// The reports of OpenUH's runtime on a parallel region of two threads with a loop that has an ordered region. It takes one

@@ -20,6 +20,8 @@
 //! | module | what it does |
 //! | --- | --- |
 //! | `description` | a device as a script describes it |
+//! | `operation` | what a device does, and the clock of it |
+//! | `running` | a device at work |
 //! | `driver` | reports what a device does to its driver, for tools that ask that |
 //! | `misbehaviour` | what devices do wrong, by name |
 //! | `buffers` | fills the tool's buffers, and gives them back |
@@ -31,106 +33,25 @@ mod description;
 mod driver;
 mod entry_points;
 mod misbehaviour;
+mod operation;
 mod records;
+mod running;
 
-use std::collections::BTreeMap;
 use std::mem;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread::JoinHandle;
 
-use ompt_sys::*;
-use serde::{Deserialize, Serialize};
-
-use super::call::Call;
+use ompt_sys::ompt_scope_endpoint_t;
 
 use driver::Driver;
+use running::{DEVICES, LATE, Running};
 
 pub use description::{Clock, Device, Format};
 pub(super) use entry_points::lookup_of;
 pub use misbehaviour::{AMDS, BIG_RECORD_BYTES, MISSING_AMDS, Misbehaviour};
-
-/// The real work of a device.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Played {
-    /// The operations that it wrote records of.
-    pub operations: Vec<Operation>,
-    /// The operations that it was traced at, and writes no records of.
-    pub unrecorded: Vec<Operation>,
-    /// Records for which there was no room.
-    pub dropped: u64,
-    /// Records that were written without an operation of the host.
-    pub alone: u64,
-    /// How often the tool asked for a flush.
-    pub flushes: u64,
-}
-
-/// An operation of a device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Operation {
-    /// `None` for a kernel.
-    pub data_op: Option<u32>,
-    /// The host's number for it.
-    pub host_op_id: u64,
-    /// The host's number for the target region.
-    pub target_id: u64,
-    /// When it began: nanoseconds since 1970.
-    pub begin_ns: u64,
-    /// When it ended.
-    pub end_ns: u64,
-    /// Bytes of a data operation.
-    pub bytes: u64,
-}
-
-/// A device at work.
-#[derive(Debug)]
-struct Running {
-    number: usize,
-    script: Device,
-    trace: Mutex<Trace>,
-    /// Held by whoever completes buffers.
-    completions: Mutex<()>,
-    first_translated_ns: OnceLock<f64>,
-    random: AtomicU64,
-    driver: Option<Driver>,
-}
-
-#[derive(Debug, Default)]
-struct Trace {
-    callbacks: Option<(ompt_callback_buffer_request_t, ompt_callback_buffer_complete_t)>,
-    is_paused: bool,
-    is_finalized: bool,
-    /// Nothing is delivered any more.
-    is_unloaded: bool,
-    /// The tool wants records of target regions.
-    wants_targets: bool,
-    /// By thread, where each has its own.
-    filling: BTreeMap<u64, Buffer>,
-    full: Vec<Buffer>,
-    written: u64,
-    played: Played,
-}
-
-/// A buffer of the tool's.
-#[derive(Clone, Copy, Debug)]
-struct Buffer {
-    address: usize,
-    bytes: usize,
-    used: usize,
-    delivered: usize,
-    is_flushed: bool,
-}
-
-/// A lookup is a function without data, so each device needs a function of its own.
-pub const MAX_DEVICES: usize = 4;
-
-static DEVICES: OnceLock<Vec<Running>> = OnceLock::new();
-/// Where the valid records of each buffer end.
-static ENDS: Mutex<BTreeMap<usize, usize>> = Mutex::new(BTreeMap::new());
-/// Flushes that go on: all devices have one thread for that.
-static FLUSHES: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
-/// Threads that still have something to deliver.
-static LATE: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
+pub(super) use operation::host_ns;
+pub use operation::{Operation, Played};
+pub use running::MAX_DEVICES;
 
 /// Makes the script's devices.
 ///
@@ -236,13 +157,10 @@ pub(super) fn unloaded() {
     }
 }
 
-/// Whether the runtime keeps the call about a device to itself.
-pub(super) fn is_unannounced(call: &Call) -> bool {
-    let (Call::DeviceInitialize { device_num, .. } | Call::DeviceFinalize { device_num }) = call else {
-        return false;
-    };
+/// Whether the runtime keeps calls about a device's begin and end to itself.
+pub(super) fn is_unannounced(device: i32) -> bool {
     let devices = DEVICES.get().map_or(&[][..], Vec::as_slice);
-    let device = usize::try_from(*device_num).ok().filter(|number| *number > 0);
+    let device = usize::try_from(device).ok().filter(|number| *number > 0);
     let device = device.and_then(|number| devices.get(number));
     device.is_some_and(|device| device.does(Misbehaviour::OnlyFirstAnnounced))
 }
@@ -251,18 +169,4 @@ pub(super) fn is_unannounced(call: &Call) -> bool {
 pub(super) fn child_hangs() -> bool {
     let mut devices = DEVICES.get().into_iter().flatten();
     devices.any(|device| device.does(Misbehaviour::ChildHangs) && device.trace().callbacks.is_some())
-}
-
-/// Ends the process as a runtime does that writes through a null pointer.
-fn die(why: &str) -> ! {
-    eprintln!("reference runtime: {why}");
-    std::process::abort()
-}
-
-/// The clock of operations.
-pub(super) fn host_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the time can be written.
-    unsafe { libc::clock_gettime(libc::CLOCK_REALTIME, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use ompt_sys::*;
 use serde::{Deserialize, Serialize};
 
-use super::argument::{Address, Line, Placed};
+use super::argument::Line;
 
 /// A generation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -195,7 +195,7 @@ impl Dialect {
         let flags = ["exit_frame_flags", "enter_frame_flags"];
         for name in flags.into_iter().chain(flags_of_implicit_task) {
             if line.contains_key(name) {
-                Address(0).show(name, line);
+                line.insert(name.into(), "0x0".into());
             }
         }
     }

@@ -1,62 +1,14 @@
 //! The entry points by which a tool asks the runtime (OpenMP 5.2, 19.6.1), on a host without devices and without places.
 
-use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ompt_sys::*;
 
+use super::callback_table::{CALLBACKS, GRANTS, NUMBERS, callback_of_number};
 use super::dialect::Dialect;
-use super::{context, tool};
-
-/// Callbacks have numbers from 1 on.
-const NUMBERS: usize = 38;
-
-/// The functions that the tool registered, by number. Relaxed: this runtime starts no thread before `initialize` returns, so
-/// every thread sees the callbacks and the tool's other data.
-static CALLBACKS: [AtomicPtr<c_void>; NUMBERS] = [const { AtomicPtr::new(ptr::null_mut()) }; NUMBERS];
-
-/// The answers of `ompt_set_callback`, by number; set before any tool asks.
-static GRANTS: [AtomicU32; NUMBERS] = [const { AtomicU32::new(0) }; NUMBERS];
-
-/// Lets `ompt_set_callback` answer what a script says.
-///
-/// # Errors
-/// The name of a callback that does not exist.
-pub(super) fn grant(grants: &BTreeMap<String, u32>) -> Result<(), String> {
-    let dialect = Dialect::current();
-    let (always, _) = dialect.set_results();
-    let names = ompt_callbacks_t::VALUES.iter().map(|(name, _)| *name);
-    for name in names.chain(["idle"]) {
-        if let Some(number) = dialect.number(name.trim_start_matches("ompt_callback_")) {
-            GRANTS[number as usize].store(always, Ordering::Relaxed);
-        }
-    }
-    for (name, result) in grants {
-        let number = dialect.number(name).ok_or_else(|| format!("there is no callback {name}"))?;
-        GRANTS[number as usize].store(*result, Ordering::Relaxed);
-    }
-    Ok(())
-}
-
-/// The callback that the tool registered under the number of `name`.
-pub(super) fn callback(name: &str) -> Option<ompt_callback_t> {
-    callback_of_number(Dialect::current().number(name)?)
-}
-
-fn callback_of_number(number: u32) -> Option<ompt_callback_t> {
-    let callback = CALLBACKS.get(number as usize)?.load(Ordering::Relaxed);
-    // SAFETY: of the size of such an option, and only `set_callback` stores it, from one.
-    unsafe { std::mem::transmute::<*mut c_void, Option<ompt_callback_t>>(callback) }
-}
-
-/// Forgets what a former tool registered.
-pub(super) fn forget_callbacks() {
-    for callback in &CALLBACKS {
-        callback.store(ptr::null_mut(), Ordering::Relaxed);
-    }
-}
+use super::{active_tool, context};
 
 /// Makes of these functions the one that finds them by name.
 macro_rules! entry_points {
@@ -309,5 +261,5 @@ unsafe extern "C" fn get_unique_id() -> u64 {
 
 unsafe extern "C" fn finalize_tool() {
     // The library stays open: the tool's code, which called this, is still running.
-    std::mem::forget(tool::finalize());
+    std::mem::forget(active_tool::finalize());
 }

@@ -5,36 +5,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, exit};
 use std::sync::Mutex;
 
-use serde::{Deserialize, Serialize};
-
-use super::player::{PlayedThread, Report, lock};
-use super::script::{Script, Step};
+use super::report::{PlayedThread, Report, lock};
+use super::script::Step;
+pub use super::script::{ChildEnd, Fork};
 use super::{collector, device, tr2};
-
-/// A fork; the thread that forks waits for the child.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Fork {
-    /// Where the child's runtime searches for a tool again, as TR2, 6.1.1, says of one that is initialized again: how.
-    pub searches_again: Option<tr2::Entry>,
-    /// The steps of the child on its only thread.
-    pub steps: Vec<Step>,
-    /// How it ends then.
-    pub end: ChildEnd,
-}
-
-/// How a child ends.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChildEnd {
-    /// It calls `exit`.
-    #[default]
-    Exit,
-    /// It calls `_exit`: no destructor runs.
-    QuickExit,
-    /// It executes this program, which plays the script.
-    Exec(Box<Script>),
-}
 
 impl Fork {
     /// Forks, and waits for the child: what the threads played that were the child's. `take` plays steps.

@@ -1,15 +1,12 @@
 //! Scripts for property tests: any callback with any arguments in any order, on a few threads.
 
-mod any;
-
 use ompt_sys::*;
 use proptest::prelude::prop;
 use proptest::strategy::Union;
 pub use proptest::strategy::{BoxedStrategy, Strategy};
 
-pub use any::{Any, GENERATED_SLOTS};
-
 use super::argument::*;
+pub use super::argument::{Any, GENERATED_SLOTS};
 use super::call::Call;
 use super::script::{Round, Script, Step};
 

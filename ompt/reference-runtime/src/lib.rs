@@ -30,17 +30,22 @@
 //! | [`collector`] | the Collector API of 2007, for preloaded tools |
 //! | [`tr2`] | OMPT of 2014, for preloaded tools |
 //! | [`dialect`] | the generations of the interface that it speaks |
-//! | [`tool`] | finds, initializes and finalizes the tool |
+//! | [`tool`] | finds and initializes the tool |
+//! | `active_tool` | the tool that is active, and its end |
+//! | `callback_table` | the callbacks that it registered |
 //! | `entry_points` | what the tool can ask |
 //! | `context` | what a thread is in the midst of, for those answers |
 //! | [`device`], [`offload`] | devices that can be traced, and target regions on them |
 //! | [`fork`] | forks in the midst of it |
-//! | [`player`] | plays a script and reports |
+//! | [`player`] | plays a script |
+//! | `report` | what was played |
 //! | [`program`] | the program `reference-runtime` |
 //! | `generate` | scripts for property tests; only with the feature of that name |
 
+mod active_tool;
 pub mod argument;
 pub mod call;
+mod callback_table;
 pub mod collector;
 mod context;
 pub mod device;
@@ -52,6 +57,7 @@ pub mod generate;
 pub mod offload;
 pub mod player;
 pub mod program;
+mod report;
 pub mod script;
 pub mod tool;
 pub mod tr2;

@@ -1,27 +1,11 @@
 //! A target region with everything that belongs to it: the host's callbacks, and the device's work between them.
 
 use ompt_sys::*;
-use serde::{Deserialize, Serialize};
 
 use super::argument::{Address, Data, Enum, New, Slots};
 use super::call::Call;
 use super::device::{self, Operation};
-
-/// Target regions on a device, one after the other: memory is allocated, written, worked on, read and freed.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Offload {
-    /// The device's number.
-    pub device: u32,
-    /// The first of the two slots for `target_data` and `host_op_id`; a thread's own.
-    pub slot: u32,
-    /// How many regions.
-    pub times: u32,
-    /// How long each operation takes.
-    pub busy_us: u64,
-    /// The memory is associated with the host's, and no longer before it is freed.
-    pub associates: bool,
-}
+pub use super::script::steps::Offload;
 
 impl Offload {
     /// The slots that it uses, the highest.

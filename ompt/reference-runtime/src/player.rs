@@ -1,50 +1,16 @@
 //! Plays a script and reports what was played.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Barrier, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::argument::{Line, Slots};
+use super::argument::Slots;
 use super::call::Call;
+use super::report::lock;
+pub use super::report::{PlayedRound, PlayedThread, Report};
 use super::script::{End, How, Round, Script, Step};
-use super::tool::{self, Found};
-use super::{context, device, entry_points, tr2};
-
-/// The steps that were played.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Report {
-    /// Each round up to the one that ended the process, or all.
-    pub rounds: Vec<PlayedRound>,
-}
-
-/// The steps that were played in a round.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct PlayedRound {
-    /// The result of the search for a tool.
-    pub tool: Found,
-    /// By thread, in the script's order.
-    pub threads: Vec<PlayedThread>,
-    /// By device; all rounds so far.
-    pub devices: Vec<device::Played>,
-}
-
-/// The steps that a thread played.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct PlayedThread {
-    /// The kernel's id of the thread.
-    pub os_tid: i32,
-    /// The calls that returned, in order. Those of callbacks that the tool has not registered are left out.
-    pub played: Vec<Line>,
-    /// How many of them had returned before the round's [`End`] began.
-    pub played_before_end: usize,
-    /// The results of each call of `control_tool`, in order.
-    pub control_tool_results: Vec<i32>,
-    /// The steps that the threads of its children played, in order.
-    pub children: Vec<PlayedThread>,
-}
+use super::{callback_table, context, device, tool, tr2};
 
 /// Plays all rounds. Where one ends the process, `publish` gets the report before, and this does not return but for
 /// [`How::Return`].
@@ -54,7 +20,7 @@ pub struct PlayedThread {
 pub fn play(script: &Script, publish: impl Fn(&Report)) -> Result<(), String> {
     script.dialect.speak();
     if script.tr2.is_none() {
-        entry_points::grant(&script.grants)?;
+        callback_table::grant(&script.grants)?;
     }
     device::make(&script.devices)?;
     let mut report = Report::default();
@@ -175,7 +141,9 @@ impl Stage {
     }
 
     fn make(&self, call: &Call, log: &Mutex<PlayedThread>) {
-        if device::is_unannounced(call) {
+        if let Call::DeviceInitialize { device_num, .. } | Call::DeviceFinalize { device_num } = call
+            && device::is_unannounced(*device_num)
+        {
             return;
         }
         if let Call::DeviceFinalize { device_num } = call {
@@ -239,9 +207,4 @@ impl Performer {
         self.handle.join().expect("no step panics");
         lock(&self.played).clone()
     }
-}
-
-/// The log, whoever panicked with it.
-pub(super) fn lock(log: &Mutex<PlayedThread>) -> MutexGuard<'_, PlayedThread> {
-    log.lock().unwrap_or_else(PoisonError::into_inner)
 }

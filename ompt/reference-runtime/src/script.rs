@@ -1,16 +1,16 @@
 //! The script that is to be played.
 
+pub mod steps;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::call::Call;
-use super::collector::Collect;
 use super::device::Device;
 use super::dialect::Dialect;
-use super::fork::Fork;
-use super::offload::Offload;
-use super::tr2::{self, Tr2};
+
+use steps::{Collect, Entry, Offload, Tr2};
 
 /// A whole process: one round after the other.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub struct Script {
     /// The generation of the tools interface.
     pub dialect: Dialect,
     /// Where it is that of 2014: how the runtime finds the tool; then `dialect` means nothing.
-    pub tr2: Option<tr2::Entry>,
+    pub tr2: Option<Entry>,
     /// The runtime's version that `ompt_start_tool` gets; empty: its own name.
     pub runtime_version: String,
     /// The answer of `ompt_set_callback` for a callback, by its name without `ompt_callback_`: a number of
@@ -78,6 +78,31 @@ pub enum Step {
         /// The steps.
         steps: Vec<Step>,
     },
+}
+
+/// A fork; the thread that forks waits for the child.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Fork {
+    /// Where the child's runtime searches for a tool again, as TR2, 6.1.1, says of one that is initialized again: how.
+    pub searches_again: Option<Entry>,
+    /// The steps of the child on its only thread.
+    pub steps: Vec<Step>,
+    /// How it ends then.
+    pub end: ChildEnd,
+}
+
+/// How a child ends.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChildEnd {
+    /// It calls `exit`.
+    #[default]
+    Exit,
+    /// It calls `_exit`: no destructor runs.
+    QuickExit,
+    /// It executes this program, which plays the script.
+    Exec(Box<Script>),
 }
 
 impl From<Call> for Step {

@@ -1,14 +1,16 @@
-//! Finds, initializes and finalizes the tool (OpenMP 5.2, 19.2 and 19.3; OpenMP 6.0, 32.2 and 32.3).
+//! Finds and initializes the tool (OpenMP 5.2, 19.2 and 19.3; OpenMP 6.0, 32.2 and 32.3).
 
 use std::env;
 use std::ffi::{CStr, CString, OsString};
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::Path;
 
 use libloading::os::unix::{Library, RTLD_LAZY, RTLD_LOCAL};
 use ompt_sys::*;
 use serde::{Deserialize, Serialize};
 
+use super::active_tool::{ACTIVE, Tool};
+pub use super::active_tool::{Finalized, Place, finalize};
+use super::callback_table::forget_callbacks;
 use super::dialect::Dialect;
 use super::entry_points;
 
@@ -32,36 +34,11 @@ pub enum Found {
     Active(Place),
 }
 
-/// Where a tool was found.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Place {
-    /// In the process itself: linked to the program, or preloaded.
-    AddressSpace,
-    /// In a library of `OMP_TOOL_LIBRARIES`.
-    Library(PathBuf),
-}
-
-/// The active tool.
-static ACTIVE: Mutex<Option<Tool>> = Mutex::new(None);
-
-/// A tool that wants to be used.
-#[derive(Debug)]
-struct Tool {
-    place: Place,
-    library: Library,
-    result: *mut ompt_start_tool_result_t,
-}
-
-// SAFETY: the result belongs to the tool, and the specification wants it to be usable from any thread. The mutex around
-// the only instance lets one thread finalize.
-unsafe impl Send for Tool {}
-
 /// Searches a tool and initializes it, as a runtime does before its first event.
 ///
 /// `version` is what the runtime calls itself; where that is empty, by its own name.
 pub fn activate(version: &str) -> Found {
-    entry_points::forget_callbacks();
+    forget_callbacks();
     match env::var_os("OMP_TOOL").as_deref().and_then(|value| value.to_str()) {
         None | Some("" | "enabled") => {}
         Some("disabled") => return Found::Disabled,
@@ -79,7 +56,7 @@ pub fn activate(version: &str) -> Found {
     };
     let place = tool.place.clone();
     if !initialize(&tool) {
-        entry_points::forget_callbacks();
+        forget_callbacks();
         return Found::Declined(place);
     }
     *ACTIVE.lock().expect("no thread panics with it") = Some(tool);
@@ -123,24 +100,6 @@ fn initialize(tool: &Tool) -> bool {
     let active = unsafe { Dialect::current().initialize(initialize, entry_points::lookup, tool.result) };
     verbose(&format!("{:?}: initialize returned {active}", tool.place));
     active != 0
-}
-
-/// The library of a tool that was finalized: dropping it closes the library, so no callback may follow.
-#[derive(Debug)]
-pub struct Finalized {
-    _library: Library,
-}
-
-/// Finalizes the active tool, once.
-pub fn finalize() -> Option<Finalized> {
-    // Out of the lock first: the tool may ask to be finalized while it is.
-    let tool = ACTIVE.lock().expect("no thread panics with it").take()?;
-    // SAFETY: as in `initialize`, which saw that it is not NULL.
-    if let Some(finalize) = unsafe { (*tool.result).finalize } {
-        // SAFETY: the tool's own function, and its result.
-        unsafe { Dialect::current().finalize(finalize, tool.result) };
-    }
-    Some(Finalized { _library: tool.library })
 }
 
 /// Says something where `OMP_TOOL_VERBOSE_INIT` wants it (OpenMP 5.2, 21.3.3).

@@ -12,34 +12,11 @@ use libloading::os::unix::Library;
 use ompt_sys::tr2::*;
 use ompt_sys::tr6::omp_frame_t;
 use ompt_sys::{ompt_callback_t, ompt_interface_fn_t};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::argument::Line;
+pub use super::script::steps::{Entry, Tr2};
 use super::tool::{Found, Place};
-
-/// How the runtime finds the initializer, and what it is like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Entry {
-    /// `ompt_initialize`, as the report has it, and LLVM 3.7.
-    Initialize,
-    /// `ompt_tool`, which returns it: LLVM from 3.8 on.
-    Tool,
-    /// `ompt_initialize`; any number is an event: OpenUH.
-    OpenUh,
-    /// `ompt_tool`; callbacks and entry points have data in the place of ids: the OMPT group's branch `omp4-buffer`.
-    Omp4Buffer,
-}
-
-/// An event on the calling thread: its arguments as words, but for frames, which are made.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Tr2 {
-    /// `ompt_event_t`.
-    pub event: u32,
-    /// The words, in order; a frame's is 1 for one, and 0 for NULL.
-    pub words: Vec<u64>,
-}
 
 #[derive(Debug, Default)]
 pub(super) struct Runtime {

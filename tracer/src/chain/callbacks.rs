@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 use ompt_sys::*;
 
 use super::words;
-use crate::dialects::dialect::Function;
 use crate::quirks::join_barrier::{self, of_both};
+use crate::recorder::callback::Function;
 
 type Data = *mut ompt_data_t;
 type Code = *const c_void;

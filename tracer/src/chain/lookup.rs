@@ -6,8 +6,8 @@ use std::mem::transmute;
 
 use ompt_sys::{ompt_data_t, ompt_frame_t, ompt_interface_fn_t};
 
-use super::{callbacks, words};
-use crate::dialects::runtime::{INFO_IS_THERE, Lookup};
+use super::{active_tool, callbacks, words};
+use crate::runtime::lookup::{INFO_IS_THERE, Lookup};
 
 type Data = *mut ompt_data_t;
 
@@ -99,7 +99,7 @@ unsafe extern "C" fn get_task_info(
 
 /// The second tool is done; the tracer is not.
 unsafe extern "C" fn finalize_tool() {
-    super::end();
+    active_tool::end();
 }
 
 /// The second tool's word in the place of the runtime's, or the tracer's.

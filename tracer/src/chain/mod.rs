@@ -12,7 +12,8 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | this one | the second tool's life |
+//! | this one | the second tool's begin |
+//! | [`active_tool`] | the second tool, and its end |
 //! | [`next_tool`] | where the second tool comes from |
 //! | [`callbacks`] | the functions that call both tools |
 //! | [`words`] | two data words for each thing that the runtime has one for |
@@ -21,24 +22,24 @@
 //! Two things are not as if alone. Only the tracer gets a device's lookup, since a device has one owner of its trace buffers. And
 //! the drafts of OpenMP 5.0 and older interfaces are not passed on.
 
+mod active_tool;
 mod callbacks;
 mod lookup;
 mod next_tool;
 mod words;
 
 use std::ffi::{CString, OsStr, c_int, c_uint};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::Ordering;
 
-use ompt_sys::{ompt_set_callback_t, ompt_start_tool_result_t};
+use ompt_sys::ompt_set_callback_t;
 use omptrace_runtimes::Fault;
 
 use crate::os::log::info;
+use active_tool::SECOND;
 
+pub(crate) use active_tool::end;
 pub(crate) use callbacks::set_ours;
 pub(crate) use lookup::our_lookup;
-
-/// What the second tool's `ompt_start_tool` returned, until the tool is finalized; else null.
-static SECOND: AtomicPtr<ompt_start_tool_result_t> = AtomicPtr::new(std::ptr::null_mut());
 
 /// What the runtime said when it started the tracer.
 #[derive(Debug)]
@@ -77,19 +78,4 @@ pub(crate) fn begin(runtime: &Runtime<'_>, named: Option<&OsStr>, is_global: boo
         callbacks::forget_theirs();
     }
     is_active
-}
-
-/// The runtime is done with its tools, or the second tool is.
-pub(crate) fn end() {
-    // AcqRel; pairs with `begin` and with itself: the tool is finalized once.
-    let second = SECOND.swap(std::ptr::null_mut(), Ordering::AcqRel);
-    // SAFETY: as in `begin`.
-    let Some(result) = (unsafe { second.as_mut() }) else {
-        return;
-    };
-    callbacks::forget_theirs();
-    if let Some(finalize) = result.finalize {
-        // SAFETY: the structure's own word (OpenMP 5.2, 19.5.1.2).
-        unsafe { finalize(&mut result.tool_data) };
-    }
 }

@@ -9,9 +9,9 @@ use std::path::Path;
 
 use ompt_sys::ompt_start_tool_result_t;
 
-use crate::dialects::runtime::Lookup;
 use crate::os::loader;
 use crate::os::log::warning;
+use crate::runtime::lookup::Lookup;
 
 const START_TOOL: &CStr = c"ompt_start_tool";
 

@@ -9,9 +9,10 @@ use std::mem::transmute;
 
 use ompt_sys::ompt_callback_t;
 
-use crate::dialects::dialect::Function;
-use crate::dialects::runtime::EntryPoint;
-use crate::hot::callbacks::Callback;
+use super::reading;
+use crate::recorder::callback::Callback;
+use crate::recorder::callback::Function;
+use crate::runtime::entry_point::EntryPoint;
 
 /// A callback, whatever its arguments are: none has more than these, and all are numbers or pointers. It finds each in the
 /// register where the runtime has put it, and looks at no further ones.
@@ -39,8 +40,8 @@ static READING: [Function; NAMES.len()] = {
     }
 };
 
-/// Puts the reading in front of those of `callbacks` where something begins or ends.
-pub(super) fn put_in_front(callbacks: &mut [Callback]) {
+/// From now on those of `callbacks` read where something begins or ends.
+pub(crate) fn put_in_front(callbacks: &mut [Callback]) {
     for callback in callbacks {
         let place = NAMES.iter().position(|name| *name == callback.name);
         if let Some(place) = place {
@@ -50,6 +51,7 @@ pub(super) fn put_in_front(callbacks: &mut [Callback]) {
             callback.function = READING[place].0;
         }
     }
+    reading::is_called();
 }
 
 unsafe extern "C" fn boundary<const PLACE: usize>(
@@ -60,7 +62,7 @@ unsafe extern "C" fn boundary<const PLACE: usize>(
     e: usize,
     f: usize,
 ) {
-    super::read();
+    reading::read();
     if let Some(behind) = BEHIND[PLACE].get() {
         // SAFETY: the arguments of this call.
         unsafe { behind(a, b, c, d, e, f) }

@@ -14,9 +14,9 @@ use std::time::Duration;
 
 use ompt_sys::{self as ompt, ompt_scope_endpoint_t};
 
-use crate::hot::stream::NO_DEVICE;
-use crate::hot::tls;
 use crate::os::system;
+use crate::recorder::this_thread;
+use crate::recorder::thread_stream::NO_DEVICE;
 
 /// How long `exit` waits for target regions in progress.
 const PATIENCE: Duration = Duration::from_millis(20);
@@ -77,7 +77,7 @@ fn set(state: u32) {
 
 /// Has [`exits`] called by `exit`, before what the runtime and the program's image have registered by now: the last comes first.
 fn watch_exit() {
-    let offloader = std::ptr::from_ref(tls::recorder()) as usize;
+    let offloader = std::ptr::from_ref(this_thread::recorder()) as usize;
     let before = OFFLOADER.load(Ordering::Relaxed);
     if before == 0 {
         OFFLOADER.store(offloader, Ordering::Relaxed);
@@ -100,7 +100,7 @@ extern "C" fn exits() {
     CLOSER.store(system::thread_id(), Ordering::Relaxed);
     hold_for(HELD_AT_EXIT);
     set(EXITING);
-    let is_alone = OFFLOADER.load(Ordering::Relaxed) == std::ptr::from_ref(tls::recorder()) as usize
+    let is_alone = OFFLOADER.load(Ordering::Relaxed) == std::ptr::from_ref(this_thread::recorder()) as usize
         && !HAS_SEVERAL.load(Ordering::Relaxed);
     if !is_alone {
         wait_for_others();

@@ -7,9 +7,10 @@ use omptrace_device::{BufferSource, Completion, DataOp, Lent, Problem, Record, W
 use omptrace_trace_format::event::{DeviceKernel, DeviceNativeRecord, DeviceRecord, WideRow};
 use omptrace_trace_format::field::{Address, Text};
 
+use super::session_devices::{Devices, of_this_process};
 use super::traced::Traced;
-use crate::hot::guard::guarded;
-use crate::session::{self, Session};
+use crate::recorder::guarded::guarded;
+use crate::session::Session;
 
 /// The source of the devices' buffers.
 pub(super) const SOURCE: &dyn BufferSource = &OfSession;
@@ -24,24 +25,23 @@ impl BufferSource for OfSession {
 
     unsafe fn complete(&self, completion: &Completion) {
         guarded(|| {
-            let Some(session) = session::of_this_process() else {
+            let Some((session, devices)) = of_this_process() else {
                 return;
             };
-            let Some(traced) = session.devices.meant_by(completion.device_num) else {
+            let Some(traced) = devices.meant_by(completion.device_num) else {
                 return;
             };
             // SAFETY: by this function's contract.
-            unsafe { take_records(session, &traced, completion) };
-            if completion.is_returned && !session.devices.buffers.take_back(completion.buffer) {
-                note(session, &traced, Problem::UnknownBuffer, 1);
+            unsafe { take_records(session, devices, &traced, completion) };
+            if completion.is_returned && !devices.buffers.take_back(completion.buffer) {
+                note(session, devices, &traced, Problem::UnknownBuffer, 1);
             }
         });
     }
 }
 
 fn lend(device_num: i32) -> Option<Lent> {
-    let session = session::of_this_process()?;
-    let devices = &session.devices;
+    let (session, devices) = of_this_process()?;
     let lent = devices.buffers.lend();
     let problem = match lent {
         None => {
@@ -52,15 +52,15 @@ fn lend(device_num: i32) -> Option<Lent> {
         _ => return lent,
     };
     if let Some(traced) = devices.meant_by(device_num) {
-        note(session, &traced, problem, 1);
+        note(session, devices, &traced, problem, 1);
     }
     lent
 }
 
 /// Counts a problem that came so often; the trace reports the first of a kind at once, for the program may die.
-fn note(session: &Session, traced: &Traced, problem: Problem, times: u64) {
+fn note(session: &Session, devices: &Devices, traced: &Traced, problem: Problem, times: u64) {
     if traced.counts.add(problem, times) {
-        session.devices.write(session);
+        devices.write(session);
     }
 }
 
@@ -69,8 +69,13 @@ fn note(session: &Session, traced: &Traced, problem: Problem, times: u64) {
 ///
 /// # Safety
 /// Like [`BufferSource::complete`].
-unsafe fn take_records(session: &'static Session, traced: &Traced, completion: &Completion) {
-    let readable = session.devices.buffers.range(completion.buffer);
+unsafe fn take_records(
+    session: &'static Session,
+    devices: &Devices,
+    traced: &Traced,
+    completion: &Completion,
+) {
+    let readable = devices.buffers.range(completion.buffer);
     let mut problems = Vec::new();
     let room = readable.as_ref().map_or(completion.bytes, |range| range.len());
     if completion.bytes > room {
@@ -95,7 +100,7 @@ unsafe fn take_records(session: &'static Session, traced: &Traced, completion: &
     });
     for (device_num, others) in of_others {
         records -= others.len() as u64;
-        put_records(session, device_num, others);
+        put_records(session, devices, device_num, others);
     }
     match completion.bytes {
         // Records that had waited for what they belong to.
@@ -104,13 +109,13 @@ unsafe fn take_records(session: &'static Session, traced: &Traced, completion: &
     }
     traced.read_clock_again(session, newest);
     for (problem, times) in problems {
-        note(session, traced, problem, times);
+        note(session, devices, traced, problem, times);
     }
 }
 
 /// Copies records to the stream of the device that they are of.
-fn put_records(session: &'static Session, device_num: i32, records: Vec<Record>) {
-    let Some(traced) = session.devices.meant_by(device_num) else {
+fn put_records(session: &'static Session, devices: &Devices, device_num: i32, records: Vec<Record>) {
+    let Some(traced) = devices.meant_by(device_num) else {
         return;
     };
     traced.counts.brought(records.len() as u64);

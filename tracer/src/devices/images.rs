@@ -6,8 +6,8 @@ use omptrace_device::memory;
 use omptrace_trace_format::event::DeviceImage;
 use omptrace_trace_format::field::Bytes;
 
-use crate::hot::slow_path;
-use crate::session;
+use super::session_devices::of_this_process;
+use crate::session::cold_path;
 
 /// Bytes of an image that are kept; what is larger is not code of a program.
 const MAX_IMAGE_BYTES: usize = 16 << 20;
@@ -16,14 +16,14 @@ const IMAGE_PART: usize = 64 << 10;
 
 /// Code was loaded onto a device: its image is kept where its bytes can be read.
 pub(crate) fn loaded(device_num: c_int, module_id: u64, host_addr: u64, bytes: u64) {
-    let Some(session) = session::of_this_process() else {
+    let Some((_, devices)) = of_this_process() else {
         return;
     };
     let len = usize::try_from(bytes).unwrap_or(usize::MAX);
     if host_addr == 0 || len == 0 || len > MAX_IMAGE_BYTES {
         return;
     }
-    let mut images = session.devices.images.lock();
+    let mut images = devices.images.lock();
     if images.contains(&(host_addr, bytes)) {
         return;
     }
@@ -35,7 +35,7 @@ pub(crate) fn loaded(device_num: c_int, module_id: u64, host_addr: u64, bytes: u
         if !memory::copy((host_addr as usize).wrapping_add(offset), &mut part) {
             return;
         }
-        slow_path::wide(|_| DeviceImage {
+        cold_path::wide(|_| DeviceImage {
             device_num,
             module_id,
             offset: offset as u64,

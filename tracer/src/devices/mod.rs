@@ -10,6 +10,7 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
+//! | `session_devices` | the devices that a session knows |
 //! | `traced` | a device: its state, its stream, its clock |
 //! | `delivery` | buffers on request; records out of them into the stream |
 //! | `operations` | what the host asks devices for, for tracers that cannot see it |
@@ -22,165 +23,103 @@ mod closing;
 mod delivery;
 mod images;
 mod operations;
+mod session_devices;
 mod traced;
 
-use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ompt_sys::{ompt_device_t, ompt_function_lookup_t};
-use omptrace_device::{Announced, Buffers, cupti, memory};
+use omptrace_device::{Announced, memory};
 use omptrace_runtimes::Fault;
-use omptrace_settings::value::Cupti;
-use omptrace_trace_format::metadata::Metadata;
 
-use crate::os::lock::Mutex;
-use crate::session::{self, Session};
+use crate::session::Session;
+use crate::session::part::Part;
+use delivery::SOURCE;
+use session_devices::of_this_process;
 use traced::{State, Traced};
 
 pub(crate) use closing::{hold_operation, hold_region, process_ends, process_has_ended};
 pub(crate) use images::loaded;
 pub(crate) use operations::{Asked, begins, ends, region_begins, region_ends};
 
-/// The devices of a session.
+/// Devices take part in sessions.
 #[derive(Debug)]
-pub(crate) struct Devices {
-    buffers: Buffers,
-    by_number: Mutex<BTreeMap<i32, Arc<Traced>>>,
-    /// Images that were kept: where they lay, and their length.
-    images: Mutex<Vec<(u64, u64)>>,
-    flushes_buffer_once: AtomicBool,
-    /// A device got no buffer, and a flush may bring some back.
-    shall_flush: AtomicBool,
-    /// A flush brought none.
-    flushes_in_vain: AtomicBool,
-    /// There is news of devices that the trace's metadata does not have.
-    is_stale: AtomicBool,
-    /// A tracer wants to know of operations.
-    wants_operations: AtomicBool,
-    cupti: cupti::Choice,
-}
+pub(crate) struct Tracing;
 
-impl Devices {
-    /// No devices yet; their buffers will have this many bytes each.
-    pub(crate) fn new(buffer_bytes: usize, cupti: &Cupti) -> Devices {
-        Devices {
-            cupti: match cupti {
-                Cupti::Auto => cupti::Choice::Auto,
-                Cupti::Off => cupti::Choice::Off,
-                Cupti::At(path) => cupti::Choice::At(path.into()),
-            },
-            wants_operations: AtomicBool::new(false),
-            buffers: Buffers::new(buffer_bytes),
-            by_number: Mutex::default(),
-            images: Mutex::default(),
-            flushes_buffer_once: AtomicBool::new(false),
-            shall_flush: AtomicBool::new(false),
-            flushes_in_vain: AtomicBool::new(false),
-            is_stale: AtomicBool::new(false),
+pub(crate) static PART: Tracing = Tracing;
+
+impl Part for Tracing {
+    fn prepare(&self, session: &'static Session) {
+        session_devices::prepare(session);
+    }
+
+    fn before_fork(&self, patience: Duration) {
+        before_fork(patience);
+    }
+
+    fn after_fork(&self, patience: Duration) {
+        after_fork(patience);
+    }
+
+    /// Pauses tracing on all devices, or resumes it.
+    fn pause(&self, pauses: bool) {
+        if let Some((_, devices)) = of_this_process() {
+            devices.all().iter().for_each(|traced| traced.pause(pauses));
         }
     }
 
-    /// The runtime calls itself so.
-    pub(crate) fn of_runtime(&self, version: &str) {
-        let once = Fault::FlushesBufferOnce.is_of(version);
-        // Relaxed: stored before any device is traced.
-        self.flushes_buffer_once.store(once, Ordering::Relaxed);
-    }
-
-    /// A device got no buffer. A runtime that flushes a buffer once does not give it back by that.
-    fn needs_buffers(&self) {
-        // Relaxed, here and below: seen by the next callback of the host, or the one after.
-        let in_vain =
-            self.flushes_in_vain.load(Ordering::Relaxed) || self.flushes_buffer_once.load(Ordering::Relaxed);
-        if !in_vain {
-            self.shall_flush.store(true, Ordering::Relaxed);
-        }
-    }
-
-    fn all(&self) -> Vec<Arc<Traced>> {
-        self.by_number.lock().values().cloned().collect()
-    }
-
-    /// Like [`Devices::all`], for a thread that may have been interrupted while it has the lock: none where it does not get
-    /// it in time.
-    fn all_within(&self, patience: Duration) -> Vec<Arc<Traced>> {
-        let devices = self.by_number.try_lock_for(patience);
-        devices.map_or(Vec::new(), |devices| devices.values().cloned().collect())
-    }
-
-    /// The device that a runtime means by `device_num`: old ones of AMD say 0 whichever it is.
-    fn meant_by(&self, device_num: i32) -> Option<Arc<Traced>> {
-        let devices = self.by_number.lock();
-        let any = || devices.values().find(|traced| traced.is_tracing()).or(devices.values().next());
-        devices.get(&device_num).or_else(any).cloned()
-    }
-
-    /// Writes what is known of all devices, unless the trace has it.
-    pub(crate) fn write_news(&self, session: &Session) {
-        // Relaxed: what comes at the same time is no older.
-        if self.is_stale.load(Ordering::Relaxed) {
-            self.write(session);
-        }
-    }
-
-    /// Writes what is known of all devices.
-    fn write(&self, session: &Session) {
-        // Relaxed: as above.
-        self.is_stale.store(false, Ordering::Relaxed);
-        let devices = self.all();
-        if devices.is_empty() {
+    /// All that devices have recorded so far is delivered, and in the file. A runtime that flushes a buffer once delivers it at
+    /// the end: a flush before would cost what comes after it.
+    fn flush(&self) {
+        let Some((session, devices)) = of_this_process() else {
+            return;
+        };
+        // Relaxed: see `of_runtime`.
+        if devices.flushes_buffer_once.load(Ordering::Relaxed) {
             return;
         }
-        let metadata = Metadata {
-            devices: devices.iter().map(|traced| (traced.device_num, traced.describe())).collect(),
-            ..Metadata::default()
-        };
-        session.write_metadata(&metadata);
+        let mut devices = devices.all();
+        devices.retain(|traced| traced.is_tracing());
+        request_records(&devices);
+        for traced in devices {
+            traced.flush(session);
+        }
+    }
+
+    fn stop(&self) {
+        stop_all();
+    }
+
+    fn write_news(&self, session: &'static Session) {
+        if let Some(devices) = session_devices::of(session) {
+            devices.write_news(session);
+        }
     }
 }
 
-/// Pauses tracing on all devices, or resumes it.
-pub(crate) fn pause(pause: bool) {
-    let Some(session) = session::of_this_process() else {
-        return;
-    };
-    for traced in session.devices.all() {
-        traced.pause(pause);
-    }
-}
-
-/// All that devices have recorded so far is delivered, and in the file. A runtime that flushes a buffer once delivers it at the end:
-/// a flush before would cost what comes after it.
-pub(crate) fn flush() {
-    let Some(session) = session::of_this_process() else {
-        return;
-    };
-    // Relaxed: see `Devices::of_runtime`.
-    if session.devices.flushes_buffer_once.load(Ordering::Relaxed) {
-        return;
-    }
-    let mut devices = session.devices.all();
-    devices.retain(|traced| traced.is_tracing());
-    request_records(&devices);
-    for traced in devices {
-        traced.flush(session);
+/// The runtime of the session calls itself so.
+pub(crate) fn of_runtime(session: &Session, version: &str) {
+    if let Some(devices) = session_devices::of(session) {
+        let once = Fault::FlushesBufferOnce.is_of(version);
+        // Relaxed: stored before any device is traced.
+        devices.flushes_buffer_once.store(once, Ordering::Relaxed);
     }
 }
 
 /// Ends tracing on all devices.
 pub(crate) fn stop_all() {
-    let Some(session) = session::of_this_process() else {
+    let Some((session, devices)) = of_this_process() else {
         return;
     };
-    let devices = session.devices.all();
-    stop(session, &devices, State::Off);
-    for traced in devices {
+    let all = devices.all();
+    stop(session, &all, State::Off);
+    for traced in all {
         traced.leave(session);
     }
-    session.devices.write(session);
+    devices.write(session);
 }
 
 /// Ends tracing on these devices, as far as they are traced.
@@ -206,18 +145,18 @@ fn request_records(devices: &[Arc<Traced>]) {
 /// Has devices flushed where one got no buffer, so that some come back. Called on threads of the program. In these callbacks,
 /// the runtime holds no lock of a buffer.
 pub(crate) fn flush_where_needed() {
-    let Some(session) = session::of_this_process() else {
+    let Some((_, devices)) = of_this_process() else {
         return;
     };
-    let shall_flush = &session.devices.shall_flush;
+    let shall_flush = &devices.shall_flush;
     // Relaxed: who comes first does it. Read before it is written: the answer is mostly no.
     if shall_flush.load(Ordering::Relaxed) && shall_flush.swap(false, Ordering::Relaxed) {
-        let mut devices = session.devices.all();
-        devices.retain(|traced| traced.is_tracing());
-        request_records(&devices);
-        let in_vain = !session.devices.buffers.has_kept();
+        let mut traced = devices.all();
+        traced.retain(|traced| traced.is_tracing());
+        request_records(&traced);
+        let in_vain = !devices.buffers.has_kept();
         // Relaxed: see `Devices::needs_buffers`.
-        session.devices.flushes_in_vain.store(in_vain, Ordering::Relaxed);
+        devices.flushes_in_vain.store(in_vain, Ordering::Relaxed);
     }
 }
 
@@ -233,7 +172,7 @@ pub(crate) unsafe fn initialized(
 ) {
     const MAX_NAME: usize = 256;
     closing::goes_on();
-    let Some(session) = session::of_this_process() else {
+    let Some((session, devices)) = of_this_process() else {
         return;
     };
     let device_type = memory::text(device_type, MAX_NAME).unwrap_or_default();
@@ -245,40 +184,40 @@ pub(crate) unsafe fn initialized(
             device_type: &device_type,
             handle,
             lookup,
-            cupti: &session.devices.cupti,
+            cupti: &devices.cupti,
         })
     };
     let traced = Arc::new(Traced::new(device_num, device_type, found));
-    let before = session.devices.by_number.lock().insert(device_num, traced.clone());
+    let before = devices.by_number.lock().insert(device_num, traced.clone());
     if let Some(before) = before {
         before.leave(session);
     }
-    traced.start(session);
+    traced.start(session, SOURCE);
     if traced.is_tracing() && traced.tracer.wants_operations() {
         // Relaxed: what is asked for before a tracer knows of it shows as the host observed it.
-        session.devices.wants_operations.store(true, Ordering::Relaxed);
+        devices.wants_operations.store(true, Ordering::Relaxed);
     }
-    session.devices.write(session);
+    devices.write(session);
 }
 
 /// This process will fork. AMD's runtime delivers records on a thread that the child does not have. If devices are traced, the
 /// child waits for it at its end. The calling thread may have been interrupted in the middle of anything.
-pub(crate) fn before_fork(patience: Duration) {
-    let Some(session) = session::of_this_process() else {
+fn before_fork(patience: Duration) {
+    let Some((session, devices)) = of_this_process() else {
         return;
     };
-    let mut devices = session.devices.all_within(patience);
+    let mut devices = devices.all_within(patience);
     devices.retain(|traced| traced.tracer.stops_for_fork() && traced.can_record_within(patience));
     stop(session, &devices, State::StoppedForFork);
 }
 
 /// This process has forked, and is the parent.
-pub(crate) fn after_fork(patience: Duration) {
-    let Some(session) = session::of_this_process() else {
+fn after_fork(patience: Duration) {
+    let Some((session, devices)) = of_this_process() else {
         return;
     };
-    for traced in session.devices.all_within(patience) {
-        traced.start_after_fork(session);
+    for traced in devices.all_within(patience) {
+        traced.start_after_fork(session, SOURCE);
     }
 }
 
@@ -286,13 +225,13 @@ pub(crate) fn after_fork(patience: Duration) {
 /// that of the clock. What can wait is done at the end of the session: threads that still offload are in danger from now on.
 pub(crate) fn finalized(device_num: c_int) {
     closing::begins();
-    let Some(session) = session::of_this_process() else {
+    let Some((session, devices)) = of_this_process() else {
         return;
     };
-    let Some(traced) = session.devices.by_number.lock().get(&device_num).cloned() else {
+    let Some(traced) = devices.by_number.lock().get(&device_num).cloned() else {
         return;
     };
     traced.finalize(session);
     // Relaxed: see `Devices::write_news`.
-    session.devices.is_stale.store(true, Ordering::Relaxed);
+    devices.is_stale.store(true, Ordering::Relaxed);
 }

@@ -8,10 +8,10 @@ use std::sync::atomic::Ordering;
 use ompt_sys::{self as ompt, ompt_target_data_op_t};
 use omptrace_device::HostOperation;
 
+use super::session_devices::of_this_process;
 use super::traced::Traced;
-use crate::hot::stream::{NO_DEVICE, Stream};
-use crate::hot::tls;
-use crate::session;
+use crate::recorder::this_thread;
+use crate::recorder::thread_stream::{NO_DEVICE, Stream};
 
 /// The thread enters a target region on a device; `target_id` is the tool's number of it. A runtime may report no operations, as
 /// GCC's: then what the device does is the region's.
@@ -43,7 +43,7 @@ pub(crate) fn region_ends() {
 
 /// The device, if its tracer wants to know of operations.
 fn traced(device_num: i32) -> Option<Arc<Traced>> {
-    let devices = &session::of_this_process()?.devices;
+    let (_, devices) = of_this_process()?;
     // Relaxed: see where it is stored.
     if !devices.wants_operations.load(Ordering::Relaxed) {
         return None;
@@ -87,12 +87,12 @@ pub(crate) fn ends() {
 }
 
 fn announcement_ends() {
-    let Some(session) = session::of_this_process() else {
+    let Some((_, devices)) = of_this_process() else {
         return;
     };
     // The lock is not held during a call into the tracer.
     let traced = {
-        let devices = session.devices.by_number.lock();
+        let devices = devices.by_number.lock();
         let mut devices = devices.values();
         devices.find(|traced| traced.tracer.wants_operations()).cloned()
     };
@@ -103,6 +103,6 @@ fn announcement_ends() {
 
 /// The thread's stream, where it has one.
 pub(super) fn stream() -> Option<&'static Stream> {
-    let recorder = tls::recorder();
+    let recorder = this_thread::recorder();
     (!recorder.is_idle()).then_some(&recorder.stream)
 }

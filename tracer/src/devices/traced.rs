@@ -3,18 +3,17 @@
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::time::Duration;
 
-use omptrace_device::{Counts, DeviceTracer, Found, Setup};
+use omptrace_device::{BufferSource, Counts, DeviceTracer, Found, Setup};
 use omptrace_trace_format::event::{DeviceClock, DeviceTranslation, WideRow};
 use omptrace_trace_format::field::{Seconds, Ticks};
 use omptrace_trace_format::metadata;
 
-use super::delivery;
-use crate::hot::recorder::{self, Mode, Recorder};
-use crate::hot::slow_path;
-use crate::hot::stream::Kind;
 use crate::os::clock;
 use crate::os::lock::Mutex;
 use crate::os::system;
+use crate::recorder::recorder::{self, Mode, Recorder};
+use crate::recorder::thread_stream::Kind;
+use crate::session::cold_path;
 use crate::session::{self, Session};
 
 /// The number of readings of both clocks of which the tightest counts.
@@ -110,10 +109,10 @@ impl Traced {
         }
     }
 
-    /// Starts tracing, as far as the device offers that.
-    pub(super) fn start(&self, session: &'static Session) {
+    /// Starts tracing, as far as the device offers that. Its buffers come from `source`.
+    pub(super) fn start(&self, session: &'static Session, source: &'static dyn BufferSource) {
         // Threads that it makes get none of the program's signals.
-        let start = || self.tracer.start(delivery::SOURCE);
+        let start = || self.tracer.start(source);
         let mut setup = system::without_signals(start);
         setup.problems.extend_from_slice(&self.others);
         let traces = setup.format.is_some();
@@ -127,9 +126,9 @@ impl Traced {
     }
 
     /// Starts tracing again where it was stopped for a fork.
-    pub(super) fn start_after_fork(&self, session: &'static Session) {
+    pub(super) fn start_after_fork(&self, session: &'static Session, source: &'static dyn BufferSource) {
         if self.change(State::StoppedForFork, State::Off) {
-            self.start(session);
+            self.start(session, source);
         }
     }
 
@@ -144,7 +143,7 @@ impl Traced {
     /// All that the device has delivered so far is in the file.
     pub(super) fn flush(&self, session: &'static Session) {
         if let Some(StreamOfDevice(recorder)) = *self.stream.lock() {
-            slow_path::on_stream(recorder, || session.flush(recorder));
+            cold_path::on_stream(recorder, || session.flush(recorder));
         }
     }
 
@@ -164,7 +163,7 @@ impl Traced {
             return;
         }
         if let Some(StreamOfDevice(recorder)) = self.stream.lock().take() {
-            slow_path::leave_stream(session, recorder);
+            cold_path::leave_stream(session, recorder);
         }
     }
 
@@ -250,6 +249,6 @@ impl Traced {
                 empty.insert(StreamOfDevice(recorder))
             }
         };
-        slow_path::put_on(session, stream.0, f);
+        cold_path::put_on(session, stream.0, f);
     }
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::mem::{offset_of, size_of, transmute};
 use std::path::Path;
-use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use ompt_sys::collector::*;
 use ompt_sys::{
@@ -25,15 +25,16 @@ use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id};
 use omptrace_trace_format::metadata::{Registration, Runtime};
 
-use crate::entry::start::{self, Prepared};
-use crate::hot::guard::guarded;
-use crate::hot::slow_path;
-use crate::hot::tls;
+use crate::dialects::old::collector_counts::{UNREPORTED, WHILE_ASKING};
+use crate::dialects::prepared::{Prepared, configured};
 use crate::os::containment::contained;
 use crate::os::loader;
 use crate::os::log::warning;
 use crate::os::stack;
+use crate::recorder::guarded::guarded;
+use crate::recorder::this_thread;
 use crate::session;
+use crate::session::cold_path;
 
 /// The generation's name in the metadata.
 const DIALECT: &str = "Collector API";
@@ -43,12 +44,6 @@ static API: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The function that was found last: one that refused is not asked again.
 static ASKED: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
-
-/// Callbacks that came while the tracer asked for something, on the thread that asked.
-static WHILE_ASKING: AtomicU64 = AtomicU64::new(0);
-
-/// Events of which the runtime did not say what the thread does, or in which region it is.
-static UNREPORTED: AtomicU64 = AtomicU64::new(0);
 
 /// The meaning of an event.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +115,7 @@ pub(crate) fn look_in(handle: *mut c_void) {
 }
 
 fn begin(api: *mut c_void) -> Result<(), String> {
-    let Some(config) = start::configured() else {
+    let Some(config) = configured() else {
         return Ok(());
     };
     // SAFETY: the symbol has this type.
@@ -216,13 +211,6 @@ pub(crate) fn end() {
         .filter(|(count, _)| *count > 0)
         .map(|(count, text)| format!("{count} {text}"));
     session.report_messages(messages.collect());
-}
-
-/// A forked child counts for itself.
-pub(crate) fn forget_counts() {
-    // Relaxed: the child has one thread.
-    WHILE_ASKING.store(0, Ordering::Relaxed);
-    UNREPORTED.store(0, Ordering::Relaxed);
 }
 
 /// One request, with as much room as any of them needs; `sz` fits a byte, since OpenUH's runtime looks at no more.
@@ -331,11 +319,11 @@ fn ask<const N: usize>(api: omp_collector_api_t, requests: [Request; N]) -> [Req
     }
     let mut list = List { requests, end: omp_collector_header_t::default() };
     // A callback meanwhile is not an event of the program's.
-    let recorder = tls::recorder();
-    tls::begin_own_work();
+    let recorder = this_thread::recorder();
+    this_thread::begin_own_work();
     // SAFETY: the runtime's function, with a list that ends in a size of 0, aligned for what is in it.
     unsafe { api((&raw mut list).cast()) };
-    tls::set_recorder(Some(recorder));
+    this_thread::set_recorder(Some(recorder));
     list.requests
 }
 
@@ -346,7 +334,7 @@ unsafe extern "C" fn callback(event: OMP_COLLECTORAPI_EVENT) {
         if api.is_null() {
             return;
         }
-        if tls::recorder().is_ours() {
+        if this_thread::recorder().is_ours() {
             // Relaxed: only the number counts.
             WHILE_ASKING.fetch_add(1, Ordering::Relaxed);
             return;
@@ -373,7 +361,7 @@ fn record(event: OMP_COLLECTORAPI_EVENT, state: &Request, region: Id, parent: Id
     let meaning = EVENTS.iter().find(|(known, ..)| *known == event).map_or(Own, |(.., meaning)| *meaning);
     match meaning {
         Fork => {
-            slow_path::compact(|_| ParallelBegin {
+            cold_path::compact(|_| ParallelBegin {
                 encountering_task_data: Id::NULL,
                 exit_frame: NOWHERE,
                 enter_frame: NOWHERE,
@@ -384,30 +372,30 @@ fn record(event: OMP_COLLECTORAPI_EVENT, state: &Request, region: Id, parent: Id
                 flags: ompt_parallel_flag_t(0),
                 codeptr_ra: NOWHERE,
             });
-            slow_path::wide(|_| ParentRegion { parallel_data: region, parent_parallel_data: parent });
+            cold_path::wide(|_| ParentRegion { parallel_data: region, parent_parallel_data: parent });
         }
-        Join => slow_path::compact(|_| ParallelEnd {
+        Join => cold_path::compact(|_| ParallelEnd {
             parallel_data: region,
             encountering_task_data: Id::NULL,
             flags: ompt_parallel_flag_t(0),
             codeptr_ra: NOWHERE,
         }),
-        IsIdle(endpoint) => slow_path::wide(|_| Idle { endpoint }),
-        Barrier(kind, endpoint) => slow_path::compact(|_| SyncRegionWait {
+        IsIdle(endpoint) => cold_path::wide(|_| Idle { endpoint }),
+        Barrier(kind, endpoint) => cold_path::compact(|_| SyncRegionWait {
             endpoint,
             kind,
             parallel_data: region,
             task_data: Id::NULL,
             codeptr_ra: NOWHERE,
         }),
-        Wait(kind, endpoint) => slow_path::wide(|_| MutexWait { endpoint, kind, wait_id }),
-        Master(endpoint) => slow_path::compact(|_| Masked {
+        Wait(kind, endpoint) => cold_path::wide(|_| MutexWait { endpoint, kind, wait_id }),
+        Master(endpoint) => cold_path::compact(|_| Masked {
             endpoint,
             parallel_data: region,
             task_data: Id::NULL,
             codeptr_ra: NOWHERE,
         }),
-        Single(endpoint) => slow_path::compact(|_| Work {
+        Single(endpoint) => cold_path::compact(|_| Work {
             endpoint,
             work_type: ompt_work_single_executor,
             parallel_data: region,
@@ -415,10 +403,10 @@ fn record(event: OMP_COLLECTORAPI_EVENT, state: &Request, region: Id, parent: Id
             count: 1,
             codeptr_ra: NOWHERE,
         }),
-        IsOrdered(endpoint) => slow_path::wide(|_| Ordered { endpoint, parallel_data: region }),
-        Own => slow_path::wide(|_| CollectorEvent { number: event.0, parallel_data: region }),
+        IsOrdered(endpoint) => cold_path::wide(|_| Ordered { endpoint, parallel_data: region }),
+        Own => cold_path::wide(|_| CollectorEvent { number: event.0, parallel_data: region }),
     }
     if let Some((state, _)) = state {
-        slow_path::wide(|_| ThreadState { state, wait_id });
+        cold_path::wide(|_| ThreadState { state, wait_id });
     }
 }

@@ -13,24 +13,18 @@
 //! A callback that only TR7 has distinguishes TR7 from TR6. The number of `idle` distinguishes early runtimes of TR4 from
 //! later ones. A runtime answers the registration of a number that it does not have with an error.
 
-use std::ffi::{c_int, c_uint, c_void};
-use std::mem::transmute;
-
-use ompt_sys::tr6::{self, omp_frame_t};
+use ompt_sys::tr6;
 use ompt_sys::tr7;
-use ompt_sys::{
-    ompt_callbacks_t, ompt_data_t, ompt_frame_t, ompt_scope_endpoint_t, ompt_set_callback_t,
-    ompt_set_result_t, ompt_start_tool_result_t, tr4,
-};
+use ompt_sys::{ompt_callbacks_t, ompt_set_callback_t, ompt_set_result_t, ompt_start_tool_result_t, tr4};
 use omptrace_runtimes::Fault;
-use omptrace_trace_format::event::Idle;
 
+use crate::callbacks::CALLBACKS;
+use crate::config::{Recordable, STATE};
 use crate::counters;
+use crate::dialects::join_barrier_callbacks;
+use crate::dialects::old::drafts::{IDLE, WITH_OTHER_ARGUMENTS, name_of_today};
 use crate::dialects::thread_state;
-use crate::hot::callbacks::{self, CALLBACKS, Callback};
-use crate::hot::guard::guarded;
-use crate::hot::slow_path;
-use crate::quirks::join_barrier;
+use crate::recorder::callback::Callback;
 use crate::samples;
 
 /// What is recorded besides callbacks.
@@ -130,7 +124,7 @@ impl Dialect {
             }
         };
         let own: &[_] = match self {
-            Dialect::V5 if Fault::WantsTaskwaitDataEmpty.is_of(version) => join_barrier::CALLBACKS,
+            Dialect::V5 if Fault::WantsTaskwaitDataEmpty.is_of(version) => join_barrier_callbacks::CALLBACKS,
             Dialect::V5 => &[],
             _ => WITH_OTHER_ARGUMENTS,
         };
@@ -178,6 +172,12 @@ pub(crate) fn every_callback() -> impl Iterator<Item = &'static Callback> {
     CALLBACKS.iter().chain([&IDLE])
 }
 
+/// What a list of events can name: each callback with its group, and the states of threads.
+pub(crate) fn recordable() -> Vec<Recordable> {
+    let callbacks = every_callback().map(|callback| (callback.name, callback.group));
+    callbacks.chain([(STATE, STATE)]).collect()
+}
+
 /// The callbacks of a draft, by its names and numbers. Target regions and devices are left out: no runtime of these
 /// generations reports them, and the drafts' arguments are not today's.
 fn of_draft(numbers: &[(&'static str, u32)]) -> Vec<Callback> {
@@ -190,131 +190,12 @@ fn of_draft(numbers: &[(&'static str, u32)]) -> Vec<Callback> {
     numbers.iter().filter_map(registered).collect()
 }
 
-/// The drafts' callbacks that have other names today.
-fn name_of_today(name: &str) -> &str {
-    match name {
-        "task_dependences" => "dependences",
-        "master" => "masked",
-        other => other,
-    }
-}
-
-/// A function that is registered.
-pub(crate) struct Function(pub(crate) ompt_sys::ompt_callback_t);
-
-impl Function {
-    /// # Safety
-    /// The runtime calls it with its arguments.
-    pub(crate) const unsafe fn new(function: *const c_void) -> Function {
-        // SAFETY: `ompt_set_callback` takes all callbacks as this type; by this function's contract.
-        Function(unsafe { transmute::<*const c_void, ompt_sys::ompt_callback_t>(function) })
-    }
-}
-
-/// The callbacks of the drafts whose arguments are not today's.
-static WITH_OTHER_ARGUMENTS: &[(&str, Function)] = {
-    // SAFETY: the functions below have the signatures that TR4 and TR6 give to the callbacks of these names.
-    unsafe {
-        &[
-            ("parallel_begin", Function::new(parallel_begin as *const c_void)),
-            ("task_create", Function::new(task_create as *const c_void)),
-            ("implicit_task", Function::new(implicit_task as *const c_void)),
-        ]
-    }
-};
-
-/// The callback that only the drafts have, under TR6's number.
-static IDLE: Callback = Callback {
-    number: ompt_callbacks_t(tr6::ompt_callback_idle.0),
-    name: "idle",
-    group: "thread",
-    // SAFETY: the function has the signature that TR4 and TR6 give to it.
-    function: unsafe { Function::new(idle as *const c_void) }.0,
-};
-
-unsafe extern "C" fn parallel_begin(
-    encountering_task_data: *mut ompt_data_t,
-    encountering_task_frame: *const omp_frame_t,
-    parallel_data: *mut ompt_data_t,
-    requested_team_size: c_uint,
-    invoker: c_int,
-    codeptr_ra: *const c_void,
-) {
-    // SAFETY: the arguments of this call.
-    unsafe {
-        let frame = with_flags(encountering_task_frame);
-        callbacks::parallel_begin(
-            encountering_task_data,
-            &raw const frame,
-            parallel_data,
-            requested_team_size,
-            invoker,
-            codeptr_ra,
-        );
-    }
-}
-
-unsafe extern "C" fn task_create(
-    encountering_task_data: *mut ompt_data_t,
-    encountering_task_frame: *const omp_frame_t,
-    new_task_data: *mut ompt_data_t,
-    task_type: c_int,
-    has_dependences: c_int,
-    codeptr_ra: *const c_void,
-) {
-    // SAFETY: the arguments of this call.
-    unsafe {
-        let frame = with_flags(encountering_task_frame);
-        callbacks::task_create(
-            encountering_task_data,
-            &raw const frame,
-            new_task_data,
-            task_type,
-            has_dependences,
-            codeptr_ra,
-        );
-    }
-}
-
-unsafe extern "C" fn implicit_task(
-    endpoint: ompt_scope_endpoint_t,
-    parallel_data: *mut ompt_data_t,
-    task_data: *mut ompt_data_t,
-    team_size: c_uint,
-    thread_num: c_uint,
-) {
-    const NO_FLAGS: c_int = 0;
-    // SAFETY: the arguments of this call.
-    unsafe {
-        callbacks::implicit_task(endpoint, parallel_data, task_data, team_size, thread_num, NO_FLAGS);
-    }
-    thread_state::note();
-}
-
-unsafe extern "C" fn idle(endpoint: ompt_scope_endpoint_t) {
-    guarded(|| slow_path::wide(|_| Idle { endpoint }));
-}
-
-/// The frame as it is today; its flags are 0, as for a null pointer, since the drafts do not define them.
-///
-/// # Safety
-/// `frame` is null, or valid for reading.
-unsafe fn with_flags(frame: *const omp_frame_t) -> ompt_frame_t {
-    let data = |ptr| ompt_data_t { ptr };
-    // SAFETY: by this function's contract.
-    let (exit, enter) = unsafe { frame.as_ref() }
-        .map_or((std::ptr::null_mut(), std::ptr::null_mut()), |frame| (frame.exit_frame, frame.enter_frame));
-    ompt_frame_t {
-        exit_frame: data(exit),
-        enter_frame: data(enter),
-        exit_frame_flags: 0,
-        enter_frame_flags: 0,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use ompt_sys::ompt_data_t;
+
     use super::*;
+    use crate::recorder::callback::Function;
 
     fn result() -> ompt_start_tool_result_t {
         ompt_start_tool_result_t { initialize: None, finalize: None, tool_data: ompt_data_t { value: 0 } }

@@ -1,15 +1,22 @@
-//! The generations of the tools interface, and the runtime behind them.
+//! The generations of the tools interface.
 //!
 //! | module | what it is |
 //! | --- | --- |
 //! | [`dialect`] | the generations that register callbacks by `ompt_set_callback` |
 //! | [`tr2`] | the callbacks of OMPT of 2014 |
 //! | [`collector`] | the Collector API, which came before OMPT |
-//! | [`runtime`] | a runtime's entry points, states, processors and places |
+//! | [`old`] | what only interfaces before OpenMP 5.0 need |
+//! | [`prepared`], [`ending`] | a session's begin and end, whichever generation starts it |
+//! | [`parts`] | what takes part in each session |
+//! | [`join_barrier_callbacks`] | the callbacks for runtimes that want a word empty |
 //! | [`thread_state`] | reads a thread's state at its events where the user asks for it |
 
 pub(crate) mod collector;
 pub(crate) mod dialect;
-pub(crate) mod runtime;
+pub(crate) mod ending;
+pub(crate) mod join_barrier_callbacks;
+pub(crate) mod old;
+mod parts;
+pub(crate) mod prepared;
 pub(crate) mod thread_state;
 pub(crate) mod tr2;

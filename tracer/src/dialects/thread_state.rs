@@ -11,14 +11,11 @@ use ompt_sys::{
 use omptrace_trace_format::event::ThreadState;
 use omptrace_trace_format::field::Address;
 
-use crate::dialects::dialect::Function;
-use crate::dialects::runtime::EntryPoint;
-use crate::hot::callbacks;
-use crate::hot::guard::guarded;
-use crate::hot::slow_path;
-
-/// The name by which `OMPTRACE_EVENTS` asks for states.
-pub(crate) const NAME: &str = "state";
+use crate::callbacks;
+use crate::recorder::callback::Function;
+use crate::recorder::guarded::guarded;
+use crate::runtime::entry_point::EntryPoint;
+use crate::session::cold_path;
 
 /// `ompt_get_state` of the runtime; none where nobody asks for states, or the runtime has none.
 static GET_STATE: EntryPoint<ompt_get_state_t> = EntryPoint::new();
@@ -32,7 +29,7 @@ pub(crate) fn read_by(get_state: Option<ompt_get_state_t>) {
 pub(crate) fn note() {
     if let Some(get_state) = GET_STATE.get() {
         guarded(|| {
-            slow_path::beside(|| {
+            cold_path::beside(|| {
                 let mut wait_id: ompt_wait_id_t = 0;
                 // SAFETY: an entry point that may be called at any time (OpenMP 5.2, 19.6.1.12), with a place to write to.
                 let state = unsafe { get_state(&raw mut wait_id) };

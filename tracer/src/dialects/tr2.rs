@@ -23,17 +23,20 @@ use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id};
 use omptrace_trace_format::metadata::Registration;
 
-use crate::dialects::runtime::{self, EntryPoint, Lookup};
+use crate::callbacks;
+use crate::callbacks::control_tool;
+use crate::config::STATE;
+use crate::dialects::ending;
+use crate::dialects::prepared::{Prepared, configured};
 use crate::dialects::thread_state;
-use crate::entry::start::{self, Prepared};
-use crate::hot::callbacks;
-use crate::hot::guard::guarded;
-use crate::hot::slow_path;
-use crate::hot::tls;
 use crate::os::containment::contained;
 use crate::os::log::warning;
 use crate::os::stack;
-use crate::session::control;
+use crate::recorder::guarded::guarded;
+use crate::recorder::this_thread;
+use crate::runtime::entry_point::EntryPoint;
+use crate::runtime::lookup::{Lookup, text};
+use crate::session::cold_path;
 
 /// The generation's name in the metadata.
 const DIALECT: &str = "TR2";
@@ -57,7 +60,7 @@ unsafe extern "C" fn ompt_initialize(
     ompt_version: c_uint,
 ) -> c_int {
     // SAFETY: the runtime passes a C string of its own.
-    let version = unsafe { runtime::text(runtime_version) };
+    let version = unsafe { text(runtime_version) };
     // SAFETY: the first argument in this generation, too.
     let lookup = unsafe { Lookup::new(lookup) };
     match contained(|| stack::with_much(|| begin(lookup, &version, ompt_version))) {
@@ -74,7 +77,7 @@ unsafe extern "C" fn ompt_initialize(
 fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, String> {
     const NO_EVENT: ompt_event_t = ompt_event_t(0);
 
-    let Some(config) = start::configured() else {
+    let Some(config) = configured() else {
         return Ok(false);
     };
     let set_callback = lookup.set_callback_of_tr2().ok_or("the OpenMP runtime has no ompt_set_callback")?;
@@ -89,7 +92,7 @@ fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, Strin
     let chosen = config.events.clone();
     let prepared = Prepared::new(config)?;
     let get_state = lookup.get_state();
-    thread_state::read_by(get_state.filter(|_| chosen.contains(&thread_state::NAME)));
+    thread_state::read_by(get_state.filter(|_| chosen.contains(&STATE)));
     TEAM_SIZE.set(lookup.team_size_of_tr2());
     let mut results = BTreeMap::new();
     for (event, today, callback) in EVENTS {
@@ -109,7 +112,7 @@ fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, Strin
         .and_then(|name| results.get(name))
         .is_some_and(|end| ["sometimes", "always"].contains(&&*end.meaning));
     prepared.begin(lookup.describe(DIALECT, version, 0), results, BTreeMap::new());
-    start::finalize_is_due(ends);
+    ending::finalize_is_due(ends);
     Ok(true)
 }
 
@@ -165,16 +168,16 @@ events! {
         prior_task_status: ompt_task_complete, prior_task_data: Id(task), next_task_data: Id::NULL,
     });
     ompt_event_thread_begin "thread_begin" (kind: ompt_thread_t, thread: u64)
-        slow_path::compact(|_| ThreadBegin { thread_type: kind, thread_data: Id(thread) });
+        cold_path::compact(|_| ThreadBegin { thread_type: kind, thread_data: Id(thread) });
     ompt_event_thread_end "thread_end" (_kind: ompt_thread_t, thread: u64) {
-        slow_path::compact(|_| ThreadEnd { thread_data: Id(thread) });
-        slow_path::leave();
+        cold_path::compact(|_| ThreadEnd { thread_data: Id(thread) });
+        cold_path::leave();
     };
     ompt_event_control "control_tool" (command: u64, modifier: u64)
-        { control::control(command, modifier, std::ptr::null_mut(), std::ptr::null()); };
-    ompt_event_runtime_shutdown "" () start::end("finalize");
-    ompt_event_idle_begin "idle" (_thread: u64) slow_path::wide(|_| Idle { endpoint: BEGIN });
-    ompt_event_idle_end "idle" (_thread: u64) slow_path::wide(|_| Idle { endpoint: END });
+        { control_tool::control(command, modifier, std::ptr::null_mut(), std::ptr::null()); };
+    ompt_event_runtime_shutdown "" () ending::end("finalize");
+    ompt_event_idle_begin "idle" (_thread: u64) cold_path::wide(|_| Idle { endpoint: BEGIN });
+    ompt_event_idle_end "idle" (_thread: u64) cold_path::wide(|_| Idle { endpoint: END });
     ompt_event_wait_barrier_begin "sync_region_wait" (region: u64, task: u64) wait(BARRIER, BEGIN, region, task);
     ompt_event_wait_barrier_end "sync_region_wait" (region: u64, task: u64) wait(BARRIER, END, region, task);
     ompt_event_wait_taskwait_begin "sync_region_wait" (region: u64, task: u64) wait(TASKWAIT, BEGIN, region, task);
@@ -250,8 +253,8 @@ const TASKGROUP: ompt_sync_region_t = ompt_sync_region_taskgroup;
 
 /// Records the event that `row` makes: on the hot path, else on the cold one.
 fn put<R: CompactRow + Into<Event<'static>>>(row: impl Fn() -> R) {
-    if !tls::recorder_if_near().try_put(|_| row()) {
-        slow_path::compact(|_| row());
+    if !this_thread::recorder_if_near().try_put(|_| row()) {
+        cold_path::compact(|_| row());
     }
 }
 
@@ -386,7 +389,7 @@ fn again(endpoint: ompt_scope_endpoint_t, wait_id: u64) {
 }
 
 fn dependences(task: u64, deps: *const ompt_dependence_t, ndeps: c_int) {
-    slow_path::wide(|_| Dependences {
+    cold_path::wide(|_| Dependences {
         task_data: Id(task),
         // SAFETY: null, or an array of that many, valid during the callback.
         deps: unsafe { callbacks::dependences_of(deps, ndeps) }.into(),

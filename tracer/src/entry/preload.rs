@@ -9,10 +9,8 @@ use crate::dialects::collector;
 use crate::entry::isolated::{self, Way};
 use crate::entry::libgomp;
 use crate::os::clock;
-use crate::os::loader;
+use crate::os::loader::{self, Dlopen, dlopen_of_c_library, global_scope};
 use crate::os::thread_word;
-
-type Dlopen = unsafe extern "C" fn(name: *const c_char, flags: c_int) -> *mut c_void;
 
 /// See [`is_in_global_scope`]; as it was when the library was loaded.
 static IS_GLOBAL: AtomicBool = AtomicBool::new(false);
@@ -45,12 +43,6 @@ static CONSTRUCTOR: extern "C" fn() = {
     constructor
 };
 
-/// The scope of the program and the libraries that it was started with. `RTLD_DEFAULT` would be that of this library too.
-pub(crate) fn global_scope() -> *mut c_void {
-    // SAFETY: without a name it loads nothing.
-    unsafe { of_c_library()(std::ptr::null(), libc::RTLD_LAZY) }
-}
-
 /// Whether symbols of this library are what other libraries find.
 fn is_in_global_scope() -> bool {
     // SAFETY: a handle of the loader.
@@ -81,30 +73,21 @@ unsafe extern "C" fn choose(name: *const c_char, flags: c_int) -> Dlopen {
     }
     // Behind LLVM's runtime in libgomp's place, nothing is looked for.
     if !is_in_global_scope() {
-        return of_c_library();
+        return dlopen_of_c_library();
     }
     // Of a call before this one, which could not be looked at.
     collector::look_in(global_scope());
     let has_folder = name.is_some_and(|name| name.to_bytes().contains(&b'/'));
     // `$ORIGIN` is the caller's folder.
     let names_caller = name.is_some_and(|name| name.to_bytes().contains(&b'$'));
-    if has_folder && !names_caller { load_and_look } else { of_c_library() }
+    if has_folder && !names_caller { load_and_look } else { dlopen_of_c_library() }
 }
 
 unsafe extern "C" fn load_and_look(name: *const c_char, flags: c_int) -> *mut c_void {
     // SAFETY: the program's own call.
-    let handle = unsafe { of_c_library()(name, flags) };
+    let handle = unsafe { dlopen_of_c_library()(name, flags) };
     if !handle.is_null() {
         collector::look_in(handle);
     }
     handle
-}
-
-/// The C library's `dlopen`.
-pub(crate) fn of_c_library() -> Dlopen {
-    unsafe extern "C" fn none(_: *const c_char, _: c_int) -> *mut c_void {
-        std::ptr::null_mut()
-    }
-    // SAFETY: it has this type.
-    unsafe { interpose::next(c"dlopen") }.unwrap_or(none)
 }

@@ -3,44 +3,37 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use ompt_sys::{
     ompt_callback_sync_region_wait, ompt_data_t, ompt_function_lookup_t, ompt_set_callback_t,
     ompt_start_tool_result_t,
 };
 use omptrace_settings::value::{Sample, Switch};
-use omptrace_trace_format::block::ClockPair;
-use omptrace_trace_format::metadata::{Registration, Runtime};
+use omptrace_trace_format::metadata::Registration;
 
 use crate::chain;
-use crate::config::Config;
+use crate::config::{Config, STATE};
 use crate::counters;
 use crate::devices;
-use crate::dialects::collector;
 use crate::dialects::dialect::{Dialect, Wanted};
-use crate::dialects::runtime::{self, Lookup};
+use crate::dialects::ending;
+use crate::dialects::join_barrier_callbacks;
+use crate::dialects::prepared::{Prepared, configured};
 use crate::dialects::thread_state;
 use crate::entry::libgomp;
 use crate::entry::preload;
-use crate::os::clock;
 use crate::os::containment::contained;
 use crate::os::loader;
 use crate::os::lock::Mutex;
 use crate::os::log::warning;
-use crate::os::panics;
 use crate::os::stack;
-use crate::os::system;
-use crate::os::thread_word;
-use crate::quirks::join_barrier;
 use crate::quirks::lock_after_exit;
 use crate::quirks::undeferred;
 use crate::quirks::withheld;
+use crate::runtime::lookup::{Lookup, text};
+use crate::runtime::replaced_libgomp;
 use crate::samples;
-use crate::session::control;
-use crate::session::fork;
-use crate::session::metadata;
-use crate::session::{self, Session};
+use crate::session::{self};
 
 /// The runtime's words in `ompt_start_tool`, for `initialize`.
 #[derive(Debug)]
@@ -79,7 +72,7 @@ pub(crate) extern "C" fn ompt_start_tool(
 ) -> *mut ompt_start_tool_result_t {
     let start = || {
         // SAFETY: the runtime passes a C string of its own.
-        let runtime_version = unsafe { runtime::text(runtime_version) };
+        let runtime_version = unsafe { text(runtime_version) };
         libgomp::before_runtime(&runtime_version);
         report_second_runtime(&runtime_version);
         let Some(config) = configured() else {
@@ -152,29 +145,6 @@ fn report_second_runtime(version: &str) {
     }
 }
 
-/// The settings, where the program shall be traced.
-pub(crate) fn configured() -> Option<Config> {
-    panics::report_panics();
-    // One runtime may have two interfaces, and a process two runtimes: the first that was found is traced.
-    if session::is_in_progress() {
-        return None;
-    }
-    if !thread_word::is_usable() {
-        warning!("the program uses all thread-specific keys (PTHREAD_KEYS_MAX): not traced");
-        return None;
-    }
-    // The variables are the user's, the files would be written with the program's rights.
-    if system::has_more_rights_than_its_user() {
-        warning!("the program has more rights than its user (setuid, capabilities): not traced");
-        return None;
-    }
-    let config = Config::from_environment();
-    config.is_enabled().then(|| {
-        fork::watch();
-        config
-    })
-}
-
 fn begin(lookup: Lookup, dialect: Dialect, start: Start, has_second_tool: bool) -> Result<(), String> {
     let set_callback = lookup.set_callback().ok_or("the OpenMP runtime has no ompt_set_callback")?;
     // SAFETY: the runtime's own, in `initialize`.
@@ -182,7 +152,7 @@ fn begin(lookup: Lookup, dialect: Dialect, start: Start, has_second_tool: bool) 
     let events = start.config.events.clone();
     let insisted = start.config.insisted.clone();
     let prepared = Prepared::new(start.config)?;
-    prepared.session.devices.of_runtime(&start.runtime_version);
+    devices::of_runtime(prepared.session, &start.runtime_version);
     let mut results = BTreeMap::new();
     // A thread's begin and end are always needed: they open and close its stream.
     let mut withheld = withheld::callbacks(&start.runtime_version, &insisted);
@@ -191,7 +161,7 @@ fn begin(lookup: Lookup, dialect: Dialect, start: Start, has_second_tool: bool) 
         let is_asked = events.contains(&name) && !withheld.contains_key(name);
         is_asked || ["thread_begin", "thread_end"].contains(&name)
     };
-    let states = events.contains(&thread_state::NAME);
+    let states = events.contains(&STATE);
     thread_state::read_by(lookup.get_state().filter(|_| states));
     let sampling = match prepared.session.config.sample {
         Sample::On(wanted) if dialect == Dialect::V5 => Some(wanted),
@@ -231,66 +201,19 @@ fn begin(lookup: Lookup, dialect: Dialect, start: Start, has_second_tool: bool) 
             },
         );
     }
-    if let Some(function) = join_barrier::needs_wait(&start.runtime_version, &results)
+    if let Some(function) = join_barrier_callbacks::needs_wait(&start.runtime_version, &results)
         && !has_second_tool
     {
         // SAFETY: as above.
         unsafe { set_callback(ompt_callback_sync_region_wait, Some(function)) };
     }
-    if libgomp::replaced().is_some() {
-        libgomp::look_up_max_threads(lookup.address());
+    if replaced_libgomp::replaced().is_some() {
+        replaced_libgomp::look_up_max_threads(lookup.address());
     }
     let runtime = lookup.describe(dialect.name(), &start.runtime_version, start.omp_version);
     prepared.begin(runtime, results, withheld);
-    finalize_is_due(true);
+    ending::finalize_is_due(true);
     Ok(())
-}
-
-/// A session that has its file, and does not record yet: the runtime is being asked what it can report.
-pub(crate) struct Prepared {
-    session: &'static Session,
-    first: ClockPair,
-    uncertainty: u64,
-}
-
-impl Prepared {
-    /// Makes the file.
-    ///
-    /// # Errors
-    /// A message that says what could not be done, and what to do about it.
-    pub(crate) fn new(config: Config) -> Result<Prepared, String> {
-        clock::choose();
-        control::reset();
-        let (first, uncertainty) = clock::pair();
-        Ok(Prepared { session: session::start(config)?, first, uncertainty })
-    }
-
-    /// Records from now on what `runtime` reports, of which `callbacks` were registered.
-    /// Those of `withheld` were not, for the reasons given.
-    pub(crate) fn begin(
-        self,
-        runtime: Runtime,
-        callbacks: BTreeMap<String, Registration>,
-        withheld: BTreeMap<String, String>,
-    ) {
-        let clock = clock::describe(self.first, self.uncertainty);
-        let mut facts = metadata::runtime(runtime, callbacks, clock);
-        facts.withheld = withheld;
-        self.session.report_runtime(facts);
-        self.session.begin();
-    }
-}
-
-/// The program's own code has used OpenMP. From now on runtimes know processors and places. They do not yet in `initialize`,
-/// nor when the first thread begins. Asked once.
-pub(crate) fn program_uses_openmp(session: &Session) {
-    if let Some(lookup) = Lookup::current()
-        && session.shall_ask_runtime()
-    {
-        stack::with_much(|| {
-            session.write_metadata(&metadata::processors(lookup, libgomp::replaced()));
-        });
-    }
 }
 
 /// The runtime is done (OpenMP 5.2, 19.5.1.2).
@@ -299,41 +222,18 @@ unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
     // While entry points may still be called, for runtimes that do not finalize their devices first.
     let _ = contained(devices::stop_all);
     chain::end();
-    end("finalize");
+    ending::end("finalize");
     devices::process_has_ended();
-}
-
-/// The runtime will call when it is done.
-static FINALIZE_IS_DUE: AtomicBool = AtomicBool::new(false);
-
-/// Whether the runtime of the session that begins will call when it is done.
-pub(crate) fn finalize_is_due(is_due: bool) {
-    // Relaxed: read when the program ends.
-    FINALIZE_IS_DUE.store(is_due, Ordering::Relaxed);
 }
 
 /// True where the runtime is there, and has yet to say that it is done. The library stays in memory (it is linked with
 /// `-z nodelete`), so that it can.
 fn runtime_comes_later() -> bool {
     let is_loaded = |lookup: Lookup| loader::library_of(lookup.address()).is_some();
-    // Relaxed: as above.
-    FINALIZE_IS_DUE.load(Ordering::Relaxed)
+    ending::is_finalize_due()
         && preload::is_global()
         && Lookup::current().is_some_and(is_loaded)
         && session::outlives_process()
-}
-
-pub(crate) fn end(how: &str) {
-    finalize_is_due(false);
-    // What a panic leaves is what a kill leaves: the reader takes the spool in.
-    let end = || {
-        collector::end();
-        session::finish(how);
-        thread_state::read_by(None);
-        samples::ask_by(None);
-        Lookup::forget();
-    };
-    let _ = contained(|| stack::with_much(end));
 }
 
 /// The program ends, or the library goes. `finalize` has not come, and never will where the program called `exit` inside a
@@ -347,7 +247,7 @@ static DESTRUCTOR: extern "C" fn() = {
         if contained(runtime_comes_later).unwrap_or(false) {
             let _ = contained(|| session::note_end("destructor"));
         } else {
-            end("destructor");
+            ending::end("destructor");
         }
     }
     destructor

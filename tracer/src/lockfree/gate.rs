@@ -6,7 +6,7 @@
 
 use crate::sync::{AtomicBool, AtomicU8, AtomicUsize, Ordering, fence};
 
-/// The state of recording, as a number: [`crate::hot::recorder::Mode`].
+/// The state of recording, as a number: [`crate::recorder::recorder::Mode`].
 #[derive(Debug)]
 pub(crate) struct ModeCell(pub(crate) AtomicU8);
 

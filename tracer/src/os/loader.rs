@@ -38,6 +38,24 @@ pub(crate) fn forget_error() {
     }
 }
 
+/// `dlopen`.
+pub(crate) type Dlopen = unsafe extern "C" fn(name: *const c_char, flags: c_int) -> *mut c_void;
+
+/// The C library's `dlopen`.
+pub(crate) fn dlopen_of_c_library() -> Dlopen {
+    unsafe extern "C" fn none(_: *const c_char, _: c_int) -> *mut c_void {
+        std::ptr::null_mut()
+    }
+    // SAFETY: it has this type.
+    unsafe { interpose::next(c"dlopen") }.unwrap_or(none)
+}
+
+/// The scope of the program and the libraries that it was started with. `RTLD_DEFAULT` would be that of this library too.
+pub(crate) fn global_scope() -> *mut c_void {
+    // SAFETY: without a name it loads nothing.
+    unsafe { dlopen_of_c_library()(std::ptr::null(), libc::RTLD_LAZY) }
+}
+
 /// Calls `visit` with each module, until it returns true; not at all where the loader cannot be asked (see [`forks::outside`]).
 /// The loader holds a lock meanwhile.
 pub(crate) fn each_module<F: FnMut(&libc::dl_phdr_info, &[libc::Elf64_Phdr]) -> bool>(

@@ -15,85 +15,13 @@
 //! implicit_task end        the copy is emptied
 //! ```
 
-use std::cell::Cell;
-use std::collections::BTreeMap;
-use std::ffi::{c_int, c_uint, c_void};
-use std::ptr::null_mut;
-
 use ompt_sys::{
-    ompt_callback_t, ompt_data_t, ompt_scope_begin, ompt_scope_endpoint_t, ompt_sync_region_barrier_implicit,
-    ompt_sync_region_barrier_implicit_parallel, ompt_sync_region_t, ompt_task_flag_t, ompt_task_initial,
-};
-use omptrace_runtimes::Fault;
-
-use crate::dialects::dialect::Function;
-use crate::dialects::thread_state;
-use crate::hot::callbacks;
-use crate::hot::tls;
-use crate::quirks::initial_task::InitialTask;
-
-/// The callbacks that are registered in place of those of the same names where a runtime has the fault.
-pub(crate) static CALLBACKS: &[(&str, Function)] = {
-    // SAFETY: the functions below have the signatures of the callbacks of these names.
-    unsafe {
-        &[
-            ("sync_region_wait", Function::new(sync_region_wait as *const c_void)),
-            ("implicit_task", Function::new(implicit_task as *const c_void)),
-        ]
-    }
+    ompt_data_t, ompt_scope_begin, ompt_scope_endpoint_t, ompt_sync_region_barrier_implicit,
+    ompt_sync_region_barrier_implicit_parallel, ompt_sync_region_t,
 };
 
-/// The callback that must be registered for `sync_region_wait` where the user does not want it: a runtime of this `version`
-/// registered the callbacks of `results`.
-pub(crate) fn needs_wait<T>(version: &str, results: &BTreeMap<String, T>) -> Option<ompt_callback_t> {
-    let gives_ids = results.contains_key("implicit_task");
-    let is_needed = gives_ids && !results.contains_key("sync_region_wait");
-    // SAFETY: it has the signature of `sync_region_wait`.
-    let function = || unsafe { Function::new(unrecorded_sync_region_wait as *const c_void) }.0;
-    (is_needed && Fault::WantsTaskwaitDataEmpty.is_of(version)).then(function)
-}
-
-/// Both calls are jumps: a usual event costs one test more.
-unsafe extern "C" fn sync_region_wait(
-    kind: ompt_sync_region_t,
-    endpoint: ompt_scope_endpoint_t,
-    parallel_data: *mut ompt_data_t,
-    task_data: *mut ompt_data_t,
-    codeptr_ra: *const c_void,
-) {
-    let record = if codeptr_ra.is_null() { wait_without_code } else { callbacks::sync_region_wait };
-    // SAFETY: the arguments of this call.
-    unsafe { record(kind, endpoint, parallel_data, task_data, codeptr_ra) }
-}
-
-#[inline(never)]
-unsafe extern "C" fn wait_without_code(
-    kind: ompt_sync_region_t,
-    endpoint: ompt_scope_endpoint_t,
-    parallel_data: *mut ompt_data_t,
-    task_data: *mut ompt_data_t,
-    codeptr_ra: *const c_void,
-) {
-    // SAFETY: the arguments of this call.
-    unsafe {
-        around_copy(kind, endpoint, task_data, || {
-            callbacks::sync_region_wait(kind, endpoint, parallel_data, task_data, codeptr_ra);
-        });
-    }
-}
-
-unsafe extern "C" fn unrecorded_sync_region_wait(
-    kind: ompt_sync_region_t,
-    endpoint: ompt_scope_endpoint_t,
-    _: *mut ompt_data_t,
-    task_data: *mut ompt_data_t,
-    codeptr_ra: *const c_void,
-) {
-    if codeptr_ra.is_null() {
-        // SAFETY: the arguments of this call.
-        unsafe { around_copy(kind, endpoint, task_data, || ()) };
-    }
-}
+use crate::recorder::initial_task::InitialTask;
+use crate::recorder::this_thread;
 
 /// Records an end of a wait, with the id where it belongs before and after it. Only a worker's barrier at the end of a region
 /// has no code address at its begin.
@@ -118,14 +46,14 @@ pub(crate) unsafe fn around_copy(
     let id = unsafe { data.value };
     if endpoint == ompt_scope_begin {
         record();
-        let recorder = tls::recorder();
+        let recorder = this_thread::recorder();
         // A thread that records nothing has given no ids.
         if !recorder.is_idle() {
             recorder.stream.joining.begin(data);
         }
     } else {
         if id == 0 {
-            data.value = tls::recorder().stream.joining.id.get();
+            data.value = this_thread::recorder().stream.joining.id.get();
         }
         record();
     }
@@ -136,39 +64,16 @@ pub(crate) unsafe fn around_copy(
 /// # Safety
 /// `prior_task_data` is null, or valid during the callback.
 pub(crate) unsafe fn task_is_suspended(prior_task_data: *mut ompt_data_t) {
-    let joining = &tls::recorder().stream.joining;
+    let joining = &this_thread::recorder().stream.joining;
     if !prior_task_data.is_null() && joining.task.get() == prior_task_data {
         // SAFETY: by this function's contract.
         unsafe { (*prior_task_data).value = joining.id.get() };
     }
 }
 
-unsafe extern "C" fn implicit_task(
-    endpoint: ompt_scope_endpoint_t,
-    parallel_data: *mut ompt_data_t,
-    task_data: *mut ompt_data_t,
-    actual_parallelism: c_uint,
-    index: c_uint,
-    flags: c_int,
-) {
-    let is_initial = ompt_task_flag_t(flags as u32).contains(ompt_task_initial);
-    let ends = endpoint != ompt_scope_begin;
-    // The runtime copies no data of a thread's own initial task, and its pointers may lead anywhere.
-    let may_be_copied =
-        ends && (!is_initial || tls::recorder().stream.initial.is_another(parallel_data, task_data));
-    // SAFETY: the arguments of this call; the data is valid during the callback.
-    unsafe {
-        callbacks::implicit_task(endpoint, parallel_data, task_data, actual_parallelism, index, flags);
-        if may_be_copied {
-            implicit_task_ends(task_data);
-        }
-    }
-    thread_state::note();
-}
-
 /// What `f` makes of the thread's initial task where there is a second tool. A thread that records nothing has none.
 pub(crate) fn of_both<T>(f: impl FnOnce(&InitialTask) -> T) -> T {
-    match tls::recorder() {
+    match this_thread::recorder() {
         recorder if recorder.is_idle() => f(&InitialTask::new()),
         recorder => f(&recorder.stream.initial_of_both),
     }
@@ -181,44 +86,6 @@ pub(crate) fn of_both<T>(f: impl FnOnce(&InitialTask) -> T) -> T {
 pub(crate) unsafe fn implicit_task_ends(task_data: *mut ompt_data_t) {
     // SAFETY: by this function's contract.
     if let Some(data) = unsafe { task_data.as_mut() } {
-        tls::recorder().stream.joining.end(data);
-    }
-}
-
-/// The thread's implicit task, from the begin of the barrier at the end of its region to its end. All zeros is none.
-#[derive(Debug)]
-pub(crate) struct Joining {
-    id: Cell<u64>,
-    /// Where the runtime keeps the tool's data of the task itself.
-    task: Cell<*mut ompt_data_t>,
-}
-
-impl Joining {
-    pub(crate) const fn new() -> Joining {
-        Joining { id: Cell::new(0), task: Cell::new(null_mut()) }
-    }
-
-    /// Takes the id out of the task, unless one that runs in its barrier has come to a barrier of its own.
-    fn begin(&self, data: &mut ompt_data_t) {
-        if self.id.get() == 0 {
-            // SAFETY: every bit pattern is a number.
-            self.id.set(unsafe { data.value });
-            self.task.set(data);
-            data.value = 0;
-        }
-    }
-
-    /// The implicit task with this data, or this copy of it, has ended.
-    fn end(&self, data: &mut ompt_data_t) {
-        // SAFETY: every bit pattern is a number.
-        if self.id.get() == unsafe { data.value } {
-            self.forget();
-        }
-        data.value = 0;
-    }
-
-    pub(crate) fn forget(&self) {
-        self.id.set(0);
-        self.task.set(null_mut());
+        this_thread::recorder().stream.joining.end(data);
     }
 }

@@ -18,12 +18,13 @@ use ompt_sys::{
 };
 use omptrace_runtimes::Fault;
 
-use crate::dialects::dialect::Function;
-use crate::hot::callbacks::Callback;
-use crate::hot::guard::guarded;
 use crate::os::log::warning;
 use crate::os::system;
+use crate::recorder::callback::Callback;
+use crate::recorder::callback::Function;
+use crate::recorder::guarded::guarded;
 use crate::session;
+use crate::session::part::Part;
 
 /// The data that [`thread_ends`] needs; null where the runtime is another, or `mutex_released` is not recorded.
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(null_mut());
@@ -67,11 +68,19 @@ fn current() -> Option<&'static Watch> {
     unsafe { WATCH.load(Ordering::Acquire).as_ref() }
 }
 
-/// A forked child, whose one thread becomes number 0, and whose callbacks are its parent's.
-pub(crate) fn forget() {
-    if let Some(watch) = current() {
-        // Relaxed: the child has one thread.
-        watch.first.store(0, Ordering::Relaxed);
+/// The first thread is that of one process.
+#[derive(Debug)]
+pub(crate) struct FirstThread;
+
+pub(crate) static PART: FirstThread = FirstThread;
+
+impl Part for FirstThread {
+    /// A forked child, whose one thread becomes number 0, and whose callbacks are its parent's.
+    fn in_child(&self) {
+        if let Some(watch) = current() {
+            // Relaxed: the child has one thread.
+            watch.first.store(0, Ordering::Relaxed);
+        }
     }
 }
 

@@ -16,17 +16,18 @@
 //! ```
 
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering};
 use std::time::Duration;
 
 use ompt_sys::{ompt_callbacks_t, ompt_set_callback_t};
 use omptrace_runtimes::Fault;
 
-use crate::hot::recorder;
-use crate::hot::tls;
 use crate::os::clock::Stopwatch;
 use crate::os::system;
+use crate::recorder::recorder;
+use crate::recorder::this_thread;
 use crate::session;
+use crate::session::part::Part;
 
 /// How long threads wait for each other: one that created a task with an empty list of dependences never reports them.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -51,22 +52,6 @@ struct Watch {
     number: ompt_callbacks_t,
 }
 
-/// Whether the calling thread's runtime may be filling the array.
-#[derive(Debug)]
-pub(crate) struct Collecting(AtomicBool);
-
-impl Collecting {
-    pub(crate) const fn new() -> Collecting {
-        Collecting(AtomicBool::new(false))
-    }
-
-    /// The runtime has called `dependences`, or the thread has ended.
-    pub(crate) fn end(&self) {
-        // Release; pairs with `take_back`: the runtime has read the callback.
-        self.0.store(false, Ordering::Release);
-    }
-}
-
 /// A runtime of this `version` begins; `number` is that of `dependences` if it is registered, and may be taken back.
 pub(crate) fn watch(version: &str, set_callback: ompt_set_callback_t, number: Option<ompt_callbacks_t>) {
     let number = number.filter(|_| Fault::WritesBehindDependences.is_of(version));
@@ -76,11 +61,19 @@ pub(crate) fn watch(version: &str, set_callback: ompt_set_callback_t, number: Op
     WATCH.store(watch.unwrap_or(null_mut()), Ordering::Release);
 }
 
-/// A forked child: a thread of its parent that was taking the callback back does not go on here.
-pub(crate) fn forget() {
-    // Relaxed: the child has one thread.
-    let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-    let _ = STATE.compare_exchange(TAKING, REGISTERED, success, failure);
+/// The callback is taken back in one process.
+#[derive(Debug)]
+pub(crate) struct TakenBack;
+
+pub(crate) static PART: TakenBack = TakenBack;
+
+impl Part for TakenBack {
+    /// A forked child: a thread of its parent that was taking the callback back does not go on here.
+    fn in_child(&self) {
+        // Relaxed: the child has one thread.
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        let _ = STATE.compare_exchange(TAKING, REGISTERED, success, failure);
+    }
 }
 
 /// The runtime has reported the creation of a task with dependences, on this thread, and goes on when this returns.
@@ -96,9 +89,9 @@ pub(crate) fn task_is_created(is_taskwait: bool) {
     if is_taskwait {
         return take_back(watch);
     }
-    let collecting = &tls::recorder().stream.collecting;
+    let collecting = &this_thread::recorder().stream.collecting;
     // SeqCst; pairs with `take_back`: either it sees this thread, or this thread sees it.
-    collecting.0.store(true, Ordering::SeqCst);
+    collecting.begin();
     if STATE.load(Ordering::SeqCst) != REGISTERED {
         collecting.end();
         wait_while(|| STATE.load(Ordering::Acquire) == TAKING);
@@ -112,8 +105,8 @@ fn take_back(watch: &Watch) {
         return wait_while(|| STATE.load(Ordering::Acquire) == TAKING);
     }
     // What this thread noted for an earlier task is past.
-    tls::recorder().stream.collecting.end();
-    let is_collecting = || recorder::all().any(|r| r.stream.collecting.0.load(Ordering::SeqCst));
+    this_thread::recorder().stream.collecting.end();
+    let is_collecting = || recorder::all().any(|r| r.stream.collecting.is_going_on());
     wait_while(is_collecting);
     // SAFETY: an entry point, which may be called until the runtime is finalized; it takes a callback back.
     unsafe { (watch.set_callback)(watch.number, None) };

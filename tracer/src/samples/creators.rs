@@ -13,14 +13,15 @@ use ompt_sys::{ompt_data_t, ompt_frame_t, ompt_task_flag_t, ompt_task_taskwait, 
 
 use super::code;
 use super::record::{Context, Taken};
+use super::session_samples;
 use super::threads::{self, Sampled};
 use super::unwind::{self, Registers};
-use crate::dialects::dialect::Function;
-use crate::hot::callbacks;
-use crate::hot::guard::guarded;
-use crate::hot::tls;
+use crate::callbacks;
 use crate::os::clock;
 use crate::os::system;
+use crate::recorder::callback::Function;
+use crate::recorder::guarded::guarded;
+use crate::recorder::this_thread;
 
 const SLOTS: usize = 4096;
 
@@ -127,7 +128,7 @@ enum Created {
 /// Stores the calling thread's stack, on which it created that. False where there is no room.
 #[inline(never)]
 fn store_stack(created: Created) -> bool {
-    let number = tls::recorder().stream.sampled.get() as usize;
+    let number = this_thread::recorder().stream.sampled.get() as usize;
     let record = number.checked_sub(1).and_then(threads::of_number);
     let record = record.filter(|record| record.is_of_this_thread());
     // The handler uses the same ring.
@@ -154,9 +155,9 @@ fn store(record: &Sampled, created: Created) -> bool {
     let is_stored = record.push(&[&context.words(), &frames[..found.frames]]);
     if matches!(created, Created::Task(_))
         && record.is_filling_up()
-        && let Some(session) = record.session()
+        && let Some(samples) = record.session().and_then(session_samples::of)
     {
-        session.samples.hurry();
+        samples.hurry();
     }
     is_stored
 }

@@ -11,10 +11,10 @@ use omptrace_trace_format::stack::Stacks;
 use super::code;
 use super::record::{Context, Sample, Taken};
 use super::threads::{self, MAX_FRAMES, Sampled};
-use crate::hot::recorder::{self, Recorder};
-use crate::hot::slow_path;
-use crate::hot::stream::{Kind, SamplesOf};
 use crate::os::clock;
+use crate::recorder::recorder::{self, Recorder};
+use crate::recorder::thread_stream::{Kind, SamplesOf};
+use crate::session::cold_path;
 use crate::session::modules::Code;
 use crate::session::{self, Session};
 
@@ -66,13 +66,13 @@ impl Drain {
             stream = SampleStream::begin(record, since);
         }
         let Some(mut stream) = stream else { return };
-        slow_path::on_stream(stream.recorder, || {
+        cold_path::on_stream(stream.recorder, || {
             stream.of.since = since;
             stream.of.newest = stream.of.newest.max(since.ticks);
             stream.take(session, record, &mut self.noted);
         });
         if has_ended {
-            slow_path::leave_stream(session, stream.recorder);
+            cold_path::leave_stream(session, stream.recorder);
         } else {
             self.streams[number] = Some(stream);
         }

@@ -15,10 +15,10 @@ use super::record::{Sample, Taken};
 use super::runtime;
 use super::threads::{self, Sampled};
 use super::unwind::{self, Found, NO_FRAME, Registers};
-use crate::hot::recorder::Mode;
-use crate::hot::tls;
 use crate::os::clock;
 use crate::os::system;
+use crate::recorder::recorder::Mode;
+use crate::recorder::this_thread;
 
 /// From `POLL_IN` to `POLL_HUP` of <signal.h>.
 const POLLED: RangeInclusive<c_int> = 1..=6;
@@ -44,7 +44,7 @@ pub(super) extern "C" fn handle(_: c_int, information: *mut libc::siginfo_t, con
     // A clock of `perf_event_open` says nothing but this; what comes of it belongs to the thread. The pointer to the recorder lies
     // in storage that is there from the thread's begin on.
     if POLLED.contains(&information.si_code) {
-        let number = tls::recorder().stream.sampled.get() as usize;
+        let number = this_thread::recorder().stream.sampled.get() as usize;
         let record = number.checked_sub(1).and_then(threads::of_number);
         if let Some(record) = record.filter(|record| record.is_of_this_thread()) {
             sample(record, 0, context);

@@ -12,7 +12,8 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | this one | samples of a session: begin, end, and the thread that drains |
+//! | this one | samples of a session: begin, end, and what the thread does that drains |
+//! | [`session_samples`] | what a session has for its samples |
 //! | [`threads`] | a record, a ring and a timer for each thread |
 //! | [`handler`] | what the signal does |
 //! | [`record`] | what lies in a ring |
@@ -29,26 +30,26 @@ mod handler;
 mod record;
 mod rules;
 mod runtime;
+mod session_samples;
 mod threads;
 mod unwind;
 
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use omptrace_settings::value::{Sample, Sampling as Wanted, SamplingClock};
 use omptrace_trace_format::metadata::{Metadata, Sampling};
 
-use crate::dialects::runtime::Lookup;
-use crate::hot::stream::Stream;
-use crate::hot::tls;
-use crate::os::helper_thread::HelperThread;
-use crate::os::lock::Mutex;
 use crate::os::log::warning;
 use crate::os::perf::Ticker;
 use crate::os::{stack, system, timer};
+use crate::recorder::this_thread;
+use crate::recorder::thread_stream::Stream;
+use crate::runtime::lookup::Lookup;
 use crate::session::Session;
+use crate::session::part::Part;
 pub(crate) use creators::{OF_REGIONS, OF_TASKS};
-use drain::Drain;
+use session_samples::{Samples, of};
 use threads::Refusal;
 
 /// How long samples lie in the rings.
@@ -58,43 +59,59 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// The most samples per second of all processors together.
 const MAX_PER_SECOND: u64 = 20_000;
 
-/// The samples of a session.
-#[derive(Debug)]
-pub(crate) struct Samples {
-    /// The thread that drains was started.
-    has_begun: AtomicBool,
-    /// Threads that begin are sampled.
-    is_on: AtomicBool,
-    signal: AtomicI32,
-    period_ns: AtomicU64,
-    thread: HelperThread<()>,
-    shall_stop: AtomicBool,
-    /// The thread was woken before its time.
-    is_hurried: AtomicBool,
-    drain: Mutex<Drain>,
-    /// Threads that are not sampled, by the reason.
-    blocked: AtomicU32,
-    without_timer: AtomicU32,
-    too_many: AtomicU32,
-    /// The error of the newest timer that could not be had.
-    timer_error: AtomicI32,
-    /// The program has taken the signal.
-    is_signal_taken: AtomicBool,
-}
-
 /// From now on the runtime behind `lookup` is asked for states and frames, or none.
 pub(crate) fn ask_by(lookup: Option<Lookup>) {
     runtime::ask_by(lookup);
 }
 
-/// In a forked child, which has none of its parent's threads and timers.
-pub(crate) fn forget() {
-    threads::forget_all();
-    creators::forget();
+/// Samples take part in sessions.
+#[derive(Debug)]
+pub(crate) struct Sampler;
+
+pub(crate) static PART: Sampler = Sampler;
+
+impl Part for Sampler {
+    fn prepare(&self, session: &'static Session) {
+        session_samples::prepare(session);
+    }
+
+    fn begin(&self, session: &'static Session) {
+        if let Some(samples) = of(session) {
+            samples.begin(session);
+        }
+    }
+
+    fn thread_begins(&self, session: &'static Session, stream: &Stream) {
+        if let Some(samples) = of(session) {
+            samples.thread_begins(session, stream);
+        }
+    }
+
+    fn thread_ends(&self, stream: &Stream) {
+        thread_ends(stream);
+    }
+
+    /// The child has none of its parent's threads and timers.
+    fn in_child(&self) {
+        threads::forget_all();
+        creators::forget();
+    }
+
+    fn note_end(&self, session: &'static Session) {
+        if let Some(samples) = of(session) {
+            samples.drain(session);
+        }
+    }
+
+    fn end(&self, session: &'static Session) {
+        if let Some(samples) = of(session) {
+            samples.end(session);
+        }
+    }
 }
 
 /// The calling thread, which has this stream, ends.
-pub(crate) fn thread_ends(stream: &Stream) {
+fn thread_ends(stream: &Stream) {
     let number = stream.sampled.take();
     let record = (number as usize).checked_sub(1).and_then(threads::of_number);
     if let Some(record) = record.filter(|record| record.is_of_this_thread()) {
@@ -103,27 +120,8 @@ pub(crate) fn thread_ends(stream: &Stream) {
 }
 
 impl Samples {
-    /// None yet.
-    pub(crate) fn new() -> Samples {
-        Samples {
-            has_begun: AtomicBool::new(false),
-            is_on: AtomicBool::new(false),
-            signal: AtomicI32::new(0),
-            period_ns: AtomicU64::new(0),
-            thread: HelperThread::new(),
-            shall_stop: AtomicBool::new(false),
-            is_hurried: AtomicBool::new(false),
-            drain: Mutex::default(),
-            blocked: AtomicU32::new(0),
-            without_timer: AtomicU32::new(0),
-            too_many: AtomicU32::new(0),
-            timer_error: AtomicI32::new(0),
-            is_signal_taken: AtomicBool::new(false),
-        }
-    }
-
     /// Threads that begin from now on are sampled, if the user wants that.
-    pub(crate) fn begin(&'static self, session: &'static Session) {
+    fn begin(&'static self, session: &'static Session) {
         let Some(wanted) = wanted(session.config.sample) else {
             return;
         };
@@ -156,7 +154,7 @@ impl Samples {
         code::refresh();
         self.drain.lock().begin();
         let drain = move || {
-            tls::begin_own_work();
+            this_thread::begin_own_work();
             self.run(session)
         };
         self.thread
@@ -165,7 +163,7 @@ impl Samples {
     }
 
     /// The calling thread has its first event of the session, in this stream.
-    pub(crate) fn thread_begins(&self, session: &'static Session, stream: &Stream) {
+    fn thread_begins(&self, session: &'static Session, stream: &Stream) {
         thread_ends(stream);
         // Acquire; pairs with Release in `begin`.
         if self.is_on.load(Ordering::Acquire) {
@@ -199,7 +197,7 @@ impl Samples {
     }
 
     /// Samples taken so far come into the trace, unless a thread is just at it.
-    pub(crate) fn drain(&self, session: &'static Session) {
+    fn drain(&self, session: &'static Session) {
         // Acquire; pairs with Release in `begin`.
         if self.has_begun.load(Ordering::Acquire)
             && let Some(mut drain) = self.drain.try_lock_for(PATIENCE)
@@ -209,7 +207,7 @@ impl Samples {
     }
 
     /// No further samples; those that were taken come into the trace.
-    pub(crate) fn end(&self, session: &'static Session) {
+    fn end(&self, session: &'static Session) {
         // Acquire; pairs with Release in `begin`.
         if !self.has_begun.load(Ordering::Acquire) {
             return;
@@ -226,14 +224,6 @@ impl Samples {
         let problems = self.problems();
         if !problems.is_empty() {
             self.describe(session, problems);
-        }
-    }
-
-    /// Rings fill up: the thread that drains shall not wait until its time.
-    fn hurry(&self) {
-        // Relaxed: whoever misses it waits a tick.
-        if !self.is_hurried.load(Ordering::Relaxed) && !self.is_hurried.swap(true, Ordering::Relaxed) {
-            self.thread.wake();
         }
     }
 

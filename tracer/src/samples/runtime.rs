@@ -9,7 +9,8 @@ use ompt_sys::{
     ompt_state_undefined, ompt_wait_id_t,
 };
 
-use crate::dialects::runtime::{EntryPoint, INFO_IS_THERE, Lookup};
+use crate::runtime::entry_point::EntryPoint;
+use crate::runtime::lookup::{INFO_IS_THERE, Lookup};
 
 static STATE: EntryPoint<ompt_get_state_t> = EntryPoint::new();
 static TASK_INFO: EntryPoint<ompt_get_task_info_t> = EntryPoint::new();

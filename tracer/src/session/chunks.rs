@@ -16,16 +16,17 @@ use omptrace_trace_format::field::{MonitoringChange, SampleClock, Text, Ticks};
 use omptrace_trace_format::predict::State;
 
 use crate::config::CHUNK_BYTES;
-use crate::hot::recorder::Recorder;
-use crate::hot::stream::{Kind, Stream};
-use crate::lockfree::header::Header;
 use crate::os::clock::{self, Stopwatch};
 use crate::os::lock;
 use crate::os::log::warning;
 use crate::os::system;
-use crate::session::spool::{self, EVENT_WORDS, Growth};
-use crate::session::writer::Writer;
-use crate::session::{PATIENCE, Session, fork};
+use crate::recorder::recorder::Recorder;
+use crate::recorder::thread_stream::{Kind, Stream};
+use crate::session::current::{PATIENCE, Session};
+use crate::session::fork;
+use crate::session::helper_threads::Writer;
+use crate::session::part;
+use crate::storage::spool::{EVENT_WORDS, Growth};
 
 impl Session {
     /// Gives the recorder a new chunk, and hands its old one over; `None` where there is none to be had.
@@ -37,14 +38,13 @@ impl Session {
         let stream = &recorder.stream;
         if !self.owns(recorder) {
             recorder.end_chunk();
-            stream.session.set(self);
+            stream.spool.set(&raw const self.spool);
             stream.kept.forget();
             stream.sequence.set(0);
             self.streams.fetch_add(1, Ordering::Relaxed);
             self.spool.allow(self.chunks_per_thread());
             if matches!(stream.kind.get(), Kind::Thread) {
-                self.samples.thread_begins(self, stream);
-                self.counters.thread_begins(stream);
+                part::thread_begins(self, stream);
             }
         }
         let old = recorder.has_chunk().then(|| stream.chunk.get());
@@ -125,12 +125,6 @@ impl Session {
 
     fn keeping(&self) -> lock::Guard<'_, ()> {
         self.keeping.lock()
-    }
-
-    /// The header of a chunk of its spool; `None` where there is no such chunk.
-    pub(crate) fn header(&self, index: u32) -> Option<&Header> {
-        let chunk = self.spool.reserved_chunk(index);
-        chunk.map(spool::Chunk::header)
     }
 
     /// A chunk that nobody uses.

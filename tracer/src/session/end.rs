@@ -7,24 +7,42 @@ use omptrace_settings::value::Keep;
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::metadata::{End, Metadata};
 
-use crate::hot::recorder::{self, Mode};
 use crate::os::clock::Stopwatch;
 use crate::os::log::{info, warning};
 use crate::os::{sanitizer, system};
-use crate::session::{PATIENCE, Session};
+use crate::recorder::recorder::{self, Mode};
+use crate::session::current::{self, PATIENCE, Session, of_this_process};
+use crate::session::part;
 
 /// How long chunks are packed at the end of a session; the rest is written as it is.
 const PACK_AT_END: Duration = Duration::from_millis(20);
+
+/// The program ends, and the session of this process does not yet: `how`, for where nothing follows.
+pub(crate) fn note_end(how: &str) {
+    if let Some(session) = of_this_process() {
+        part::note_end(session);
+        session.write_end(how);
+    }
+}
+
+/// Ends the session of this process, if it has one; `how` goes into the trace.
+pub(crate) fn finish(how: &str) {
+    let Some(session) = of_this_process() else {
+        return;
+    };
+    if current::remove(session) {
+        session.end(how);
+    }
+}
 
 impl Session {
     /// Ends the session. A thread may be on the cold path for longer than [`PATIENCE`], as in a slow write of its own. It
     /// keeps its chunk, its cells and the spool. What it still records lies there, where the reader finds it, as after a
     /// kill.
-    pub(super) fn end(&'static self, how: &str) {
+    fn end(&'static self, how: &str) {
         let start = Stopwatch::start();
         // While streams may still grow.
-        self.samples.end(self);
-        self.counters.end(self);
+        part::end(self);
         Mode::Off.set();
         let is_quiet = recorder::wait_until_quiet(PATIENCE);
         if is_quiet {
@@ -72,8 +90,8 @@ impl Session {
     }
 
     /// Says how the session ended. What is said later replaces it.
-    pub(super) fn write_end(&self, how: &str) {
-        self.devices.write_news(self);
+    fn write_end(&'static self, how: &str) {
+        part::write_news(self);
         // Relaxed: where the threads are quiet, all was counted before.
         let (streams, lost) = (self.streams.load(Ordering::Relaxed), self.lost.load(Ordering::Relaxed));
         let raw_ns = system::clock_ns(libc::CLOCK_MONOTONIC_RAW);

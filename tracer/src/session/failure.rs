@@ -4,8 +4,8 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use crate::hot::recorder::Mode;
 use crate::os::log::warning;
+use crate::recorder::recorder::Mode;
 use crate::session::Session;
 
 impl Session {

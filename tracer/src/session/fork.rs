@@ -9,31 +9,21 @@
 //! session. The handlers below are registered in `ompt_start_tool`, before the runtime registers its own, so that the
 //! child's runs before the runtime's.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use ompt_sys::ompt_task_initial;
-use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::event::Event;
 
 use crate::config::CHUNK_BYTES;
-use crate::devices;
-use crate::dialects::collector;
-use crate::hot::recorder::{self, Mode, Recorder};
-use crate::hot::tls;
-use crate::os::clock;
 use crate::os::containment::contained;
 use crate::os::forks::{self, PATIENCE};
 use crate::os::stack;
 use crate::os::system;
-use crate::quirks::lock_after_exit;
-use crate::quirks::undeferred;
-use crate::samples;
+use crate::recorder::held_events;
+use crate::recorder::recorder::{self, Mode, Recorder};
+use crate::recorder::this_thread;
 use crate::session;
-use crate::session::signal;
-
-/// The clocks before the first event that this process held back; null where it held none back.
-static SINCE: AtomicPtr<ClockPair> = AtomicPtr::new(std::ptr::null_mut());
+use crate::session::{part, signal};
 
 /// The parent had paused recording, or ended it, when this child was forked: that goes for the child, too.
 static WAS_PAUSED: AtomicBool = AtomicBool::new(false);
@@ -47,9 +37,9 @@ pub(crate) fn watch() {
     static DONE: AtomicU32 = AtomicU32::new(0);
     extern "C" fn before() {
         // Before the fork is announced: what a device delivers now may need the loader.
-        let _ = contained(|| devices::before_fork(PATIENCE));
+        let _ = contained(|| part::before_fork(PATIENCE));
         forks::begins();
-        let storing_in = tls::recorder().storing_in();
+        let storing_in = this_thread::recorder().storing_in();
         if !storing_in.is_null() {
             // Relaxed: read by this thread, in the child.
             INTERRUPTED.store(storing_in, Ordering::Relaxed);
@@ -58,7 +48,7 @@ pub(crate) fn watch() {
     }
     extern "C" fn in_parent() {
         forks::ended_in_parent();
-        let _ = contained(|| devices::after_fork(PATIENCE));
+        let _ = contained(|| part::after_fork(PATIENCE));
         // Relaxed: as above.
         INTERRUPTED.store(std::ptr::null_mut(), Ordering::Relaxed);
     }
@@ -72,11 +62,11 @@ pub(crate) fn watch() {
             // Nothing reads what the child stores there.
             system::detach_memory(interrupted, CHUNK_BYTES);
         }
-        tls::recorder().outlive_fork();
+        this_thread::recorder().outlive_fork();
         if Mode::current() == Mode::Off {
             session::disown();
         } else {
-            tls::set_recorder(None);
+            this_thread::set_recorder(None);
             recorder::forget_all();
             become_child();
         }
@@ -92,13 +82,9 @@ fn become_child() {
     // Relaxed: the child has one thread.
     WAS_PAUSED.store(Mode::current() == Mode::Pause, Ordering::Relaxed);
     signal::give_back();
-    lock_after_exit::forget();
-    undeferred::forget();
-    samples::forget();
+    part::in_child();
     session::forget_streams();
-    collector::forget_counts();
-    // Relaxed: the child has one thread.
-    SINCE.store(std::ptr::null_mut(), Ordering::Relaxed);
+    held_events::forget();
     Mode::Child.set();
 }
 
@@ -110,55 +96,6 @@ pub(crate) fn notice() {
         forks::lose_loader();
         become_child();
     }
-}
-
-/// Events of a child that is asleep, and the clocks before the first. All zeros is none.
-#[derive(Debug)]
-pub(crate) struct Held {
-    events: Cell<*mut Vec<(u64, Event<'static>)>>,
-    clock: Cell<ClockPair>,
-}
-
-impl Held {
-    pub(crate) const fn new() -> Held {
-        let clock = ClockPair { ticks: 0, monotonic_raw_ns: 0, realtime_ns: 0 };
-        Held { events: Cell::new(std::ptr::null_mut()), clock: Cell::new(clock) }
-    }
-
-    fn push(&self, event: Event<'static>) {
-        if self.events.get().is_null() {
-            let clock = clock::pair().0;
-            self.clock.set(clock);
-            note_first(clock);
-            self.events.set(Box::into_raw(Box::default()));
-        }
-        // SAFETY: the box made above, which only this thread uses.
-        unsafe { &mut *self.events.get() }.push((clock::ticks(), event));
-    }
-
-    /// The events with their times, and the clocks before the first; nothing is held after that.
-    pub(crate) fn take(&self) -> Option<(ClockPair, Vec<(u64, Event<'static>)>)> {
-        let events = self.events.replace(std::ptr::null_mut());
-        // SAFETY: made by `Box::into_raw` in `push`, and taken once.
-        (!events.is_null()).then(|| (self.clock.get(), *unsafe { Box::from_raw(events) }))
-    }
-}
-
-/// Notes the clocks of the first event that is held back; those of later threads are later.
-fn note_first(clock: ClockPair) {
-    let clock = Box::into_raw(Box::new(clock));
-    // Release; pairs with Acquire in `asleep_since`.
-    let (success, failure) = (Ordering::Release, Ordering::Relaxed);
-    if SINCE.compare_exchange(std::ptr::null_mut(), clock, success, failure).is_err() {
-        // SAFETY: made above, and given to nobody.
-        drop(unsafe { Box::from_raw(clock) });
-    }
-}
-
-/// The clocks before the first event that was held back in this process.
-pub(crate) fn asleep_since() -> Option<ClockPair> {
-    // SAFETY: null, or a box that `note_first` left there for good. Acquire; pairs with Release in `note_first`.
-    unsafe { SINCE.load(Ordering::Acquire).as_ref() }.copied()
 }
 
 /// In a child: true where `event` is one that runtimes deliver to every child; it is held back. Any other one wakes

@@ -6,14 +6,14 @@ use omptrace_trace_format::block::Chunk;
 use omptrace_trace_format::event::{Lost, MAX_COMPACT_WORDS, WideRow};
 use omptrace_trace_format::field::Ticks;
 
-use crate::hot::recorder::Recorder;
 use crate::os::clock;
+use crate::recorder::recorder::Recorder;
 use crate::session::Session;
 
 impl Session {
     /// Adds what a stream lost to what the session lost, once.
     pub(super) fn count_lost(&self, recorder: &Recorder) -> u64 {
-        let lost = recorder.stream.take_lost(Some(self));
+        let lost = recorder.stream.take_lost(Some(&self.spool));
         // Relaxed: only the sum counts.
         self.lost.fetch_add(lost, Ordering::Relaxed);
         lost

@@ -1,6 +1,5 @@
 //! The trace's metadata about process, machine and runtime; gathered once, on no hot path.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::fs::symlink;
@@ -8,11 +7,8 @@ use std::path::Path;
 
 use omptrace_trace_format::event;
 use omptrace_trace_format::liveness;
-use omptrace_trace_format::metadata::{
-    Clock, Machine, Metadata, OfLibgomp, Process, Processors, Registration, Runtime, Schema,
-};
+use omptrace_trace_format::metadata::{Machine, Metadata, Process, Schema};
 
-use crate::dialects::runtime::Lookup;
 use crate::os::clock;
 use crate::os::log::warning;
 use crate::os::system;
@@ -96,23 +92,6 @@ pub(crate) fn process(session: &Session, forked: bool) -> Metadata {
             .collect(),
         ..Metadata::default()
     }
-}
-
-/// The second block, before the first event: the runtime, what was registered, the clock.
-pub(crate) fn runtime(runtime: Runtime, callbacks: BTreeMap<String, Registration>, clock: Clock) -> Metadata {
-    Metadata { runtime: Some(runtime), callbacks, clock: Some(clock), ..Metadata::default() }
-}
-
-/// The third block: what runtimes know only on a thread that has begun.
-pub(crate) fn processors(lookup: Lookup, of_libgomp: Option<OfLibgomp>) -> Metadata {
-    let processors = Processors {
-        max_threads: of_libgomp.as_ref().and_then(|_| lookup.max_threads()),
-        of_libgomp,
-        num_procs: lookup.num_procs(),
-        num_devices: lookup.num_devices(),
-        places: lookup.places(),
-    };
-    Metadata { processors: Some(processors), ..Metadata::default() }
 }
 
 /// Notes `trace` in the folder by which `omptrace record` finds what its children wrote. The note is a symbolic link: there as

@@ -4,10 +4,9 @@
 //! Libraries come and go, also at the same address, so a module is valid from its event's time on. Whoever asks finds out first
 //! which of the reported modules are gone, by their [marks](Mark), without a lock. Where the C library has no such
 //! function, the loader's counts of libraries added and removed say whether anything changed. An address asks once per chunk
-//! ([`crate::hot::slow_path`]). So does a parallel region that begins some microseconds after the last question: in less, no
+//! ([`crate::session::cold_path`]). So does a parallel region that begins some microseconds after the last question: in less, no
 //! library can go and another one come.
 
-use std::cell::Cell;
 use std::ffi::{CStr, OsStr};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
@@ -24,53 +23,7 @@ use crate::os::loader::{self, Mark};
 use crate::os::lock::{Guard, Mutex};
 use crate::os::module_file;
 use crate::os::system;
-
-/// Modules that a thread asked for last: no lock for the same few modules.
-#[derive(Debug)]
-pub(crate) struct KnownModules {
-    known: [Cell<Known>; 4],
-    next: Cell<usize>,
-    /// [`Modules::state`] when they became known.
-    state: Cell<State>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Known {
-    start: u64,
-    end: u64,
-    /// `None` where it was found under the loader's lock.
-    mark: Option<Mark>,
-    /// [`stamp_of`] the module; 0 where it was found under the loader's lock.
-    stamp: u64,
-}
-
-const NONE_KNOWN: Known = Known { start: 0, end: 0, mark: None, stamp: 0 };
-
-impl KnownModules {
-    pub(crate) const fn new() -> KnownModules {
-        KnownModules {
-            known: [const { Cell::new(NONE_KNOWN) }; 4],
-            next: Cell::new(0),
-            state: Cell::new((0, 0)),
-        }
-    }
-
-    /// The one that holds `code` and has this mark.
-    fn find(&self, code: u64, mark: Option<Mark>) -> Option<Known> {
-        let mut all = self.known.iter().map(Cell::get);
-        all.find(|known| known.mark == mark && (known.start..known.end).contains(&code))
-    }
-
-    fn add(&self, known: Known) {
-        let next = self.next.get() % self.known.len();
-        self.known[next].set(known);
-        self.next.set(next + 1);
-    }
-
-    pub(crate) fn forget(&self) {
-        self.known.iter().for_each(|known| known.set(NONE_KNOWN));
-    }
-}
+use crate::recorder::known_modules::{Known, KnownModules, State};
 
 /// A module as the loader has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,9 +74,6 @@ struct Reported {
     /// When the loader was asked last.
     state: State,
 }
-
-/// Libraries added and removed, as the loader counts them; where it is not asked, how often modules were found to be gone.
-type State = (u64, u64);
 
 /// Whose code it is that a module is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

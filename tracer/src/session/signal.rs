@@ -5,12 +5,13 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::hot::tls;
 use crate::os::helper_thread::HelperThread;
 use crate::os::lock::Semaphore;
 use crate::os::log::warning;
 use crate::os::system;
+use crate::recorder::this_thread;
 use crate::session::Session;
+use crate::session::helper_threads::Listener;
 
 static ASKED: Semaphore = Semaphore::new();
 
@@ -51,13 +52,6 @@ pub(crate) fn give_back() {
     }
 }
 
-/// The thread that waits for the signal.
-#[derive(Debug)]
-pub(crate) struct Listener {
-    thread: HelperThread<()>,
-    stop: AtomicBool,
-}
-
 impl Listener {
     /// Begins to listen; `None`, and one line, where the program uses the signal itself or no thread can be had.
     pub(crate) fn start(session: &'static Session) -> Option<&'static Listener> {
@@ -69,7 +63,7 @@ impl Listener {
         let listener: &'static Listener =
             Box::leak(Box::new(Listener { thread: HelperThread::new(), stop: AtomicBool::new(false) }));
         let listen = || {
-            tls::begin_own_work();
+            this_thread::begin_own_work();
             loop {
                 ASKED.wait(None);
                 // Acquire; pairs with Release in `stop`.

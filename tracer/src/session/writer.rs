@@ -13,32 +13,21 @@ use std::time::Duration;
 
 use omptrace_trace_format::codec::Packer;
 
-use crate::hot::tls;
 use crate::lockfree::bell::Bell;
 use crate::lockfree::pace::Pace;
 use crate::os::clock::Stopwatch;
 use crate::os::helper_thread::HelperThread;
 use crate::os::log::warning;
 use crate::os::system;
+use crate::recorder::this_thread;
 use crate::session::Session;
-use crate::session::spool::EVENT_WORDS;
+use crate::session::helper_threads::Writer;
+use crate::storage::spool::EVENT_WORDS;
 
 /// How long the writer sleeps when nobody wakes it up.
 const NAP: Duration = Duration::from_millis(50);
 /// Processes that end sooner do not wait for [`Session::move_output_up`].
 const SHORT: Duration = Duration::from_millis(200);
-
-/// The session's writer.
-#[derive(Debug)]
-pub(crate) struct Writer {
-    level: i32,
-    /// [`NOT_STARTED`], [`RUNNING`], or [`REFUSED`].
-    state: AtomicU8,
-    /// Leaves its packer.
-    thread: HelperThread<Packer>,
-    pace: Pace,
-    bell: Bell,
-}
 
 const NOT_STARTED: u8 = 0;
 const RUNNING: u8 = 1;
@@ -74,7 +63,7 @@ impl Writer {
             return;
         }
         let run = move || {
-            tls::begin_own_work();
+            this_thread::begin_own_work();
             self.run(session)
         };
         match self.thread.start(c"omptrace-writer", run) {

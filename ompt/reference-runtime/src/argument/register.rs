@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::{Argument, Line, Parameter, Placed, Slots, hex};
-use crate::device;
+use crate::device::lookup_of;
 use crate::dialect::Dialect;
 
 /// `type: |word| value` makes one [`Parameter`].
@@ -200,7 +200,7 @@ impl Lookup {
         match self {
             Lookup::Null => 0,
             Lookup::FindsNothing => find_nothing as ompt_function_lookup_t as usize as u64,
-            Lookup::Device(number) => device::lookup_of(number) as usize as u64,
+            Lookup::Device(number) => lookup_of(number) as usize as u64,
         }
     }
 }

@@ -11,11 +11,11 @@ use std::{mem, ptr};
 
 use ompt_sys::*;
 
+use super::description::Format;
+use super::misbehaviour::{BIG_RECORD_BYTES, Misbehaviour};
+use super::operation::{Operation, Played, host_ns};
 use super::records::NativeRecord;
-use super::{
-    BIG_RECORD_BYTES, Buffer, ENDS, FLUSHES, Format, LATE, Misbehaviour, Operation, Played, Running, Trace,
-    die, host_ns,
-};
+use super::running::{Buffer, ENDS, FLUSHES, LATE, Running, Trace, die};
 
 thread_local! {
     /// The thread is in a completion.
@@ -38,14 +38,6 @@ pub(super) fn wait_for_flushes() {
 const FLUSH_TAKES: Duration = Duration::from_millis(5);
 
 impl Running {
-    pub(super) fn does(&self, misbehaviour: Misbehaviour) -> bool {
-        self.script.does(misbehaviour)
-    }
-
-    pub(super) fn trace(&self) -> MutexGuard<'_, Trace> {
-        self.trace.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The number that it gives as its own.
     pub(super) fn said_number(&self) -> c_int {
         if self.does(Misbehaviour::SaysDeviceZero) { 0 } else { self.number as c_int }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
-use super::Operation;
+use super::operation::Operation;
 
 /// Device, data operation or 0, bytes, begin and end in the time of day.
 type Worked = unsafe extern "C" fn(u32, u32, u64, u64, u64);

@@ -7,8 +7,11 @@ use std::{mem, ptr};
 use ompt_sys::*;
 
 use super::buffers::is_in_completion;
+use super::description::Format;
+use super::misbehaviour::Misbehaviour;
+use super::operation::host_ns;
 use super::records::NativeRecord;
-use super::{DEVICES, ENDS, Format, MAX_DEVICES, Misbehaviour, Running, host_ns};
+use super::running::{DEVICES, ENDS, MAX_DEVICES, Running};
 
 /// The device of a handle.
 fn of_handle(device: *mut ompt_device_t) -> Option<&'static Running> {

@@ -6,7 +6,9 @@ use std::{ptr, thread};
 
 use ompt_sys::*;
 
-use super::{DEVICES, Misbehaviour, Operation, Running};
+use super::misbehaviour::Misbehaviour;
+use super::operation::Operation;
+use super::running::{DEVICES, Running};
 
 /// A record in the device's own format.
 #[repr(C)]

@@ -1,0 +1,416 @@
+//! The libgomp that serves a caller.
+//!
+//! A process may hold several libgomps: a Python wheel brings a renamed copy of its own, beside the system's. A caller
+//! must get the one that the loader would have bound it to. That is the same for all call sites of a library. The answer is kept for
+//! each library, and for each call site, where it is found at once.
+
+use core::ffi::{CStr, c_void};
+use core::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+use omptrace_runtimes::Vendor;
+
+use super::functions::{Candidate, Libgomp, keep};
+use super::real_dlclose;
+use crate::elf::{Library, Symbols, begins_with};
+use crate::loaded::{self, Module};
+use crate::model::thread_words::Searching;
+use crate::{old_locks, start};
+
+/// A caller's libgomp.
+#[derive(Clone, Copy)]
+pub(crate) enum Serving {
+    /// This one.
+    Libgomp(&'static Libgomp),
+    /// The return address lies in this library: an outlined function ended with a jump to the entry point. So the
+    /// call seems to come from the function here that called the outlined one.
+    TailCall,
+}
+
+/// Call sites of which the libgomp is known: open addressing, for as long as the process lives.
+const SITES: usize = 8192;
+/// How far from its place a site may lie.
+const MAX_PROBES: usize = 64;
+/// Values in place of a return address. Searches go on behind them.
+mod no_site {
+    /// A site that was forgotten.
+    pub(super) const FORGOTTEN: usize = 1;
+    /// A place that a thread has taken for a new site.
+    pub(super) const TAKEN: usize = 2;
+}
+
+struct Site {
+    return_address: AtomicUsize,
+    /// NULL: [`Serving::TailCall`].
+    serving: AtomicPtr<Libgomp>,
+}
+
+static CACHE: [Site; SITES] =
+    [const { Site { return_address: AtomicUsize::new(0), serving: AtomicPtr::new(ptr::null_mut()) } }; SITES];
+
+/// The libgomps found: the last one, which names the others. No lock guards them, since a forked child could find it held by
+/// a thread that it does not have. A library's constructor calls libgomp while its thread holds the loader's lock.
+static FOUND: AtomicPtr<Libgomp> = AtomicPtr::new(ptr::null_mut());
+
+fn place_of(return_address: usize) -> usize {
+    return_address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (usize::BITS - SITES.trailing_zeros())
+}
+
+/// The libgomp of the code that `return_address` belongs to.
+#[inline(always)]
+pub(crate) fn of_caller(return_address: *const c_void) -> Serving {
+    let address = return_address as usize;
+    let place = place_of(address);
+    for place in place..place + MAX_PROBES {
+        let site = &CACHE[place % SITES];
+        // Acquire: pairs with the release in `remember`, behind which the site's libgomp is.
+        let known = site.return_address.load(Ordering::Acquire);
+        if known == address {
+            let serving = Serving::of(site.serving.load(Ordering::Relaxed));
+            if serving.is_sure() || serving.is_there() {
+                return serving;
+            }
+            break;
+        }
+        if known == 0 {
+            break;
+        }
+    }
+    find_serving(address)
+}
+
+/// The libgomp that was found last, if any.
+pub(crate) fn any() -> Option<&'static Libgomp> {
+    // SAFETY: NULL, or a libgomp that was leaked. Acquire: pairs with the release in `add`.
+    from(unsafe { FOUND.load(Ordering::Acquire).as_ref() }).next()
+}
+
+/// The libgomps of the list from `first` on.
+fn from(first: Option<&'static Libgomp>) -> impl Iterator<Item = &'static Libgomp> {
+    let all = std::iter::successors(first, |gomp| gomp.next);
+    // Relaxed: whoever asks for one that goes meanwhile runs code that goes, too.
+    all.filter(|gomp| gomp.is_there())
+}
+
+/// The libgomp of the list from `first` on that this library is.
+fn of_library(library: Library, first: Option<&'static Libgomp>) -> Option<&'static Libgomp> {
+    from(first).find(|gomp| gomp.is_of(library))
+}
+
+/// Keeps all libgomps loaded until the process ends. The calling thread is about to unload a library, whose destructor may be
+/// the first to call one. Then it would be too late, and its threads would run on in code that is gone.
+pub(crate) fn keep_all() {
+    from(any()).for_each(Libgomp::keep);
+    let mut others = Vec::new();
+    loaded::each(|module, headers| {
+        let is_known = module.library.is_own() || of_library(module.library, any()).is_some();
+        let is_of_llvm = || module.library.function(c"__kmpc_fork_call").is_some();
+        if !is_known && !is_of_llvm() {
+            others.extend(Candidate::of(module, headers));
+        }
+    });
+    others.iter().for_each(|library| keep(library.module.name));
+}
+
+/// The program may hold a lock of its own in this call. What it has in the place of the C library's functions may take the same lock. So
+/// nothing of the C library is called here, except where several libgomps may serve.
+#[cold]
+#[inline(never)]
+fn find_serving(address: usize) -> Serving {
+    if let Some(serving) = served::of(address) {
+        if serving.is_there() {
+            remember(address, serving);
+            return serving;
+        }
+        // The program has unloaded it by a way that is not seen here, and its caller, too: there is another one now.
+        forget_unloaded();
+    }
+    let Some(_searching) = Searching::begin() else {
+        // A function of the program's that the search below has called.
+        return Serving::Libgomp(any().unwrap_or_else(|| search(address, None)));
+    };
+    let module = Module::of_code(address);
+    let serving = match &module {
+        Some(module) if module.library.is_own() => Serving::TailCall,
+        Some(module) => Serving::Libgomp(match of_library(module.library, any()) {
+            // A tail call of a function that libgomp itself runs.
+            Some(gomp) => gomp,
+            None => {
+                let gomp = search(address, Some(module));
+                match old_locks::are_called_by(module.library) {
+                    true => gomp.with_old_locks(),
+                    false => gomp,
+                }
+            }
+        }),
+        None => Serving::Libgomp(search(address, None)),
+    };
+    if let Some(module) = module {
+        served::remember(module.place, serving);
+    }
+    remember(address, serving);
+    serving
+}
+
+impl Serving {
+    fn of(gomp: *const Libgomp) -> Serving {
+        // SAFETY: NULL, or a libgomp that was leaked.
+        unsafe { gomp.as_ref() }.map_or(Serving::TailCall, Serving::Libgomp)
+    }
+
+    /// Whether its libgomp cannot have gone since somebody looked.
+    #[inline(always)]
+    fn is_sure(self) -> bool {
+        match self {
+            Serving::Libgomp(gomp) => gomp.is_as_seen(),
+            Serving::TailCall => true,
+        }
+    }
+
+    #[cold]
+    fn is_there(self) -> bool {
+        match self {
+            Serving::Libgomp(gomp) => gomp.is_there(),
+            Serving::TailCall => true,
+        }
+    }
+
+    fn libgomp(self) -> *mut Libgomp {
+        match self {
+            Serving::Libgomp(gomp) => ptr::from_ref(gomp).cast_mut(),
+            Serving::TailCall => ptr::null_mut(),
+        }
+    }
+}
+
+/// The libraries that have called, and what serves each. A library's call sites are served alike.
+mod served {
+    use core::ops::Range;
+    use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+
+    use super::{Libgomp, Serving, no_site};
+
+    struct Caller {
+        begin: AtomicUsize,
+        end: AtomicUsize,
+        /// NULL: [`Serving::TailCall`].
+        serving: AtomicPtr<Libgomp>,
+    }
+
+    /// Further ones are searched for at each call site that has no place of its own.
+    const CALLERS: usize = 256;
+
+    static CALLERS_KNOWN: [Caller; CALLERS] = [const {
+        Caller {
+            begin: AtomicUsize::new(0),
+            end: AtomicUsize::new(0),
+            serving: AtomicPtr::new(core::ptr::null_mut()),
+        }
+    }; CALLERS];
+
+    /// The one that `address` lies in.
+    fn caller_of(address: usize) -> Option<&'static Caller> {
+        for caller in &CALLERS_KNOWN {
+            // Acquire: pairs with the release in `remember`. So do the next ones, so that the last look comes last.
+            let begin = caller.begin.load(Ordering::Acquire);
+            if begin == 0 {
+                return None;
+            }
+            let end = caller.end.load(Ordering::Acquire);
+            if begin > no_site::TAKEN && (begin..end).contains(&address) {
+                return Some(caller);
+            }
+        }
+        None
+    }
+
+    pub(super) fn of(address: usize) -> Option<Serving> {
+        let caller = caller_of(address)?;
+        let begin = caller.begin.load(Ordering::Acquire);
+        let serving = caller.serving.load(Ordering::Acquire);
+        // Relaxed: behind the acquire above. Another library may have taken the place meanwhile.
+        let is_same = begin > no_site::TAKEN && caller.begin.load(Ordering::Relaxed) == begin;
+        is_same.then(|| Serving::of(serving))
+    }
+
+    pub(super) fn remember(place: Range<usize>, serving: Serving) {
+        for caller in &CALLERS_KNOWN {
+            let known = caller.begin.load(Ordering::Relaxed);
+            // Relaxed: nothing is read behind it, and what is written is released below.
+            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+            if (known == 0 || known == no_site::FORGOTTEN)
+                && caller.begin.compare_exchange(known, no_site::TAKEN, success, failure).is_ok()
+            {
+                // Release: pairs with the acquire in `of`, as the next ones.
+                caller.end.store(place.end, Ordering::Release);
+                caller.serving.store(serving.libgomp(), Ordering::Release);
+                caller.begin.store(place.start, Ordering::Release);
+                return;
+            }
+        }
+    }
+
+    /// Forgets the libraries that `is_gone` says are not loaded any more, or that are served by one that is not.
+    pub(super) fn forget(is_gone: impl Fn(usize) -> bool) {
+        for caller in &CALLERS_KNOWN {
+            let begin = caller.begin.load(Ordering::Acquire);
+            let is_served = || Serving::of(caller.serving.load(Ordering::Acquire)).is_there();
+            if begin > no_site::TAKEN && (is_gone(begin) || !is_served()) {
+                // Relaxed: what is put here later is released by itself.
+                let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+                let _ = caller.begin.compare_exchange(begin, no_site::FORGOTTEN, success, failure);
+            }
+        }
+    }
+
+    /// Whether `address` lies in one of them.
+    pub(super) fn knows(address: usize) -> bool {
+        caller_of(address).is_some()
+    }
+}
+
+/// Keeps what serves a call site, where there is a place for it.
+fn remember(address: usize, serving: Serving) {
+    let place = place_of(address);
+    for place in place..place + MAX_PROBES {
+        let site = &CACHE[place % SITES];
+        let known = site.return_address.load(Ordering::Relaxed);
+        if known == address {
+            // Relaxed: whoever finds the former one sees that it is not there.
+            site.serving.store(serving.libgomp(), Ordering::Relaxed);
+            break;
+        }
+        // Relaxed: nothing is read behind it, and what is written is released below.
+        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+        if (known == 0 || known == no_site::FORGOTTEN)
+            && site.return_address.compare_exchange(known, no_site::TAKEN, success, failure).is_ok()
+        {
+            site.serving.store(serving.libgomp(), Ordering::Relaxed);
+            // Release: pairs with the acquire in `of_caller`.
+            site.return_address.store(address, Ordering::Release);
+            break;
+        }
+    }
+}
+
+/// Forgets call sites in libraries that are not loaded any more.
+///
+/// Nobody looks for such a site meanwhile: its code is gone.
+pub(crate) fn forget_unloaded() {
+    // SAFETY: NULL, or a libgomp that was leaked. Acquire: pairs with the release in `add`.
+    let Some(last) = (unsafe { FOUND.load(Ordering::Acquire).as_ref() }) else {
+        return;
+    };
+    let is_gone = |address: usize| Module::of_code(address).is_none();
+    for gomp in std::iter::successors(Some(last), |gomp| gomp.next) {
+        if !gomp.is_there() || gomp.mark.is_none() && is_gone(gomp.library.module.place.start) {
+            gomp.is_gone.store(true, Ordering::Relaxed);
+        }
+    }
+    served::forget(is_gone);
+    for site in &CACHE {
+        let address = site.return_address.load(Ordering::Relaxed);
+        if address > no_site::TAKEN && !served::knows(address) && is_gone(address) {
+            // Relaxed: what is put here later is released by itself.
+            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
+            let _ = site.return_address.compare_exchange(address, no_site::FORGOTTEN, success, failure);
+        }
+    }
+}
+
+/// The libgomp that the loader would have bound the caller to: the global scope's, else that of the caller's own module.
+fn search(address: usize, caller: Option<&Module>) -> &'static Libgomp {
+    let start = start::get();
+    if let Some(library) = &start.libgomp {
+        let known = of_library(library.module.library, any());
+        return known.unwrap_or_else(|| add(Libgomp::of(library.clone(), &start.behind, true)));
+    }
+    let mut candidates = Vec::new();
+    loaded::each(|module, headers| {
+        if !module.library.is_own() {
+            candidates.extend(Candidate::of(module, headers));
+        }
+    });
+    let found = match candidates.as_slice() {
+        [] => None,
+        [only] => Some(only),
+        several => caller.and_then(|caller| bound_to(caller, several)).or_else(|| by_default(several)),
+    };
+    if let Some(found) = found {
+        let known = of_library(found.module.library, any());
+        return known.unwrap_or_else(|| {
+            let scope: Vec<Symbols> = found.module.library.symbols().into_iter().collect();
+            add(Libgomp::of(found.clone(), scope.leak(), false))
+        });
+    }
+    // Nothing can serve the call.
+    eprintln!("libomptgomp: no libgomp is loaded that could serve the caller at {address:#x}");
+    std::process::abort();
+}
+
+/// The candidate that the loader has bound the caller to, or would.
+fn bound_to<'a>(caller: &Module, candidates: &'a [Candidate]) -> Option<&'a Candidate> {
+    let at = |address: usize| {
+        let mut candidates = candidates.iter();
+        candidates.find(|candidate| candidate.module.place.contains(&address))
+    };
+    // Functions that are not wrapped are bound past this library.
+    let is_openmp = |name: &CStr| {
+        let name = name.to_bytes();
+        begins_with(name, b"omp_") || begins_with(name, b"GOMP_")
+    };
+    if let Some(bound) = caller.library.bindings(is_openmp).find_map(at) {
+        return Some(bound);
+    }
+    // The loader alone knows which libraries were opened with RTLD_GLOBAL.
+    let find = |handle| {
+        // SAFETY: `RTLD_NEXT` or a handle of `dlopen`, and a string.
+        let found = unsafe { libc::dlsym(handle, c"GOMP_parallel".as_ptr()) } as usize;
+        if found == 0 {
+            // No error of ours is left for the program's `dlerror`. The first call takes the text, the second one frees it.
+            // SAFETY: no arguments; the texts are not read.
+            unsafe {
+                libc::dlerror();
+                libc::dlerror();
+            }
+        }
+        at(found)
+    };
+    find(libc::RTLD_NEXT).or_else(|| {
+        // SAFETY: the loader's own name of a loaded library.
+        unsafe { real_dlclose::with(caller.name, find) }.flatten()
+    })
+}
+
+/// The one for code that is bound to none: a just-in-time compiler's, and that of modules that took the address by `dlsym`.
+fn by_default(candidates: &[Candidate]) -> Option<&Candidate> {
+    let is_known = |candidate: &&Candidate| any().is_some_and(|gomp| gomp.is_of(candidate.module.library));
+    let is_gnu = |candidate: &&Candidate| Vendor::Gnu.makes(candidate.module.name().to_bytes());
+    let mut all = candidates.iter();
+    let found = all.clone().find(is_known).or_else(|| all.clone().find(is_gnu));
+    found.or_else(|| all.next())
+}
+
+/// Adds a libgomp to those found. Another thread may have done so meanwhile: then its one serves, and no list has both.
+fn add(gomp: Box<Libgomp>) -> &'static Libgomp {
+    let gomp = Box::into_raw(gomp);
+    let mut last = FOUND.load(Ordering::Acquire);
+    loop {
+        // SAFETY: NULL, or a libgomp that was leaked.
+        let known = unsafe { last.as_ref() };
+        // SAFETY: from `into_raw`, and nothing else has it yet.
+        unsafe {
+            if let Some(other) = of_library((*gomp).library.module.library, known) {
+                drop(Box::from_raw(gomp));
+                return other;
+            }
+            (*gomp).next = known;
+        }
+        // Release: pairs with the acquire in `any`. Acquire: what another thread has added is read.
+        match FOUND.compare_exchange_weak(last, gomp, Ordering::Release, Ordering::Acquire) {
+            // SAFETY: it is in the list now, and never freed.
+            Ok(_) => return unsafe { &*gomp },
+            Err(other) => last = other,
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The begin of a session, whichever generation of the tools interface starts it.
+
+use std::collections::BTreeMap;
+
+use omptrace_trace_format::block::ClockPair;
+use omptrace_trace_format::metadata::{Registration, Runtime};
+
+use crate::callbacks::control_tool;
+use crate::config::Config;
+use crate::dialects::dialect::recordable;
+use crate::dialects::parts::PARTS;
+use crate::os::log::warning;
+use crate::os::{clock, panics, system, thread_word};
+use crate::runtime::metadata;
+use crate::session::{self, Session, fork, part};
+
+/// The settings, where the program shall be traced.
+pub(crate) fn configured() -> Option<Config> {
+    panics::report_panics();
+    // One runtime may have two interfaces, and a process two runtimes: the first that was found is traced.
+    if session::is_in_progress() {
+        return None;
+    }
+    if !thread_word::is_usable() {
+        warning!("the program uses all thread-specific keys (PTHREAD_KEYS_MAX): not traced");
+        return None;
+    }
+    // The variables are the user's, the files would be written with the program's rights.
+    if system::has_more_rights_than_its_user() {
+        warning!("the program has more rights than its user (setuid, capabilities): not traced");
+        return None;
+    }
+    let config = Config::from_environment(recordable());
+    config.is_enabled().then(|| {
+        part::register(&PARTS);
+        fork::watch();
+        config
+    })
+}
+
+/// A session that has its file, and does not record yet: the runtime is being asked what it can report.
+pub(crate) struct Prepared {
+    pub(crate) session: &'static Session,
+    first: ClockPair,
+    uncertainty: u64,
+}
+
+impl Prepared {
+    /// Makes the file.
+    ///
+    /// # Errors
+    /// A message that says what could not be done, and what to do about it.
+    pub(crate) fn new(config: Config) -> Result<Prepared, String> {
+        clock::choose();
+        control_tool::reset();
+        let (first, uncertainty) = clock::pair();
+        Ok(Prepared { session: session::start(config)?, first, uncertainty })
+    }
+
+    /// Records from now on what `runtime` reports, of which `callbacks` were registered.
+    /// Those of `withheld` were not, for the reasons given.
+    pub(crate) fn begin(
+        self,
+        runtime: Runtime,
+        callbacks: BTreeMap<String, Registration>,
+        withheld: BTreeMap<String, String>,
+    ) {
+        let clock = clock::describe(self.first, self.uncertainty);
+        let mut facts = metadata::runtime(runtime, callbacks, clock);
+        facts.withheld = withheld;
+        self.session.report_runtime(facts);
+        self.session.begin();
+    }
+}

@@ -1,9 +1,0 @@
-//! The guard around a callback's work: a panic turns tracing off and never reaches the program.
-
-use crate::hot::recorder::Mode;
-use crate::os::containment::contained;
-
-/// Runs what a callback does, contained: a panic, which was reported, turns tracing off.
-pub(crate) fn guarded<T>(f: impl FnOnce() -> T) -> Option<T> {
-    contained(f).inspect_err(|_| Mode::Off.set()).ok()
-}

@@ -1,0 +1,44 @@
+//! The implicit task that waits in the barrier at the end of its region, for runtimes that copy its data there.
+
+use std::cell::Cell;
+use std::ptr::null_mut;
+
+use ompt_sys::ompt_data_t;
+
+/// The thread's implicit task, from the begin of the barrier at the end of its region to its end. All zeros is none.
+#[derive(Debug)]
+pub(crate) struct Joining {
+    pub(crate) id: Cell<u64>,
+    /// Where the runtime keeps the tool's data of the task itself.
+    pub(crate) task: Cell<*mut ompt_data_t>,
+}
+
+impl Joining {
+    pub(crate) const fn new() -> Joining {
+        Joining { id: Cell::new(0), task: Cell::new(null_mut()) }
+    }
+
+    /// Takes the id out of the task, unless one that runs in its barrier has come to a barrier of its own.
+    pub(crate) fn begin(&self, data: &mut ompt_data_t) {
+        if self.id.get() == 0 {
+            // SAFETY: every bit pattern is a number.
+            self.id.set(unsafe { data.value });
+            self.task.set(data);
+            data.value = 0;
+        }
+    }
+
+    /// The implicit task with this data, or this copy of it, has ended.
+    pub(crate) fn end(&self, data: &mut ompt_data_t) {
+        // SAFETY: every bit pattern is a number.
+        if self.id.get() == unsafe { data.value } {
+            self.forget();
+        }
+        data.value = 0;
+    }
+
+    pub(crate) fn forget(&self) {
+        self.id.set(0);
+        self.task.set(null_mut());
+    }
+}

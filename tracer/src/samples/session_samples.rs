@@ -1,0 +1,75 @@
+//! The samples of a session, and the thread that drains them.
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
+
+use super::drain::Drain;
+use crate::os::helper_thread::HelperThread;
+use crate::os::lock::Mutex;
+use crate::session::Session;
+use crate::session::part::OfSessions;
+
+/// The samples of a session.
+#[derive(Debug)]
+pub(super) struct Samples {
+    /// The thread that drains was started.
+    pub(super) has_begun: AtomicBool,
+    /// Threads that begin are sampled.
+    pub(super) is_on: AtomicBool,
+    pub(super) signal: AtomicI32,
+    pub(super) period_ns: AtomicU64,
+    pub(super) thread: HelperThread<()>,
+    pub(super) shall_stop: AtomicBool,
+    /// The thread was woken before its time.
+    pub(super) is_hurried: AtomicBool,
+    pub(super) drain: Mutex<Drain>,
+    /// Threads that are not sampled, by the reason.
+    pub(super) blocked: AtomicU32,
+    pub(super) without_timer: AtomicU32,
+    pub(super) too_many: AtomicU32,
+    /// The error of the newest timer that could not be had.
+    pub(super) timer_error: AtomicI32,
+    /// The program has taken the signal.
+    pub(super) is_signal_taken: AtomicBool,
+}
+
+/// The samples of all sessions.
+static SAMPLES: OfSessions<Samples> = OfSessions::new();
+
+/// The samples of the session.
+pub(super) fn of(session: &Session) -> Option<&'static Samples> {
+    SAMPLES.of(session)
+}
+
+/// A session is made, which has no samples yet.
+pub(super) fn prepare(session: &'static Session) {
+    SAMPLES.add(session, Samples::new());
+}
+
+impl Samples {
+    /// None yet.
+    fn new() -> Samples {
+        Samples {
+            has_begun: AtomicBool::new(false),
+            is_on: AtomicBool::new(false),
+            signal: AtomicI32::new(0),
+            period_ns: AtomicU64::new(0),
+            thread: HelperThread::new(),
+            shall_stop: AtomicBool::new(false),
+            is_hurried: AtomicBool::new(false),
+            drain: Mutex::default(),
+            blocked: AtomicU32::new(0),
+            without_timer: AtomicU32::new(0),
+            too_many: AtomicU32::new(0),
+            timer_error: AtomicI32::new(0),
+            is_signal_taken: AtomicBool::new(false),
+        }
+    }
+
+    /// Rings fill up: the thread that drains shall not wait until its time.
+    pub(super) fn hurry(&self) {
+        // Relaxed: whoever misses it waits a tick.
+        if !self.is_hurried.load(Ordering::Relaxed) && !self.is_hurried.swap(true, Ordering::Relaxed) {
+            self.thread.wake();
+        }
+    }
+}

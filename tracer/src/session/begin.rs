@@ -1,0 +1,180 @@
+//! How a session begins, in the process that the runtime starts in, and in a forked child.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
+
+use omptrace_settings::value::{Compress, Folder, Keep};
+use omptrace_trace_format::block::ClockPair;
+use omptrace_trace_format::spool::default_path;
+
+use crate::config::Config;
+use crate::os::clock;
+use crate::os::lock::Mutex;
+use crate::os::log::{info, warning};
+use crate::os::system;
+use crate::recorder::held_events;
+use crate::recorder::recorder::Mode;
+use crate::session::current::{self, Session};
+use crate::session::helper_threads::{Listener, Writer};
+use crate::session::metadata;
+use crate::session::modules::{Loaded, Modules};
+use crate::session::part;
+use crate::storage::spool::Spool;
+use crate::storage::trace_file::{Names, Output};
+
+/// Starts a session; recording begins with [`Session::begin`].
+///
+/// # Errors
+/// A message that says what could not be done, and what to do about it.
+pub(crate) fn start(config: Config) -> Result<&'static Session, String> {
+    let registry = config.registry.clone();
+    let session = Session::create(config, Vec::new()).inspect_err(|why| {
+        if let Some(Folder(folder)) = registry {
+            metadata::register_failure(&folder, why);
+        }
+    })?;
+    // Before any event: from here on a kill leaves a file that says whose it is.
+    session.write_metadata(&metadata::process(session, false));
+    session.report_spool();
+    Ok(session.install())
+}
+
+/// Starts the session of a forked child, with the settings and the runtime's facts of its parent.
+pub(crate) fn start_in_child(is_paused: bool) {
+    let Some(parent) = current::current() else { return };
+    match Session::create(parent.config.clone(), parent.modules.reported()) {
+        Ok(session) => {
+            // What was held back until now belongs to the session, too.
+            let start = held_events::asleep_since().unwrap_or_else(|| clock::pair().0);
+            session.write_metadata_of(start, &metadata::process(session, true));
+            session.report_spool();
+            if let Some(runtime) = parent.runtime.get() {
+                session.report_runtime(runtime.clone());
+            }
+            session.install().begin();
+            if is_paused {
+                Mode::Pause.set();
+            }
+        }
+        Err(message) => {
+            Mode::Off.set();
+            warning!("child process {} is not traced: {message}", system::process_id());
+        }
+    }
+}
+
+impl Session {
+    /// With the modules that a parent's session reported.
+    fn create(config: Config, inherited: Vec<Loaded>) -> Result<&'static Session, String> {
+        let pid = system::process_id();
+        let (pair, _) = clock::pair();
+        let number = session_number(pid, pair);
+        let start = clock::local_time();
+        let names = Names {
+            program: &metadata::program_name(),
+            host: &system::host(),
+            pid,
+            rank: metadata::rank(),
+            start: &start.format("%Y%m%dT%H%M%S").to_string(),
+        };
+        let wanted = system::absolute(names.expand(&config.output.0).as_ref());
+        let cannot = |what: &str, path: &Path, error: io::Error| {
+            format!(
+                "cannot {what} {}: {error}; choose another place by OMPTRACE_OUTPUT or OMPTRACE_SPOOL",
+                path.display()
+            )
+        };
+        let output = Output::create(&wanted, number).map_err(|error| cannot("create", &wanted, error))?;
+        let make_spool = || -> Result<Spool, String> {
+            let path = spool_path(&config, &output);
+            let spool = Spool::create(&path, number, pid, output.path())
+                .map_err(|error| cannot("make the spool", &path, error))?;
+            let path = spool.path().unwrap_or(Path::new(""));
+            let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
+            output.write_header(pid, bytes).map_err(|error| {
+                spool.remove();
+                cannot("write", output.path(), error)
+            })?;
+            Ok(spool)
+        };
+        let spool = make_spool().inspect_err(|_| {
+            output.remove_name();
+        })?;
+        let level = match (config.mode, config.compress) {
+            (Keep::All, Compress::Level(level)) => Some(level),
+            (Keep::Newest, _) | (_, Compress::Off) => None,
+        };
+        if let Some(Folder(folder)) = &config.registry {
+            metadata::register(folder, output.path());
+        }
+        let session: &'static Session = Box::leak(Box::new(Session {
+            earlier: current::newest(),
+            pid,
+            cpus: system::affinity(),
+            modules: Modules::new(
+                config.mode,
+                inherited,
+                config.registry.clone().map(|Folder(folder)| folder),
+            ),
+            config,
+            output,
+            spool,
+            writer: level.map(Writer::new),
+            listener: Mutex::new(None),
+            keeping: Mutex::new(()),
+            streams: AtomicU32::new(0),
+            lost: AtomicU64::new(0),
+            reported_begin: AtomicBool::new(false),
+            failure: AtomicI32::new(0),
+            reported_trouble: AtomicBool::new(false),
+            asked_runtime: AtomicBool::new(false),
+            runtime: OnceLock::new(),
+            messages: Mutex::default(),
+        }));
+        current::keep(session);
+        part::prepare(session);
+        Ok(session)
+    }
+
+    fn install(&'static self) -> &'static Session {
+        current::install(self);
+        self
+    }
+
+    /// Recording begins.
+    pub(crate) fn begin(&'static self) {
+        if self.config.mode == Keep::Newest && self.config.flush_on.is_some() {
+            *self.listener.lock() = Listener::start(self);
+        }
+        part::begin(self);
+        self.record();
+        info!("tracing into {}", self.output.path().display());
+    }
+
+    /// Says in the trace that there is no spool, where that is so.
+    fn report_spool(&self) {
+        if self.spool.path().is_none() {
+            let message = "files may not be mapped: events that were not written yet are lost where the program is killed";
+            self.report_messages(vec![message.to_owned()]);
+        }
+    }
+}
+
+/// The spool's path: beside the trace, or in the folder that the user chose.
+fn spool_path(config: &Config, output: &Output) -> PathBuf {
+    let beside = default_path(output.path());
+    match &config.spool {
+        Some(Folder(folder)) => system::absolute(&folder.join(beside.file_name().unwrap_or_default())),
+        None => beside,
+    }
+}
+
+/// A number that no other session has: process and start, mixed (the finalizer of SplitMix64).
+fn session_number(pid: u32, start: ClockPair) -> u64 {
+    let mut x = start.realtime_ns ^ (u64::from(pid) << 40) ^ start.ticks.rotate_left(17);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}

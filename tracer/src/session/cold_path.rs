@@ -1,0 +1,298 @@
+//! The cold path: whatever [`Recorder::try_put`] could not do, and all wide events.
+//!
+//! It may take locks, make system calls and start sessions. A signal handler's callback may come while the same thread is
+//! here or on the hot path. It is counted as lost: it would break the event that is being written.
+
+use omptrace_trace_format::event::{CompactRow, Counters, Event, ParallelBegin, WideRow, encode_compact};
+use omptrace_trace_format::predict::State;
+
+use crate::os::clock;
+use crate::os::{stack, system};
+use crate::recorder::recorder::{self, Mode, Recorder};
+use crate::recorder::this_thread;
+use crate::recorder::thread_stream::Stream;
+use crate::runtime::lookup::Lookup;
+use crate::runtime::{metadata, replaced_libgomp};
+use crate::session::fork;
+use crate::session::modules::Code;
+use crate::session::part;
+use crate::session::{self, Session};
+
+/// Records the compact event that `row` makes. It may be called several times: what it does besides, giving an object
+/// its id, comes to the same each time.
+#[cold]
+pub(crate) fn compact<R: CompactRow + Into<Event<'static>>>(row: impl Fn(&State) -> R) {
+    enter(|recorder| {
+        if Mode::current() == Mode::Child && fork::still_asleep(recorder, || row(recorder.state()).into()) {
+            return;
+        }
+        let code = row(recorder.state()).code();
+        let whose = match R::KIND == ParallelBegin::KIND {
+            true => Code::Calls,
+            false => Code::Named,
+        };
+        record(recorder, (code, whose), |state, ticks, out| encode_compact(row(state), state, ticks, out));
+    });
+}
+
+/// Records the wide event that `row` makes.
+#[cold]
+pub(crate) fn wide<W: WideRow>(row: impl FnOnce(&Recorder) -> W) {
+    enter(|recorder| {
+        if Mode::current() == Mode::Child {
+            fork::wake_up();
+        }
+        let row = row(recorder);
+        record(recorder, (row.code(), Code::Named), |_, ticks, out| row.encode(ticks, out));
+    });
+}
+
+/// Records the wide event that `row` makes, which says more of the event before it. A child may hold back the event before;
+/// then it holds back this one, too.
+#[cold]
+pub(crate) fn beside<W: WideRow + Clone + Into<Event<'static>>>(row: impl FnOnce() -> W) {
+    enter(|recorder| {
+        let row = row();
+        if Mode::current() == Mode::Child && fork::still_asleep(recorder, || row.clone().into()) {
+            return;
+        }
+        record(recorder, (row.code(), Code::Named), |_, ticks, out| row.encode(ticks, out));
+    });
+}
+
+/// Records values of counters, which are those before the next event. A child may hold that back; then it holds back the
+/// values, too.
+#[cold]
+pub(crate) fn counters(values: &[u64]) {
+    enter(|recorder| {
+        let held = || {
+            let values = values.to_vec().into();
+            Counters { values }.into()
+        };
+        if Mode::current() == Mode::Child && fork::still_asleep(recorder, held) {
+            return;
+        }
+        let row = Counters { values: values.into() };
+        record(recorder, (0, Code::Named), |_, ticks, out| row.encode(ticks, out));
+    });
+}
+
+/// The thread will not come again: its chunk goes to the file.
+#[cold]
+pub(crate) fn leave() {
+    let recorder = this_thread::recorder();
+    if recorder.is_idle() || recorder.stream.busy.enter() {
+        return;
+    }
+    recorder.close();
+    // The events of a signal handler would be taken for our own.
+    system::without_signals(|| end_recorder(recorder));
+}
+
+/// Ends the stream of the calling thread's recorder, which is busy, and gives it back.
+fn end_recorder(recorder: &'static Recorder) {
+    this_thread::begin_own_work();
+    recorder.stream.collecting.end();
+    part::thread_ends(&recorder.stream);
+    // Else whoever ends the session finds the chunk where it is.
+    if Mode::current() != Mode::Off {
+        if let Some(session) = session::current().filter(|session| session.owns(recorder)) {
+            session.end_stream(recorder);
+        }
+        recorder.end_chunk();
+    }
+    recorder.stream.busy.leave(false);
+    recorder.give_back();
+    this_thread::set_recorder(None);
+}
+
+/// Lets `f` put events on a stream that is no thread's; its lock keeps everybody else out.
+#[cold]
+pub(crate) fn put_on(
+    session: &'static Session,
+    recorder: &'static Recorder,
+    f: impl FnOnce(&mut dyn FnMut(&dyn WideRow)),
+) {
+    on_stream(recorder, || {
+        f(&mut |row| {
+            let put = || recorder.put_slowly(clock::ticks(), |_, ticks, out| row.encode(ticks, out));
+            let usable = recorder.has_chunk() && session.owns(recorder);
+            let done = usable && put().is_some();
+            if !done && session.renew(recorder).and_then(|()| put()).is_none() {
+                lose(&recorder.stream);
+            }
+        });
+    });
+}
+
+/// Runs `f` on a stream that is no thread's, not at all where the session is ending.
+pub(crate) fn on_stream(recorder: &'static Recorder, f: impl FnOnce()) {
+    let nested = recorder.stream.busy.enter();
+    if !nested && Mode::current() != Mode::Off {
+        f();
+    }
+    recorder.stream.busy.leave(nested);
+}
+
+/// A stream that is no thread's ends: its chunk goes to the file.
+pub(crate) fn leave_stream(session: &'static Session, recorder: &'static Recorder) {
+    on_stream(recorder, || {
+        if session.owns(recorder) {
+            session.end_stream(recorder);
+        }
+        recorder.end_chunk();
+    });
+    recorder.give_back();
+}
+
+/// Runs `f` with the thread's recorder, the hot path closed.
+fn enter(f: impl FnOnce(&'static Recorder)) {
+    if Mode::current() == Mode::Off {
+        return;
+    }
+    let Some(recorder) = recorder_of_this_thread() else {
+        return;
+    };
+    let stream = &recorder.stream;
+    let nested = stream.busy.enter();
+    if nested || recorder.is_storing() {
+        // Of what is not recorded, nothing is lost.
+        if Mode::current() != Mode::Pause {
+            lose(stream);
+        }
+        stream.busy.leave(nested);
+        return;
+    }
+    recorder.close();
+    f(recorder);
+    // Not where another session has begun meanwhile.
+    let continues = || session::current().is_some_and(|session| session.owns(recorder));
+    if recorder.has_chunk() && !stream.stale.get() && continues() {
+        recorder.open();
+    }
+    stream.busy.leave(false);
+}
+
+/// An event of this stream is lost. A child that has no session yet counts for itself: the spool is its parent's.
+fn lose(stream: &Stream) {
+    let session = session::current().filter(|_| Mode::current() != Mode::Child);
+    stream.lose(clock::ticks(), session.map(|session| &session.spool));
+}
+
+/// The thread's recorder, a new one where it has none; its stream has a number. None where the thread does our own work.
+fn recorder_of_this_thread() -> Option<&'static Recorder> {
+    match this_thread::recorder() {
+        recorder if recorder.stream.number.get() != 0 => Some(recorder),
+        recorder if recorder.is_ours() => None,
+        // A signal handler that has events, too, would take another one.
+        _ => system::without_signals(new_recorder_of_this_thread),
+    }
+}
+
+/// A recorder for a thread that has none, unless a signal handler has got it one.
+fn new_recorder_of_this_thread() -> Option<&'static Recorder> {
+    let recorder = this_thread::recorder();
+    if recorder.stream.number.get() != 0 {
+        return Some(recorder);
+    }
+    this_thread::begin_own_work();
+    let recorder = begin_recorder(recorder);
+    this_thread::set_recorder(recorder);
+    recorder
+}
+
+/// A recorder with a new stream: `last`, which the thread had, where that is possible.
+fn begin_recorder(last: &'static Recorder) -> Option<&'static Recorder> {
+    // A thread that is new to us; or the child of a fork, whose recorder was wiped.
+    fork::notice();
+    let recorder = match !last.is_idle() && last.claim() {
+        true => last,
+        false => recorder::take()?,
+    };
+    if !recorder.begin_stream(session::next_stream()) {
+        recorder.give_back();
+        return None;
+    }
+    recorder.put_nowhere(|state, _, _| {
+        state.reset(recorder.stream.first_id());
+        None
+    });
+    Some(recorder)
+}
+
+/// Records the event that `encode` writes, on a recorder that is closed.
+fn record(
+    recorder: &'static Recorder,
+    code: (u64, Code),
+    mut encode: impl FnMut(&mut State, u64, &mut [u64]) -> Option<usize>,
+) {
+    let stream = &recorder.stream;
+    let mode = Mode::current();
+    if mode == Mode::Off {
+        return;
+    }
+    if matches!(mode, Mode::Record | Mode::RecordSlowly)
+        && let Some(session) = session::current()
+        && put(session, recorder, code, &mut encode).is_some()
+    {
+        return;
+    }
+    // The object gets its id all the same. The chunk does not know of it, so it must not be continued.
+    recorder.put_nowhere(encode);
+    stream.stale.set(true);
+    if mode != Mode::Pause {
+        lose(stream);
+    }
+}
+
+/// Puts the event into the thread's chunk, or into a new one where there is none, it is stale, or full.
+fn put(
+    session: &'static Session,
+    recorder: &'static Recorder,
+    code: (u64, Code),
+    mut encode: impl FnMut(&mut State, u64, &mut [u64]) -> Option<usize>,
+) -> Option<()> {
+    let mut attempt = || {
+        session.modules.note(code.0, code.1, &recorder.stream.modules, |module| {
+            let encode = |_: &mut State, ticks, out: &mut [u64]| module.encode(ticks, out);
+            recorder.put_slowly(clock::ticks(), encode).is_some()
+        });
+        recorder.asked_for_modules();
+        if code.0 != 0 {
+            program_uses_openmp(session);
+        }
+        recorder.put_slowly(clock::ticks(), &mut encode)
+    };
+    let usable = recorder.has_chunk() && !recorder.stream.stale.get() && session.owns(recorder);
+    if usable && attempt().is_some() {
+        return Some(());
+    }
+    session.renew(recorder)?;
+    attempt()
+}
+
+/// The program's own code has used OpenMP. From now on runtimes know processors and places. They do not yet in `initialize`,
+/// nor when the first thread begins. Asked once.
+fn program_uses_openmp(session: &Session) {
+    if let Some(lookup) = Lookup::current()
+        && session.shall_ask_runtime()
+    {
+        stack::with_much(|| {
+            session.write_metadata(&metadata::processors(lookup, replaced_libgomp::replaced()));
+        });
+    }
+}
+
+/// Runs `f` with the session and the thread's recorder, which is closed and has a chunk of that session. Does not run it
+/// where nothing is recorded.
+pub(crate) fn with_session(f: impl FnOnce(&'static Session, &'static Recorder)) {
+    enter(|recorder| {
+        let Some(session) = session::current() else {
+            return;
+        };
+        let usable = recorder.has_chunk() && !recorder.stream.stale.get() && session.owns(recorder);
+        if usable || session.renew(recorder).is_some() {
+            f(session, recorder);
+        }
+    });
+}

@@ -1,0 +1,28 @@
+//! The threads of the tracer's that a session has: that which writes, and that which waits for a signal.
+
+use std::sync::atomic::{AtomicBool, AtomicU8};
+
+use omptrace_trace_format::codec::Packer;
+
+use crate::lockfree::bell::Bell;
+use crate::lockfree::pace::Pace;
+use crate::os::helper_thread::HelperThread;
+
+/// The session's writer.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    pub(super) level: i32,
+    /// `NOT_STARTED`, `RUNNING` or `REFUSED`, which `writer` has.
+    pub(super) state: AtomicU8,
+    /// Leaves its packer.
+    pub(super) thread: HelperThread<Packer>,
+    pub(super) pace: Pace,
+    pub(super) bell: Bell,
+}
+
+/// The thread that waits for the signal.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    pub(super) thread: HelperThread<()>,
+    pub(super) stop: AtomicBool,
+}

@@ -1,0 +1,163 @@
+//! What takes part in each session: it does something of its own where a session or a thread begins or ends, and around forks.
+//! The session knows no part by its name.
+
+use std::ptr::{from_ref, null_mut};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::time::Duration;
+
+use crate::recorder::thread_stream::Stream;
+use crate::session::Session;
+
+/// Something that takes part in sessions. What a part has nothing to do at is left out.
+pub(crate) trait Part: Sync {
+    /// A session is made, and does not record yet.
+    fn prepare(&self, _session: &'static Session) {}
+
+    /// Recording is about to begin.
+    fn begin(&self, _session: &'static Session) {}
+
+    /// The calling thread has its first event of the session, in this stream.
+    fn thread_begins(&self, _session: &'static Session, _stream: &Stream) {}
+
+    /// The calling thread, which has this stream, ends.
+    fn thread_ends(&self, _stream: &Stream) {}
+
+    /// The process will fork. The calling thread may have been interrupted in the middle of anything, and waits no longer than
+    /// `patience`.
+    fn before_fork(&self, _patience: Duration) {}
+
+    /// The process has forked, and is the parent.
+    fn after_fork(&self, _patience: Duration) {}
+
+    /// The process is a forked child, in which nothing is recorded yet.
+    fn in_child(&self) {}
+
+    /// The program pauses recording, or resumes it.
+    fn pause(&self, _pauses: bool) {}
+
+    /// The program wants all that was recorded so far in the file.
+    fn flush(&self) {}
+
+    /// The program ends recording.
+    fn stop(&self) {}
+
+    /// The program ends, and the session does not yet.
+    fn note_end(&self, _session: &'static Session) {}
+
+    /// The session ends. Its streams may still grow.
+    fn end(&self, _session: &'static Session) {}
+
+    /// What is known now, and the trace's metadata do not have, is written: the session says next how it ended.
+    fn write_news(&self, _session: &'static Session) {}
+}
+
+/// All parts, in the order in which they are called.
+type Parts = &'static [&'static dyn Part];
+
+/// Null before the first session.
+static PARTS: AtomicPtr<Parts> = AtomicPtr::new(null_mut());
+
+/// These take part in all sessions from now on.
+pub(crate) fn register(parts: &'static Parts) {
+    // Release; pairs with Acquire in `all`.
+    PARTS.store(from_ref(parts).cast_mut(), Ordering::Release);
+}
+
+fn all() -> impl Iterator<Item = &'static dyn Part> {
+    // SAFETY: null, or a static. Acquire; pairs with Release in `register`.
+    let parts = unsafe { PARTS.load(Ordering::Acquire).as_ref() };
+    parts.into_iter().copied().flatten().copied()
+}
+
+/// See [`Part::prepare`]; so below.
+pub(super) fn prepare(session: &'static Session) {
+    all().for_each(|part| part.prepare(session));
+}
+
+pub(super) fn begin(session: &'static Session) {
+    all().for_each(|part| part.begin(session));
+}
+
+pub(super) fn thread_begins(session: &'static Session, stream: &Stream) {
+    all().for_each(|part| part.thread_begins(session, stream));
+}
+
+pub(super) fn thread_ends(stream: &Stream) {
+    all().for_each(|part| part.thread_ends(stream));
+}
+
+pub(super) fn before_fork(patience: Duration) {
+    all().for_each(|part| part.before_fork(patience));
+}
+
+pub(super) fn after_fork(patience: Duration) {
+    all().for_each(|part| part.after_fork(patience));
+}
+
+pub(super) fn in_child() {
+    all().for_each(|part| part.in_child());
+}
+
+pub(crate) fn pause(pauses: bool) {
+    all().for_each(|part| part.pause(pauses));
+}
+
+pub(crate) fn flush() {
+    all().for_each(|part| part.flush());
+}
+
+pub(crate) fn stop() {
+    all().for_each(|part| part.stop());
+}
+
+pub(super) fn note_end(session: &'static Session) {
+    all().for_each(|part| part.note_end(session));
+}
+
+pub(super) fn end(session: &'static Session) {
+    all().for_each(|part| part.end(session));
+}
+
+pub(super) fn write_news(session: &'static Session) {
+    all().for_each(|part| part.write_news(session));
+}
+
+/// What a part keeps for each session. It is never freed, as sessions are not.
+#[derive(Debug)]
+pub(crate) struct OfSessions<T>(AtomicPtr<OfSession<T>>);
+
+#[derive(Debug)]
+struct OfSession<T> {
+    session: *const Session,
+    kept: T,
+    /// That of the session before.
+    earlier: *const OfSession<T>,
+}
+
+impl<T: Sync + 'static> OfSessions<T> {
+    /// Nothing yet.
+    pub(crate) const fn new() -> OfSessions<T> {
+        OfSessions(AtomicPtr::new(null_mut()))
+    }
+
+    /// Keeps it for this session. Sessions begin one after the other.
+    pub(crate) fn add(&self, session: &'static Session, kept: T) {
+        // Relaxed: stored by the beginning of a session, which nothing else does meanwhile.
+        let earlier = self.0.load(Ordering::Relaxed);
+        let new = Box::into_raw(Box::new(OfSession { session, kept, earlier }));
+        // Release; pairs with Acquire in `of`.
+        self.0.store(new, Ordering::Release);
+    }
+
+    /// What is kept for the session.
+    #[inline]
+    pub(crate) fn of(&self, session: &Session) -> Option<&'static T> {
+        // SAFETY: null, or a box that `add` left there for good. Acquire; pairs with Release in `add`.
+        let mut found = unsafe { self.0.load(Ordering::Acquire).as_ref() }?;
+        while !std::ptr::eq(found.session, session) {
+            // SAFETY: as above.
+            found = unsafe { found.earlier.as_ref() }?;
+        }
+        Some(&found.kept)
+    }
+}
