@@ -1,47 +1,16 @@
-//! The command line: the one definition that help, man page and completions are made from. Each command has its options in
-//! its own module; here is what several have.
+//! Options that several commands have. Each command has its own beside it.
 
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, ValueEnum};
 use omptrace_settings::value::{Bytes, Value};
 use omptrace_symbols as symbols;
 use omptrace_timeline::filter::ArgumentChoice;
 use omptrace_timeline::sink::Ns;
 
-use crate::Command;
 use crate::settings::SettingOptions;
 use crate::units;
-use crate::version;
-
-/// What is said where nothing was asked for.
-pub(crate) const FIRST_STEPS: &str = "\
-omptrace record ./app   run a program and record its OpenMP events
-omptrace stats FILE     see where the time went, and what a change would gain
-omptrace --help         all commands; `omptrace doctor ./app` checks a program
-";
-
-/// Record what an OpenMP program does, and see where its parallel time goes
-#[derive(Debug, Parser)]
-#[command(
-    name = "omptrace",
-    version = version::text(),
-    max_term_width = 100,
-    subcommand_required = true,
-    after_help = "\
-Examples:
-  omptrace record -o app.omptrace -- ./app
-  omptrace info app.omptrace
-  omptrace convert app.omptrace --to perfetto -o app.pftrace    (open it at https://ui.perfetto.dev)
-
-Exit status: 0 all is well, 1 something was found, 2 failure; `record` returns that of the program."
-)]
-pub(crate) struct Arguments {
-    /// What to do.
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
 
 /// How the tracer works: its settings, and what `record` and `env` do with it.
 #[derive(Args, Clone, Debug, Default)]
@@ -156,17 +125,5 @@ fn flight_size(text: &str) -> Result<String, String> {
     match FlightSize::parse(text.as_ref()) {
         Some(_) => Ok(text.to_owned()),
         None => Err(format!("allowed: {}", FlightSize::allowed())),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-
-    #[test]
-    fn the_definition_is_sound() {
-        Arguments::command().debug_assert();
     }
 }

@@ -1,8 +1,8 @@
 //! The program `omptrace`, which is the command line around the libraries.
 //!
 //! ```text
-//! arguments   the command line's definition, with the tracer's settings (settings) and the version (version); man makes the man
-//!             page and the completions of it
+//! arguments   options that several commands have, with the tracer's settings (settings); version, and man: the man page and the
+//!             completions of the command line, which is defined here
 //! record      runs a program (process) with the tracer (find_tracer), finds its traces (recorded_traces, unnoted),
 //!             completes them (sealing) with what it has seen itself (seen), with names of code, also of files that are gone (module_files), and with summaries
 //!             (summarise); reports what was not traced (apart), and where the time went (headline)
@@ -104,10 +104,37 @@ mod windows;
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
-use arguments::Arguments;
 use failure::{Outcome, Result};
+
+/// What is said where nothing was asked for.
+pub(crate) const FIRST_STEPS: &str = "\
+omptrace record ./app   run a program and record its OpenMP events
+omptrace stats FILE     see where the time went, and what a change would gain
+omptrace --help         all commands; `omptrace doctor ./app` checks a program
+";
+
+/// Record what an OpenMP program does, and see where its parallel time goes
+#[derive(Debug, Parser)]
+#[command(
+    name = "omptrace",
+    version = version::text(),
+    max_term_width = 100,
+    subcommand_required = true,
+    after_help = "\
+Examples:
+  omptrace record -o app.omptrace -- ./app
+  omptrace info app.omptrace
+  omptrace convert app.omptrace --to perfetto -o app.pftrace    (open it at https://ui.perfetto.dev)
+
+Exit status: 0 all is well, 1 something was found, 2 failure; `record` returns that of the program."
+)]
+pub(crate) struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
 
 /// Makes of each row `/// help  Name: module::function;` a command: its options are `module::Name`, and `module::function`
 /// runs it.
@@ -162,13 +189,27 @@ commands! {
     Doctor: doctor::run;
     /// Print the man page
     #[command(hide = true)]
-    Man: man::page;
+    Man: definition::page;
     /// Print the completions for a shell
     #[command(hide = true)]
-    Completions: man::completions;
+    Completions: definition::completions;
     /// Start an OpenMP runtime in this process, with whatever tool the environment names
     #[command(hide = true)]
     DoctorProbe: probe::start;
+}
+
+/// The commands that print the command line's definition.
+mod definition {
+    use super::*;
+    pub(crate) use man::{Completions, Man};
+
+    pub(super) fn page(_: &Man) -> Result<Outcome> {
+        man::page(Arguments::command())
+    }
+
+    pub(super) fn completions(arguments: &Completions) -> Result<Outcome> {
+        man::completions(arguments, Arguments::command())
+    }
 }
 
 /// Parses the command line, runs the command, reports what went wrong. Without a command it says what can be done. The exit
@@ -176,7 +217,7 @@ commands! {
 pub fn main() -> ExitCode {
     if std::env::args_os().len() <= 1 {
         // A closed stderr is no failure.
-        let _ = streams::stderr().write_all(arguments::FIRST_STEPS.as_bytes());
+        let _ = streams::stderr().write_all(FIRST_STEPS.as_bytes());
         return ExitCode::from(failure::FAILURE);
     }
     let result = Arguments::parse().command.run();
@@ -186,4 +227,16 @@ pub fn main() -> ExitCode {
         Err(failure) => failure.report(),
     };
     ExitCode::from(status)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Arguments::command().debug_assert();
+    }
 }

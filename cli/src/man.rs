@@ -2,11 +2,10 @@
 
 use std::io::{self, Write};
 
-use clap::{Args, Command, CommandFactory};
+use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man as Page;
 
-use crate::arguments::Arguments;
 use crate::failure::{Outcome, Result};
 use crate::settings;
 use crate::streams;
@@ -22,12 +21,12 @@ pub(crate) struct Completions {
     shell: Shell,
 }
 
-/// Prints one page for all commands, as `man` reads it.
+/// Prints one page for all commands of the definition, as `man` reads it.
 ///
 /// # Errors
 /// stdout cannot be written to.
-pub(crate) fn page(_: &Man) -> Result<Outcome> {
-    let program = Arguments::command().disable_help_subcommand(true);
+pub(crate) fn page(definition: Command) -> Result<Outcome> {
+    let program = definition.disable_help_subcommand(true);
     let mut page = Vec::new();
     let man = Page::new(program.clone()).manual("User Commands");
     man.render_title(&mut page)?;
@@ -67,10 +66,10 @@ fn section(command: &Command) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// stdout cannot be written to.
-pub(crate) fn completions(arguments: &Completions) -> Result<Outcome> {
+pub(crate) fn completions(arguments: &Completions, mut definition: Command) -> Result<Outcome> {
     // clap_complete panics where it cannot write.
     let mut text = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Arguments::command(), "omptrace", &mut text);
+    clap_complete::generate(arguments.shell, &mut definition, "omptrace", &mut text);
     if arguments.shell == Shell::Bash {
         text = with_lists(&String::from_utf8_lossy(&text)).into_bytes();
     }
