@@ -9,9 +9,10 @@ use clap::{Args, ValueHint};
 use omptrace_trace_format::metadata::Counting;
 use serde::Serialize;
 
+use crate::advice::INSTALL_LIBOMP;
 use crate::answer::{AnswerOptions, WithSchema};
 use crate::arguments::Libgomp;
-use crate::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
+use crate::diagnosis::{self, Diagnosis, Traceable};
 use crate::disk;
 use crate::energy::{POWERCAP, Readable};
 use crate::failure::{Failure, Outcome, Result};

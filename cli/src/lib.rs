@@ -31,6 +31,7 @@
 //! stdout carries data, stderr carries words. Exit status: 0 all is well, 1 findings, 2 failure; `record` passes on that
 //! of its program.
 
+mod advice;
 mod answer;
 mod apart;
 mod arguments;

@@ -6,8 +6,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::advice::INSTALL_LIBOMP;
 use crate::arguments::{Libgomp, WhenLibgomp};
-use crate::diagnosis::INSTALL_LIBOMP;
 use crate::entries::{self, Lacking};
 use crate::failure::{Failure, Result};
 use crate::installed_runtimes;

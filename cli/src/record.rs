@@ -15,13 +15,14 @@ use omptrace_trace_format::metadata::Energy;
 use omptrace_trace_format::{InDoubt, metadata};
 use serde_json::{Value, json};
 
+use crate::advice::{self, INSTALL_LIBOMP};
 use crate::apart;
 use crate::arguments::{Libgomp, Tracer, WhenLibgomp};
 use crate::beside;
 use crate::closed;
 use crate::command_words::{Words, new_root};
 use crate::descriptors::{self, Limit};
-use crate::diagnosis::{self, Diagnosis, INSTALL_LIBOMP, Traceable};
+use crate::diagnosis::{self, Diagnosis, Traceable};
 use crate::energy::{Meter, POWERCAP};
 use crate::failure::{Failure, Outcome, Result};
 use crate::find_tracer::{self, prepended};
@@ -351,7 +352,7 @@ fn report_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp)
                 "the program keeps GCC's libgomp, which cannot be traced: {}",
                 diagnosis::cannot_replace(stand_in)
             ));
-            message::hint(diagnosis::INSIST);
+            message::hint(advice::INSIST);
         }
         Decision::NothingInstalled => {
             message::warning("the program needs GCC's libgomp, which cannot be traced");
@@ -559,7 +560,7 @@ fn report_likely_reason(
             format!(
                 "{path} could have been traced, but ran no OpenMP construct that libgomp is called for, or LD_PRELOAD did not reach it"
             ),
-            Some(format!("{}; {WHERE_ELSE}", diagnosis::KEEP_PRELOAD)),
+            Some(format!("{}; {WHERE_ELSE}", advice::KEEP_PRELOAD)),
         ),
         (Traceable::Yes | Traceable::Replaced, _) => (
             format!(
