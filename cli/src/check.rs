@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::answer::{AnswerOptions, WithSchema};
 use crate::failure::{Failure, Outcome, Result};
+use crate::folders::files_in;
 use crate::inputs::{self, Tally};
-use crate::loader::files_in;
 use crate::{message, streams};
 
 /// `omptrace check`.

@@ -1,38 +1,25 @@
 //! `omptrace convert`: one timeline of all inputs, in a format of choice.
 
-use std::collections::BTreeSet;
-use std::fs::File;
-use std::io;
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::PossibleValue;
 use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use omptrace_symbols::parallel::limit_threads;
-use omptrace_timeline::filter::{Selection, threads};
-use omptrace_timeline::sink::Ns;
-use omptrace_timeline::{Report, why_no_samples};
-use omptrace_trace_format::{Reader, Severity};
-use omptrace_viewer_export::FORMATS;
-use omptrace_viewer_export::{
-    ConvertOptions, FolderParts, Format, convert, convert_split, convert_to_folder,
-};
-use parking_lot::Mutex;
+use omptrace_timeline::why_no_samples;
+use omptrace_trace_format::Reader;
+use omptrace_viewer_export::{ConvertOptions, FORMATS, Format};
 
 use crate::arguments::{DebugDirs, Part};
+use crate::conversion::Conversion;
 use crate::failure::{Failure, Outcome, Result};
 use crate::format_flags::FormatFlags;
 use crate::highlights;
 use crate::inputs;
-use crate::message;
-use crate::output_path::Target;
-use crate::progress;
-use crate::replace_folder::Folder;
+use crate::selection::selection;
 use crate::units;
-use crate::windows::hint_at_checkpoints;
 
 /// `omptrace convert`.
 #[derive(Args, Debug)]
@@ -227,230 +214,4 @@ fn check_samples(format: &Format, readers: &[Reader]) -> Result<()> {
         true => failure,
         false => failure.hint("omptrace record --sample records them"),
     })
-}
-
-/// The selected part of the timeline.
-///
-/// # Errors
-/// No thread is called as one that is wanted.
-pub(crate) fn selection(part: &Part, readers: &[Reader]) -> Result<Selection> {
-    let all: Vec<&Reader> = readers.iter().collect();
-    check_threads(&part.threads, &all)?;
-    hint_at_checkpoints(part.window, &all);
-    Ok(Selection {
-        arguments: part.arguments,
-        window: part.window,
-        threads: part.threads.clone(),
-        min_duration_ns: part.min_duration.unwrap_or(0),
-        extra_tracks: Vec::new(),
-    })
-}
-
-/// Checks that threads are there that are wanted.
-///
-/// # Errors
-/// No thread is called as one that is wanted.
-pub(crate) fn check_threads(wanted: &[String], readers: &[&Reader]) -> Result<()> {
-    for wanted in wanted {
-        let mut known = readers.iter().copied().flat_map(threads);
-        if !known.any(|thread| thread.is_meant_by(wanted)) {
-            let known = readers.iter().copied().flat_map(threads);
-            let names: BTreeSet<String> = known.map(|thread| thread.name).collect();
-            let names: Vec<String> = names.into_iter().collect();
-            return Err(Failure::new(format!("no thread is called {wanted}"))
-                .hint(format!("there are {}", names.join(", "))));
-        }
-    }
-    Ok(())
-}
-
-/// A conversion that is about to be made.
-pub(crate) struct Conversion<'r> {
-    pub(crate) inputs: Vec<&'r Reader>,
-    pub(crate) format: &'static Format,
-    pub(crate) options: ConvertOptions,
-}
-
-impl Conversion<'_> {
-    fn to_one(&self, output: &Path, readers: &[Reader]) -> Result<()> {
-        let target = Target::open(output, &paths(readers))?;
-        let report = self
-            .with_progress(|progress| {
-                let writer = target.writer()?;
-                convert(&self.inputs, self.format, &self.options, writer, progress)
-            })
-            .map_err(cannot_write(output))?;
-        print_written(output, target)?;
-        self.print_size(report.exported_bytes);
-        self.print_window(report.end);
-        report_gaps(&report);
-        Ok(())
-    }
-
-    fn to_folder(&self, output: &Path, parts: &FolderParts, readers: &[Reader]) -> Result<()> {
-        let is_part = self.options.part.is_some();
-        let folder = Folder::open(output, *parts, is_part, readers)?;
-        let report = self
-            .with_progress(|progress| {
-                convert_to_folder(&self.inputs, self.format, &self.options, folder.path(), progress)
-            })
-            .map_err(cannot_write(output))?;
-        let bytes = folder.finish().map_err(cannot_write(output))?;
-        message::note(&format!("{}: {}", output.display(), message::bytes(bytes)));
-        self.print_window(report.end);
-        report_gaps(&report);
-        Ok(())
-    }
-
-    fn to_series(&self, output: &Path, limit_bytes: u64, readers: &[Reader]) -> Result<()> {
-        if output == Path::new("-") {
-            return Err(Failure::new("a series of files cannot go to stdout").hint("name a file with -o"));
-        }
-        // Said before anything is written: whether the first can be.
-        let first = numbered(output, 1);
-        let targets = Arc::new(Mutex::new(vec![(first.clone(), Target::open(&first, &paths(readers))?)]));
-        let series = Arc::clone(&targets);
-        let output = output.to_owned();
-        let next_file = move |number: usize| {
-            let mut series = series.lock();
-            if number > series.len() {
-                let path = numbered(&output, number);
-                let target =
-                    Target::open(&path, &[]).map_err(|failure| io::Error::other(failure.to_string()))?;
-                series.push((path, target));
-            }
-            series[number - 1].1.writer()
-        };
-        let report = self
-            .with_progress(|progress| {
-                let next_file = Box::new(next_file);
-                convert_split(&self.inputs, self.format, &self.options, limit_bytes, next_file, progress)
-            })
-            .map_err(cannot_write(&first))?;
-        for (path, target) in std::mem::take(&mut *targets.lock()) {
-            print_written(&path, target)?;
-        }
-        if report.cut_arrows > 0 {
-            let arrows = message::number(report.cut_arrows);
-            message::note(&format!("arrows from one file to another are in neither: {arrows}"));
-        }
-        self.print_window(report.end);
-        report_gaps(&report);
-        Ok(())
-    }
-
-    /// Converts into a file without a name.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub(crate) fn to_file(&self, file: &File) -> io::Result<Report> {
-        let report = self.with_progress(|progress| {
-            let writer = Box::new(file.try_clone()?);
-            convert(&self.inputs, self.format, &self.options, writer, progress)
-        })?;
-        self.print_size(report.exported_bytes);
-        self.print_window(report.end);
-        report_gaps(&report);
-        Ok(report)
-    }
-
-    fn with_progress(
-        &self,
-        convert: impl FnOnce(&mut (dyn FnMut(u64) + Send)) -> io::Result<Report>,
-    ) -> io::Result<Report> {
-        let bar = progress::events("converting", about_events(&self.inputs));
-        let report = convert(&mut |events| bar.set_position(events));
-        bar.finish_and_clear();
-        report
-    }
-
-    /// Warns that nothing is in the window, for the timeline ends before it.
-    fn print_window(&self, end: Ns) {
-        if let Some((begin, _)) = self.options.selection.window
-            && begin > end
-        {
-            message::warning(&format!(
-                "nothing is within the window: the timeline ends at {}s",
-                end as f64 / 1e9
-            ));
-        }
-    }
-
-    /// Warns that a file is more than viewers can open.
-    fn print_size(&self, bytes: u64) {
-        if self.format.viewer_bytes.is_some_and(|most| bytes > most) {
-            message::warning(&format!(
-                "{} of {} is more than viewers can open",
-                message::bytes(bytes),
-                self.format.name
-            ));
-            message::hint(
-                "--window 2.0s..2.5s, --min-duration 10us, --thread NAME and --args none make it less, --split 500M several files",
-            );
-        }
-    }
-}
-
-fn paths(readers: &[Reader]) -> Vec<&Path> {
-    readers.iter().map(Reader::path).collect()
-}
-
-/// The file of that number in a series: `app-001.json.gz`.
-fn numbered(output: &Path, number: usize) -> PathBuf {
-    let name = output.file_name().unwrap_or_default().to_string_lossy();
-    let (stem, extensions) = match name.trim_start_matches('.').find('.') {
-        Some(_) if name.ends_with(".gz") => {
-            let inner = name.trim_end_matches(".gz");
-            name.split_at(inner.rfind('.').unwrap_or(inner.len()))
-        }
-        Some(_) => name.split_at(name.rfind('.').unwrap_or(name.len())),
-        None => (&name[..], ""),
-    };
-    output.with_file_name(format!("{stem}-{number:03}{extensions}"))
-}
-
-/// The failure where the output cannot be written.
-pub(crate) fn cannot_write(output: &Path) -> impl Fn(io::Error) -> Failure {
-    let doing = format!("cannot write {}", output.display());
-    move |error| Failure::because(&doing, &error)
-}
-
-/// The target is complete: says where it is.
-fn print_written(path: &Path, target: Target) -> Result<()> {
-    if let Some(bytes) = target.finish().map_err(cannot_write(path))? {
-        message::note(&format!("{}: {}", path.display(), message::bytes(bytes)));
-    }
-    Ok(())
-}
-
-/// How many events there are: the files give bytes, and most events take eight to ten.
-pub(crate) fn about_events(readers: &[&Reader]) -> u64 {
-    const USUAL_BYTES: u64 = 9;
-
-    readers.iter().map(|reader| reader.summary().event_bytes / USUAL_BYTES).sum()
-}
-
-/// Prints what is missing in the timeline. The export itself notes repaired quirks of runtimes.
-pub(crate) fn report_gaps(report: &Report) {
-    for process in &report.processes {
-        for (severity, note) in process.notes() {
-            if severity > Severity::Note {
-                message::warning(&format!("{}: {note}", process.name));
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn files_of_a_series_keep_their_extensions() {
-        let name = |path: &str| numbered(Path::new(path), 7).display().to_string();
-        assert_eq!(name("out/app.4242.json.gz"), "out/app.4242-007.json.gz");
-        assert_eq!(name("app.pftrace"), "app-007.pftrace");
-        assert_eq!(name("app"), "app-007");
-        assert_eq!(name("v1.0/app"), "v1.0/app-007");
-    }
 }

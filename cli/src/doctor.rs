@@ -24,7 +24,6 @@ use crate::message;
 use crate::offloading::Offloading;
 use crate::probe::{self, Grants};
 use crate::program::Program;
-use crate::record;
 use crate::runtime;
 use crate::streams;
 
@@ -188,7 +187,7 @@ fn examine(path: PathBuf, tool: &Path) -> Runtime {
 
 /// The programs of a command, as `record` sees them.
 fn programs_of(command: &[OsString], loader: &Loader) -> Result<Vec<Program>> {
-    let programs = record::programs(command, loader);
+    let programs = Program::of_command(command, loader);
     let first = &command[0];
     // Without it, those among its arguments are not started.
     match Program::find(first, loader) {

@@ -9,7 +9,7 @@ use omptrace_analysis::Stats;
 use omptrace_symbols as symbols;
 
 use crate::message;
-use crate::sealing::typed;
+use crate::quoted_path::typed;
 use crate::sources::{ReadFrom, Sources, Wanted};
 
 /// Nobody waits longer for it.

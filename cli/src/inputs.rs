@@ -8,7 +8,7 @@ use omptrace_trace_format::{OpenError, Reader};
 
 use crate::descriptors;
 use crate::failure::{Failure, Result};
-use crate::loader::files_in;
+use crate::folders::files_in;
 
 /// The traces that the inputs name: a file is one, a folder means every file `*.omptrace` in it, by name. Pipes and devices in
 /// it are none: nobody named them, and they may have no end.

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use omptrace_runtimes::{InstallFolder, RUNTIMES, Runtime};
 
 use crate::elf;
-use crate::loader::{Loader, each_file_once, files_in};
+use crate::folders::{each_file_once, files_in};
+use crate::loader::Loader;
 use crate::packages;
 use crate::runtime::{can_stand_in_for_libgomp, may_stand_in};
 

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::elf;
+use crate::folders::files_in;
 use crate::installed_runtimes;
-use crate::loader::{Loader, files_in};
+use crate::loader::Loader;
 
 /// Devices, and libraries that offload to them.
 #[derive(Debug, Default, Serialize)]

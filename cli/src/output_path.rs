@@ -180,6 +180,12 @@ fn is_descriptor(path: &Path) -> bool {
     names.iter().any(|name| path.starts_with(name))
 }
 
+/// The failure where the output cannot be written.
+pub(crate) fn cannot_write(output: &Path) -> impl Fn(io::Error) -> Failure {
+    let doing = format!("cannot write {}", output.display());
+    move |error| Failure::because(&doing, &error)
+}
+
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::symlink;

@@ -7,7 +7,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::loader::{each_file_once, files_in};
+use crate::folders::{each_file_once, files_in};
 use crate::program::Program;
 use crate::runtime;
 

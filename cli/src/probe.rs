@@ -15,7 +15,7 @@ use serde::Serialize;
 use tempfile::TempDir;
 
 use crate::failure::{Failure, Outcome, Result};
-use crate::loader::files_in;
+use crate::folders::files_in;
 use crate::runtime::{self, ToolsInterface};
 
 /// `omptrace doctor-probe`.

@@ -1,7 +1,7 @@
 //! Facts about a program that can be known without running it: its kind of file, and the OpenMP runtime that it needs.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -67,6 +67,26 @@ pub(crate) struct RuntimeNeeded {
 }
 
 impl Program {
+    /// The program to start, then those that can be seen among its arguments: `mpirun -n 4 ./app`, `numactl python x.py`,
+    /// and `srun lmp`, where the first does not use OpenMP itself.
+    pub(crate) fn of_command(command: &[OsString], loader: &Loader) -> Vec<Program> {
+        let (first, others) = command.split_first().expect("clap requires a program");
+        let mut programs: Vec<Program> = Program::find(first, loader).into_iter().collect();
+        let may_launch = programs.iter().all(|first| first.runtimes().is_empty());
+        for word in others {
+            let bytes = word.as_encoded_bytes();
+            let names_one = bytes.contains(&b'/') || bytes.starts_with(b"python");
+            if !names_one && !may_launch {
+                continue;
+            }
+            // A word without a folder may name a program by chance: `./run.sh test`.
+            let found = Program::find(word, loader);
+            let may_matter = |program: &Program| !program.runtimes().is_empty() || program.runs_packages();
+            programs.extend(found.filter(|program| names_one || may_matter(program)));
+        }
+        programs
+    }
+
     /// Examines the program that `word` names, as `execvp` would find it; `None` where it would not.
     pub(crate) fn find(word: &OsStr, loader: &Loader) -> Option<Program> {
         let path = resolve(word)?;

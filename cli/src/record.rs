@@ -118,7 +118,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     variables.push(("OMP_TOOL_LIBRARIES", prepended([library.as_path()], "OMP_TOOL_LIBRARIES")));
 
     let loader = Loader::new();
-    let programs = programs(&arguments.program, &loader);
+    let programs = Program::of_command(&arguments.program, &loader);
     let refusals = diagnosis::refusals_in_environment();
     let decision = match &*refusals {
         [] => libgomp::decide(&arguments.libgomp, &library, &programs, &loader)?,
@@ -288,26 +288,6 @@ fn report_unnoted(unnoted: &Unnoted) {
         ));
         message::hint(&format!("complete it as that user: omptrace recover {}", message::shell_path(file)));
     }
-}
-
-/// The program to start, then those that can be seen among its arguments: `mpirun -n 4 ./app`, `numactl python x.py`,
-/// and `srun lmp`, where the first does not use OpenMP itself.
-pub(crate) fn programs(command: &[OsString], loader: &Loader) -> Vec<Program> {
-    let (first, others) = command.split_first().expect("clap requires a program");
-    let mut programs: Vec<Program> = Program::find(first, loader).into_iter().collect();
-    let may_launch = programs.iter().all(|first| first.runtimes().is_empty());
-    for word in others {
-        let bytes = word.as_encoded_bytes();
-        let names_one = bytes.contains(&b'/') || bytes.starts_with(b"python");
-        if !names_one && !may_launch {
-            continue;
-        }
-        // A word without a folder may name a program by chance: `./run.sh test`.
-        let found = Program::find(word, loader);
-        let may_matter = |program: &Program| !program.runtimes().is_empty() || program.runs_packages();
-        programs.extend(found.filter(|program| names_one || may_matter(program)));
-    }
-    programs
 }
 
 /// The adapter as the loader finds it, where the loader shall ask it about bindings.

@@ -13,10 +13,10 @@ use omptrace_report::{Report as Page, SourceFile};
 use omptrace_symbols::Table;
 
 use crate::arguments::DebugDirs;
-use crate::convert::report_gaps;
 use crate::failure::{Failure, Outcome, Result};
+use crate::gaps::report_gaps;
 use crate::output_path::Target;
-use crate::sealing::typed;
+use crate::quoted_path::typed;
 use crate::source_files::Roots;
 use crate::sources::{MAX_REPLAYED, ReadFrom, SourceOptions, Sources, Wanted};
 use crate::{inputs, message, runs};

@@ -15,8 +15,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::arguments::DebugDirs;
-use crate::convert::report_gaps;
 use crate::failure::{Failure, Result};
+use crate::gaps::report_gaps;
 use crate::message;
 use crate::sources::{ReadFrom, Sources, Wanted};
 

@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::descriptors::Limit;
 use crate::message;
 use crate::progress;
+use crate::quoted_path::typed;
 use crate::temp_files;
 
 /// A trace to complete, and what to add to its metadata.
@@ -230,16 +231,6 @@ pub(crate) fn report_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
         ));
     }
     is_any
-}
-
-/// A trace as an argument of a command to be typed: no option, whatever it is called.
-pub(crate) fn typed(trace: &Path) -> String {
-    let near = message::near(trace);
-    if near.as_os_str().as_encoded_bytes().starts_with(b"-") {
-        message::shell_path(&Path::new(".").join(near))
-    } else {
-        message::shell_path(trace)
-    }
 }
 
 /// Lines with the commands that show these traces, and count them up.

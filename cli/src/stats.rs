@@ -17,10 +17,11 @@ use serde_json::{Value, json};
 
 use crate::answer::AnswerOptions;
 use crate::arguments::DebugDirs;
-use crate::convert::{cannot_write, check_threads, report_gaps};
 use crate::failure::{Failure, Outcome, Result};
-use crate::output_path::Target;
+use crate::gaps::report_gaps;
+use crate::output_path::{Target, cannot_write};
 use crate::problems::{self, ProblemFormat};
+use crate::selection::check_threads;
 use crate::sources::{SourceOptions, Sources, Wanted};
 use crate::windows::hint_at_checkpoints;
 use crate::{csv, message, streams, units};

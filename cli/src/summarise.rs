@@ -12,7 +12,8 @@ use omptrace_symbols::parallel::in_parallel;
 use omptrace_trace_format::Reader;
 
 use crate::message;
-use crate::sealing::{Done, typed};
+use crate::quoted_path::typed;
+use crate::sealing::Done;
 
 /// Whether traces get summaries.
 #[derive(Args, Clone, Copy, Debug, Default)]

@@ -15,13 +15,14 @@ use omptrace_trace_format::Reader;
 use omptrace_viewer_export::{ConvertOptions, Format};
 
 use crate::arguments::{DebugDirs, Part};
-use crate::convert::{Conversion, about_events, selection};
+use crate::conversion::{Conversion, about_events};
 use crate::failure::{Failure, Outcome, Result};
 use crate::highlights::{self, Highlights};
 use crate::inputs;
 use crate::message;
 use crate::output_path::has_events;
 use crate::packages;
+use crate::selection::selection;
 use crate::serve::{HOSTED_UI, Server, Start, UI_PORT, Ui, Way};
 use crate::sources::{ReadFrom, Sources, Wanted};
 use crate::streams;

@@ -5,7 +5,7 @@ use omptrace_timeline::sink::Ns;
 use omptrace_trace_format::Reader;
 
 use crate::message;
-use crate::sealing::typed;
+use crate::quoted_path::typed;
 
 /// Bytes of events that take seconds to read.
 const MANY_BYTES: u64 = 64 << 20;
