@@ -12,7 +12,7 @@ use crate::sum::Sum;
 
 /// A change of what threads do. At one time, ends come before begins: the order of the variants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Change {
+pub(crate) enum Change {
     /// A thread is no longer busy.
     Rests,
     /// The newest outermost region of this place ends.
@@ -29,11 +29,11 @@ pub(super) enum Change {
 
 /// Time, and of it the sum over the threads that were busy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Span {
+pub(crate) struct Span {
     /// Nanoseconds.
-    pub(super) ns: u64,
+    pub(crate) ns: u64,
     /// Thread-nanoseconds.
-    pub(super) busy_ns: u64,
+    pub(crate) busy_ns: u64,
 }
 
 impl Span {
@@ -43,7 +43,7 @@ impl Span {
     }
 
     /// The threads of `threads` that had nothing to do, for each that was busy.
-    pub(super) fn idle_share(&self, threads: u64) -> f64 {
+    pub(crate) fn idle_share(&self, threads: u64) -> f64 {
         self.idle(threads) as f64 / self.busy_ns.max(1) as f64
     }
 
@@ -53,23 +53,23 @@ impl Span {
     }
 
     /// Returns the time that `threads` had nothing to do.
-    pub(super) fn idle(&self, threads: u64) -> u64 {
+    pub(crate) fn idle(&self, threads: u64) -> u64 {
         self.ns.saturating_mul(threads).saturating_sub(self.busy_ns)
     }
 }
 
 /// Serial code lies between two regions; `None` where it is before the first or after the last.
-pub(super) type Between = (Option<u32>, Option<u32>);
+pub(crate) type Between = (Option<u32>, Option<u32>);
 
 /// How many threads were busy when.
 #[derive(Debug)]
-pub(super) struct Activity {
+pub(crate) struct Activity {
     waiting: BinaryHeap<Reverse<(Ns, Change)>>,
     now: Ns,
     /// Below zero between the end and the begin of what took no time.
     busy: i64,
     /// The most that were busy at one time.
-    pub(super) most: u64,
+    pub(crate) most: u64,
     open: Vec<u32>,
     /// Regions that took no time: their ends come before their begins.
     closed: Vec<u32>,
@@ -78,15 +78,15 @@ pub(super) struct Activity {
     pauses: i32,
     current: Span,
     /// Serial code, by the regions around it.
-    pub(super) serial: BTreeMap<Between, Span>,
+    pub(crate) serial: BTreeMap<Between, Span>,
     /// The time in which regions were open, by the newest of them.
-    pub(super) regions: BTreeMap<u32, Span>,
+    pub(crate) regions: BTreeMap<u32, Span>,
     /// Time in which nothing was recorded.
-    pub(super) paused_ns: u64,
+    pub(crate) paused_ns: u64,
 }
 
 impl Activity {
-    pub(super) fn new(begin: Ns) -> Activity {
+    pub(crate) fn new(begin: Ns) -> Activity {
         Activity {
             waiting: BinaryHeap::new(),
             now: begin,
@@ -103,22 +103,22 @@ impl Activity {
         }
     }
 
-    pub(super) fn push(&mut self, time: Ns, change: Change) {
+    pub(crate) fn push(&mut self, time: Ns, change: Change) {
         self.waiting.push(Reverse((time, change)));
     }
 
     /// Whether there is enough to go on with.
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.waiting.len() > 256
     }
 
     /// Whether it should go on although no region has ended for long.
-    pub(super) fn is_overfull(&self) -> bool {
+    pub(crate) fn is_overfull(&self) -> bool {
         self.waiting.len() > 1 << 16
     }
 
     /// No change before `time` will come.
-    pub(super) fn advance(&mut self, time: Ns) {
+    pub(crate) fn advance(&mut self, time: Ns) {
         while let Some(Reverse((at, change))) = self.waiting.peek().copied()
             && at <= time
         {
@@ -195,12 +195,12 @@ impl Activity {
     }
 
     /// Returns one that begins behind the region `last`.
-    pub(super) fn behind(self, last: Option<u32>) -> Activity {
+    pub(crate) fn behind(self, last: Option<u32>) -> Activity {
         Activity { last, ..self }
     }
 
     /// Adds a later time. `known`: what the regions of that time are here.
-    pub(super) fn append(&mut self, more: Activity, known: impl Fn(u32) -> u32) {
+    pub(crate) fn append(&mut self, more: Activity, known: impl Fn(u32) -> u32) {
         self.most = self.most.max(more.most);
         self.paused_ns.grow_by(more.paused_ns);
         for ((after, before), span) in more.serial {
@@ -213,7 +213,7 @@ impl Activity {
     }
 
     /// The process ends.
-    pub(super) fn finish(&mut self, end: Ns) {
+    pub(crate) fn finish(&mut self, end: Ns) {
         self.advance(end.max(self.now));
         self.end_serial(None);
     }

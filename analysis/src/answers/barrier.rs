@@ -6,38 +6,38 @@ use crate::sum::Sum;
 
 /// How long a barrier was in each state, in nanoseconds. Their sum is the time since the first member arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Clocks {
+pub(crate) struct Clocks {
     /// Members were missing.
-    pub(super) late: u64,
+    pub(crate) late: u64,
     /// All had arrived, and some ran tasks.
-    pub(super) starved: u64,
+    pub(crate) starved: u64,
 }
 
 /// One barrier of one team.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Barrier {
+pub(crate) struct Barrier {
     /// Members that have arrived, also those that have left.
-    pub(super) arrived: u32,
+    pub(crate) arrived: u32,
     /// Members that have left.
-    pub(super) left: u32,
+    pub(crate) left: u32,
     /// Members that are in it and run tasks.
-    pub(super) running: u32,
+    pub(crate) running: u32,
     now: Ns,
     clocks: Clocks,
     /// The waiting that a late member caused since the barrier began: the threads that waited, divided by those that were
     /// late.
-    pub(super) by_late: f64,
+    pub(crate) by_late: f64,
     /// Like `by_late`, what a task caused that ran after all had arrived.
-    pub(super) by_tasks: f64,
+    pub(crate) by_tasks: f64,
 }
 
 impl Barrier {
-    pub(super) fn new(now: Ns) -> Barrier {
+    pub(crate) fn new(now: Ns) -> Barrier {
         Barrier { now, ..Barrier::default() }
     }
 
     /// Goes on to `time`, in a team of `size`.
-    pub(super) fn until(&mut self, time: Ns, size: u32) {
+    pub(crate) fn until(&mut self, time: Ns, size: u32) {
         if time <= self.now {
             return;
         }
@@ -54,7 +54,7 @@ impl Barrier {
     }
 
     /// How many threads of a team of `size` each of those keeps waiting now that are late, or else run tasks.
-    pub(super) fn kept_waiting(&self, size: u32) -> f64 {
+    pub(crate) fn kept_waiting(&self, size: u32) -> f64 {
         let waiting = self.arrived.saturating_sub(self.left + self.running);
         let by = match size.checked_sub(self.arrived) {
             None | Some(0) => self.running,
@@ -66,7 +66,7 @@ impl Barrier {
         }
     }
 
-    pub(super) fn clocks(&self) -> Clocks {
+    pub(crate) fn clocks(&self) -> Clocks {
         self.clocks
     }
 }

@@ -1,11 +1,11 @@
 //! Sums by place and cause. Places are numbers that count up, so a sum is found by its place's number.
 
 use crate::answers::Cause;
-use crate::answers::process::{PlaceId, SERIAL};
+use crate::answers::place_id::{PlaceId, SERIAL};
 
 /// Things by numbers that count up from 0.
 #[derive(Clone, Debug)]
-pub(super) struct Dense<T>(Vec<Option<T>>);
+pub(crate) struct Dense<T>(Vec<Option<T>>);
 
 impl<T> Default for Dense<T> {
     fn default() -> Self {
@@ -16,7 +16,7 @@ impl<T> Default for Dense<T> {
 impl<T: Default> Dense<T> {
     /// The thing of that number, which exists from now on.
     #[inline]
-    pub(super) fn at(&mut self, number: usize) -> &mut T {
+    pub(crate) fn at(&mut self, number: usize) -> &mut T {
         if number >= self.0.len() {
             self.grow(number);
         }
@@ -33,7 +33,7 @@ impl<T: Default> Dense<T> {
     }
 
     /// Adds the things of `more`, of which those of equal numbers are the same, by `add`.
-    pub(super) fn append(&mut self, more: Dense<T>, mut add: impl FnMut(&mut T, T)) {
+    pub(crate) fn append(&mut self, more: Dense<T>, mut add: impl FnMut(&mut T, T)) {
         for (number, thing) in more.into_things() {
             add(self.at(number), thing);
         }
@@ -46,7 +46,7 @@ impl<T: Default> Dense<T> {
     }
 
     /// Those that exist, in the order of their numbers.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {
         let all = self.0.iter().enumerate();
         all.filter_map(|(number, thing)| Some((number, thing.as_ref()?)))
     }
@@ -54,7 +54,7 @@ impl<T: Default> Dense<T> {
 
 /// Things by place.
 #[derive(Clone, Debug)]
-pub(super) struct ByPlace<T> {
+pub(crate) struct ByPlace<T> {
     regions: Dense<T>,
     serial: Dense<T>,
 }
@@ -68,7 +68,7 @@ impl<T> Default for ByPlace<T> {
 impl<T: Default> ByPlace<T> {
     /// The thing of that place, which exists from now on.
     #[inline]
-    pub(super) fn at(&mut self, place: PlaceId) -> &mut T {
+    pub(crate) fn at(&mut self, place: PlaceId) -> &mut T {
         match place.checked_sub(SERIAL) {
             Some(number) => self.serial.at(number as usize),
             None => self.regions.at(place as usize),
@@ -76,7 +76,7 @@ impl<T: Default> ByPlace<T> {
     }
 
     /// Adds the things of `more`, whose places `known` are here, by `add`.
-    pub(super) fn append(
+    pub(crate) fn append(
         &mut self,
         more: ByPlace<T>,
         known: impl Fn(PlaceId) -> PlaceId,
@@ -90,7 +90,7 @@ impl<T: Default> ByPlace<T> {
         }
     }
 
-    pub(super) fn get(&self, place: PlaceId) -> Option<&T> {
+    pub(crate) fn get(&self, place: PlaceId) -> Option<&T> {
         match place.checked_sub(SERIAL) {
             Some(number) => self.serial.get(number as usize),
             None => self.regions.get(place as usize),
@@ -98,7 +98,7 @@ impl<T: Default> ByPlace<T> {
     }
 
     /// Those that exist, in the order of their places.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (PlaceId, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (PlaceId, &T)> {
         let regions = self.regions.iter();
         let regions = regions.map(|(number, thing)| (number as PlaceId, thing));
         let serial = self.serial.iter();
@@ -108,7 +108,7 @@ impl<T: Default> ByPlace<T> {
 
 /// Things by cause and place.
 #[derive(Clone, Debug)]
-pub(super) struct ByCause<T>([ByPlace<T>; Cause::COUNT]);
+pub(crate) struct ByCause<T>([ByPlace<T>; Cause::COUNT]);
 
 impl<T> Default for ByCause<T> {
     fn default() -> Self {
@@ -119,12 +119,12 @@ impl<T> Default for ByCause<T> {
 impl<T: Default> ByCause<T> {
     /// The thing of that cause and place, which exists from now on.
     #[inline]
-    pub(super) fn at(&mut self, cause: Cause, place: PlaceId) -> &mut T {
+    pub(crate) fn at(&mut self, cause: Cause, place: PlaceId) -> &mut T {
         self.0[cause as usize].at(place)
     }
 
     /// See [`ByPlace::append`].
-    pub(super) fn append(
+    pub(crate) fn append(
         &mut self,
         more: ByCause<T>,
         known: impl Fn(PlaceId) -> PlaceId,
@@ -136,12 +136,12 @@ impl<T: Default> ByCause<T> {
     }
 
     /// Those of a cause that exist, in the order of their places.
-    pub(super) fn of(&self, cause: Cause) -> impl Iterator<Item = (PlaceId, &T)> {
+    pub(crate) fn of(&self, cause: Cause) -> impl Iterator<Item = (PlaceId, &T)> {
         self.0[cause as usize].iter()
     }
 
     /// Those that exist, in the order of their causes and places.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (Cause, PlaceId, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Cause, PlaceId, &T)> {
         let causes = Cause::ALL.iter();
         causes.flat_map(|cause| self.of(*cause).map(|(place, thing)| (*cause, place, thing)))
     }

@@ -11,68 +11,24 @@ use omptrace_timeline::filter::ExtraInterval;
 use omptrace_timeline::sink::{
     Arguments, Awaited, Construct, Enter, Function, Instant, Interval, Item, Lifetime, Location,
     LocationKind, Ns, Part as Slice, Point, Process, Region, Sample, Sink, Summary, ThreadEvent, Value,
-    Wants, split_place,
+    Wants,
 };
 
 use crate::answers::kind::{Kind, not_seen};
 use crate::answers::observer::{Observer, Span, Spans};
 use crate::answers::overview::{Gathered, Gathering};
 use crate::answers::part::{self, Names, Outcome, Part};
+use crate::answers::place_id::PlaceId;
 use crate::answers::plan::{Plan, Target};
 use crate::answers::process::graph::Scaling;
-use crate::answers::process::{Finished, PlaceId, Threads};
+use crate::answers::process::{Finished, Threads};
 use crate::answers::queues::Queues;
+use crate::answers::region_names::Regions;
 use crate::answers::what_if::{Change, MAX_SCENARIOS, Marks, Scenarios};
 use crate::answers::{FunctionName, NotSeen, Place};
-use crate::segments::{Continues, RegionKey, region_numbers};
+use crate::segments::Continues;
 use crate::selection::SelectedThreads;
 use crate::window::Collects;
-
-/// Regions as the answers need them.
-#[derive(Debug, Default)]
-pub(super) struct Regions {
-    pub(super) kinds: Vec<Kind>,
-    pub(super) constructs: Vec<Construct>,
-    pub(super) places: Vec<Place>,
-    /// Where each is, as its name has it: `jacobi.c:41`, `main+0x13c`.
-    pub(super) spots: Vec<String>,
-    /// The functions of samples.
-    pub(super) functions: Vec<FunctionName>,
-    keys: Vec<RegionKey>,
-}
-
-impl Regions {
-    fn add(&mut self, region: &Region) {
-        self.kinds.push(Kind::of(region.construct));
-        self.constructs.push(region.construct);
-        self.places.push(Place::of(region));
-        self.spots.push(split_place(&region.name).1.to_owned());
-        self.keys.push((region.name.clone(), region.category));
-    }
-
-    /// Adds those of a later segment. Gives the numbers that they have here; `None` where one is of another kind.
-    fn append(&mut self, more: Regions) -> Option<Vec<PlaceId>> {
-        let numbers = region_numbers(self.keys.iter().cloned(), more.keys.iter().cloned());
-        let places = more.places.into_iter().zip(more.spots);
-        let kinds = more.kinds.into_iter().zip(more.constructs);
-        let regions = more.keys.into_iter().zip(places).zip(kinds);
-        for (number, ((key, (place, spot)), (kind, construct))) in numbers.iter().zip(regions) {
-            match self.kinds.get(*number) {
-                // A region has the construct that was seen first.
-                Some(own) if *own != kind => return None,
-                Some(_) => {}
-                None => {
-                    self.kinds.push(kind);
-                    self.constructs.push(construct);
-                    self.places.push(place);
-                    self.spots.push(spot);
-                    self.keys.push(key);
-                }
-            }
-        }
-        Some(numbers.iter().map(|number| *number as PlaceId).collect())
-    }
-}
 
 impl FunctionName {
     /// That of a function of the timeline.
@@ -98,9 +54,9 @@ fn number(arguments: Arguments<'_>, name: &str) -> u64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Predicted {
     /// By plan, the end of the last process.
-    pub(super) ends: [Ns; MAX_SCENARIOS],
+    pub(crate) ends: [Ns; MAX_SCENARIOS],
     /// The times of regions on other numbers of threads.
-    pub(super) scaling: BTreeMap<Place, Scaling>,
+    pub(crate) scaling: BTreeMap<Place, Scaling>,
 }
 
 impl Predicted {
@@ -214,17 +170,17 @@ impl Collector<0> {
     }
 
     /// One that gives each state of the one process's threads.
-    pub(super) fn observing() -> Self {
+    pub(crate) fn observing() -> Self {
         Collector { observer: Some(Observer::Spans(Spans::default())), ..Collector::default() }
     }
 
     /// Returns it with N, where the user says it.
-    pub(super) fn with_threads(self, threads: Option<NonZero<u32>>) -> Self {
+    pub(crate) fn with_threads(self, threads: Option<NonZero<u32>>) -> Self {
         Collector { threads, ..self }
     }
 
     /// The states that are complete and that nobody has taken yet.
-    pub(super) fn take_spans(&mut self) -> Vec<Span> {
+    pub(crate) fn take_spans(&mut self) -> Vec<Span> {
         let of_current = self.current.as_mut().map(|current| &mut current.threads);
         match of_current.and_then(|threads| threads.observer.as_mut()) {
             Some(Observer::Spans(spans)) => std::mem::take(&mut spans.ready),
@@ -233,7 +189,7 @@ impl Collector<0> {
     }
 
     /// The sums of the one process, and when it ran.
-    pub(super) fn finish_with_life(self) -> (Part, (Ns, Ns)) {
+    pub(crate) fn finish_with_life(self) -> (Part, (Ns, Ns)) {
         (self.part, self.life)
     }
 

@@ -50,15 +50,15 @@ struct Advice {
 }
 
 /// A finding as the sums show it, and the replay that shows what it would gain.
-pub(super) struct Candidate {
+pub(crate) struct Candidate {
     finding: Finding,
-    pub(super) plan: Option<Plan>,
+    pub(crate) plan: Option<Plan>,
     /// The share of the wall time that it must gain.
     min_gain: f64,
 }
 
 /// Possible improvements, the one that gains the most first. `gains`: what replays of plans showed.
-pub(super) fn of(part: &Part, threads: u64, duration: u64, gains: &[(&Plan, u64)]) -> Vec<Finding> {
+pub(crate) fn of(part: &Part, threads: u64, duration: u64, gains: &[(&Plan, u64)]) -> Vec<Finding> {
     let gain_of = |plan: &Plan| gains.iter().find(|(other, _)| *other == plan);
     let mut candidates = candidates(part, threads, duration);
     candidates.retain_mut(|candidate| {
@@ -99,7 +99,7 @@ fn sort(findings: &mut [Finding]) {
 }
 
 /// Possible improvements by the sums alone, the one that seems to gain the most first.
-pub(super) fn candidates(part: &Part, threads: u64, duration: u64) -> Vec<Candidate> {
+pub(crate) fn candidates(part: &Part, threads: u64, duration: u64) -> Vec<Candidate> {
     let case = Case { part, threads, duration };
     let none = PlaceSums::default();
     let serial = serial_by_end(part);

@@ -12,32 +12,33 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answers::process::{ByFunction, FunctionNumber, SerialTimes};
+use crate::answers::function_number::{ByFunction, FunctionNumber};
+use crate::answers::state_sums::SerialTimes;
 use crate::answers::{Cause, FunctionName, FunctionShare, Place};
 use crate::sum::{Sum, sum};
 use crate::summary::pairs;
 
 /// Times of a process by function, cause and place, not yet limited.
 #[derive(Debug, Default)]
-pub(super) struct ByCause(BTreeMap<(Cause, Place), BTreeMap<FunctionNumber, f64>>);
+pub(crate) struct ByCause(BTreeMap<(Cause, Place), BTreeMap<FunctionNumber, f64>>);
 
 /// Times by function, cause and place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Functions {
+pub(crate) struct Functions {
     /// There are samples.
-    pub(super) has_samples: bool,
+    pub(crate) has_samples: bool,
     #[serde(with = "pairs")]
     of: BTreeMap<(Cause, Place, FunctionName), u64>,
     /// Processor time of each by itself.
     #[serde(with = "pairs")]
-    pub(super) times: BTreeMap<FunctionName, SerialTimes>,
+    pub(crate) times: BTreeMap<FunctionName, SerialTimes>,
     /// Processor time of flushes, or else of lock tests, by the function that makes them.
     #[serde(with = "pairs")]
-    pub(super) spins: BTreeMap<(FunctionName, bool), u64>,
+    pub(crate) spins: BTreeMap<(FunctionName, bool), u64>,
 }
 
 impl ByCause {
-    pub(super) fn add(&mut self, key: (Cause, Place), shares: impl Iterator<Item = (FunctionNumber, f64)>) {
+    pub(crate) fn add(&mut self, key: (Cause, Place), shares: impl Iterator<Item = (FunctionNumber, f64)>) {
         let known = self.0.entry(key).or_default();
         for (function, weight) in shares {
             *known.entry(function).or_default() += weight;
@@ -45,7 +46,7 @@ impl ByCause {
     }
 
     /// The times, where those of one cause and place are no more than in `blame`.
-    pub(super) fn limited(
+    pub(crate) fn limited(
         self,
         blame: &BTreeMap<(Cause, Place), u64>,
         names: &[FunctionName],
@@ -84,14 +85,14 @@ fn limit(
 }
 
 /// Processor time by function, as a part of `whole`.
-pub(super) fn within(whole: u64, times: ByFunction, names: &[FunctionName]) -> BTreeMap<FunctionName, u64> {
+pub(crate) fn within(whole: u64, times: ByFunction, names: &[FunctionName]) -> BTreeMap<FunctionName, u64> {
     let times = times.into_iter();
     let weights = times.map(|(function, ns)| (function, ns as f64));
     limit(whole, weights.collect(), names)
 }
 
 impl Functions {
-    pub(super) fn merge(&mut self, other: Functions) {
+    pub(crate) fn merge(&mut self, other: Functions) {
         self.has_samples |= other.has_samples;
         for (name, times) in other.times {
             self.add_times(name, times);
@@ -104,19 +105,19 @@ impl Functions {
         }
     }
 
-    pub(super) fn add_spins(&mut self, key: (FunctionName, bool), ns: u64) {
+    pub(crate) fn add_spins(&mut self, key: (FunctionName, bool), ns: u64) {
         let known = self.spins.entry(key).or_default();
         *known = known.saturating_add(ns);
     }
 
-    pub(super) fn add_times(&mut self, name: FunctionName, times: SerialTimes) {
+    pub(crate) fn add_times(&mut self, name: FunctionName, times: SerialTimes) {
         let known = self.times.entry(name).or_default();
         known.serial_ns = known.serial_ns.saturating_add(times.serial_ns);
         known.other_ns = known.other_ns.saturating_add(times.other_ns);
     }
 
     /// The functions of a row of blame, the longest first, and what of its `ns` belongs to none.
-    pub(super) fn of_row(&self, cause: Cause, place: &Place, ns: u64) -> (Vec<FunctionShare>, Option<u64>) {
+    pub(crate) fn of_row(&self, cause: Cause, place: &Place, ns: u64) -> (Vec<FunctionShare>, Option<u64>) {
         let first = (cause, place.clone(), FunctionName::default());
         let rows = self.of.range(first..);
         let rows = rows.take_while(|((of, at, _), _)| *of == cause && at == place);
@@ -124,7 +125,7 @@ impl Functions {
     }
 
     /// `rows` as shares, the longest first, and what of `whole` is in none.
-    pub(super) fn shares<'f>(
+    pub(crate) fn shares<'f>(
         &self,
         whole: u64,
         rows: impl Iterator<Item = (&'f FunctionName, u64)>,

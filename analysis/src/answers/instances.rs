@@ -3,17 +3,17 @@
 use omptrace_timeline::sink::Ns;
 
 /// Instances that are kept.
-pub(super) const MAX_INSTANCES: usize = 3;
+pub(crate) const MAX_INSTANCES: usize = 3;
 
 /// Something that happened on a thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Instance {
-    pub(super) begin: Ns,
-    pub(super) end: Ns,
+pub(crate) struct Instance {
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
     /// The thread's location.
-    pub(super) location: usize,
+    pub(crate) location: usize,
     /// How much it counts.
-    pub(super) weight: f64,
+    pub(crate) weight: f64,
 }
 
 impl Instance {
@@ -27,7 +27,7 @@ impl Instance {
 
 /// The instances that matter most: the same ones, whatever other instances there were before.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Instances {
+pub(crate) struct Instances {
     /// What counts most first.
     kept: [Option<Instance>; MAX_INSTANCES],
     /// By location, the newest, which may go on.
@@ -36,7 +36,7 @@ pub(super) struct Instances {
 
 impl Instances {
     /// Takes in an instance; one that goes on where the last one on its thread ended is the same.
-    pub(super) fn add(&mut self, new: Instance) {
+    pub(crate) fn add(&mut self, new: Instance) {
         if new.location >= self.newest.len() {
             self.newest.resize(new.location + 1, None);
         }
@@ -54,18 +54,18 @@ impl Instances {
     }
 
     /// Takes in an instance that goes on nowhere.
-    pub(super) fn add_alone(&mut self, new: Instance) {
+    pub(crate) fn add_alone(&mut self, new: Instance) {
         keep(&mut self.kept, new);
     }
 
     /// Takes in those of a later time.
-    pub(super) fn append(&mut self, more: &Instances) {
+    pub(crate) fn append(&mut self, more: &Instances) {
         for instance in more.iter() {
             self.add_alone(instance);
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Instance> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Instance> {
         let mut kept = self.kept;
         for newest in self.newest.iter().flatten() {
             keep(&mut kept, *newest);

@@ -8,7 +8,7 @@ use crate::answers::Cause;
 
 /// The kind of a region, as the accounting sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A parallel or teams region, on the thread that encounters it.
     Parallel,
     /// From a region's begin to a member's implicit task.
@@ -46,7 +46,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) fn of(construct: Construct) -> Kind {
+    pub(crate) fn of(construct: Construct) -> Kind {
         match construct {
             Construct::Parallel | Construct::Teams => Kind::Parallel,
             Construct::ParallelWakeUp | Construct::TeamsWakeUp => Kind::WakeUp,
@@ -91,12 +91,12 @@ impl Kind {
     }
 
     /// Whether a thread meets others in it, but for those of its own team.
-    pub(super) fn meets_others(self) -> bool {
+    pub(crate) fn meets_others(self) -> bool {
         matches!(self, Kind::Task | Kind::TaskSync { .. } | Kind::MutexWait(_) | Kind::MutexHold)
     }
 
     /// Whether a thread that is in it takes part in the program.
-    pub(super) fn shows_activity(self) -> bool {
+    pub(crate) fn shows_activity(self) -> bool {
         !matches!(
             self,
             Kind::Idle
@@ -118,7 +118,7 @@ fn mutex(kind: ompt::ompt_mutex_t) -> Cause {
 
 /// The causes that a runtime does not report, and where their time is instead. `has_doacross`: iterations waited for others by
 /// `ordered depend(sink)` (OpenMP 5.2, 15.9.5).
-pub(super) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<Item = (Cause, &'static str)> {
+pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<Item = (Cause, &'static str)> {
     let barriers = reports.barriers || reports.barrier_waits;
     let members = "the runtime does not report the members of teams; their time there has no cause";
     let rows = [

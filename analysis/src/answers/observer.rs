@@ -3,15 +3,15 @@
 use omptrace_timeline::sink::Ns;
 
 use super::overview::Gathering;
-use super::process::PlaceId;
 use crate::answers::Cause;
+use crate::answers::place_id::PlaceId;
 
 /// Barrier times of a thread that wait for their cause. Beyond, the oldest are [`Cause::Barrier`].
 const MAX_PENDING: usize = 1 << 12;
 
 /// Who sees each thread's states.
 #[derive(Debug)]
-pub(super) enum Observer {
+pub(crate) enum Observer {
     /// A picture over time.
     Overview(Box<Gathering>),
     /// The states, one by one.
@@ -20,16 +20,16 @@ pub(super) enum Observer {
 
 /// What a thread waited for: a mutex that another one had.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Due {
+pub(crate) struct Due {
     /// The mutex, where the runtime names it.
-    pub(super) lock: Option<u64>,
+    pub(crate) lock: Option<u64>,
     /// The thread's location and the place from which it had the mutex.
-    pub(super) holder: Option<(usize, PlaceId)>,
+    pub(crate) holder: Option<(usize, PlaceId)>,
 }
 
 impl Observer {
     /// The next thread.
-    pub(super) fn add_thread(&mut self, location: usize) {
+    pub(crate) fn add_thread(&mut self, location: usize) {
         match self {
             Observer::Overview(gathering) => gathering.add_thread(location),
             Observer::Spans(spans) => spans.threads.push(Thread { location, ..Thread::default() }),
@@ -37,7 +37,7 @@ impl Observer {
     }
 
     /// What a thread did in these times; the place of serial code is `None`.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         lane: usize,
         spans: impl IntoIterator<Item = (Ns, Ns)>,
@@ -56,14 +56,14 @@ impl Observer {
     }
 
     /// A thread was in a barrier of the team at `depth`: what comes shows in which.
-    pub(super) fn add_pending(&mut self, lane: usize, depth: usize, span: (Ns, Ns), place: PlaceId) {
+    pub(crate) fn add_pending(&mut self, lane: usize, depth: usize, span: (Ns, Ns), place: PlaceId) {
         match self {
             Observer::Overview(gathering) => gathering.add_pending(lane, span, place),
             Observer::Spans(spans) => spans.add_pending(lane, depth, span, place),
         }
     }
 
-    pub(super) fn end_pending(&mut self, lane: usize, depth: usize, cause: Cause, place: PlaceId) {
+    pub(crate) fn end_pending(&mut self, lane: usize, depth: usize, cause: Cause, place: PlaceId) {
         match self {
             Observer::Overview(gathering) => gathering.end_pending(lane, cause, place),
             Observer::Spans(spans) => spans.end_pending(lane, depth, cause, place),
@@ -71,14 +71,14 @@ impl Observer {
     }
 
     /// An outermost region took this time.
-    pub(super) fn add_visit(&mut self, region: PlaceId, span: (Ns, Ns)) {
+    pub(crate) fn add_visit(&mut self, region: PlaceId, span: (Ns, Ns)) {
         if let Observer::Overview(gathering) = self {
             gathering.add_visit(region, span);
         }
     }
 
     /// Nothing was recorded in these times. As a state it belongs to no thread.
-    pub(super) fn add_gaps(&mut self, lane: usize, gaps: impl IntoIterator<Item = (Ns, Ns)>) {
+    pub(crate) fn add_gaps(&mut self, lane: usize, gaps: impl IntoIterator<Item = (Ns, Ns)>) {
         if let Observer::Overview(gathering) = self {
             gathering.add(lane, gaps, Cause::Unobserved, None);
         }
@@ -90,12 +90,12 @@ type Why = (Cause, Option<PlaceId>, Option<Due>);
 
 /// The time of a thread from `begin` to `end`, which has one cause.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(crate) struct Span {
     /// The thread's location.
-    pub(super) location: usize,
-    pub(super) begin: Ns,
-    pub(super) end: Ns,
-    pub(super) why: Why,
+    pub(crate) location: usize,
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    pub(crate) why: Why,
 }
 
 /// A thread, and the state that may go on.
@@ -108,10 +108,10 @@ struct Thread {
 
 /// The states of a process's threads, as long as they can be.
 #[derive(Debug, Default)]
-pub(super) struct Spans {
+pub(crate) struct Spans {
     threads: Vec<Thread>,
     /// Those that are complete.
-    pub(super) ready: Vec<Span>,
+    pub(crate) ready: Vec<Span>,
 }
 
 impl Spans {
@@ -156,7 +156,7 @@ impl Spans {
     }
 
     /// The process has ended.
-    pub(super) fn finish(mut self) -> Vec<Span> {
+    pub(crate) fn finish(mut self) -> Vec<Span> {
         for thread in &mut self.threads {
             let location = thread.location;
             let newest = thread.newest.take();

@@ -20,15 +20,15 @@ const MAX_DRAWN: usize = 1 << 23;
 
 /// A chain: its length and its newest piece.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Chain {
+pub(crate) struct Chain {
     /// Useful nanoseconds.
-    pub(super) length: u64,
+    pub(crate) length: u64,
     newest: u32,
 }
 
 impl Chain {
     /// The longer of two.
-    pub(super) fn max(self, other: Chain) -> Chain {
+    pub(crate) fn max(self, other: Chain) -> Chain {
         match other.length > self.length {
             true => other,
             false => self,
@@ -54,10 +54,10 @@ struct PieceSums {
 }
 
 /// Samples of a process that get numbers of their own; from here on, numbers are functions.
-pub(super) const MAX_SAMPLES: u32 = 1 << 31;
+pub(crate) const MAX_SAMPLES: u32 = 1 << 31;
 
 /// The function that a number means, if it is no sample's.
-pub(super) fn function(number: u32) -> Option<u32> {
+pub(crate) fn function(number: u32) -> Option<u32> {
     number.checked_sub(MAX_SAMPLES + 1)
 }
 
@@ -74,13 +74,13 @@ struct Work {
 
 /// Work on a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(crate) struct Step {
     /// Where in the program.
-    pub(super) place: u32,
+    pub(crate) place: u32,
     /// The thread's location.
-    pub(super) location: usize,
-    pub(super) begin: Ns,
-    pub(super) end: Ns,
+    pub(crate) location: usize,
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
 }
 
 impl Piece {
@@ -109,7 +109,7 @@ impl Piece {
 
 /// All pieces of chains that are alive.
 #[derive(Debug)]
-pub(super) struct Chains {
+pub(crate) struct Chains {
     pieces: Vec<Piece>,
     /// The number of pieces that are summed up when they have come together.
     limit: usize,
@@ -125,7 +125,7 @@ impl Default for Chains {
 
 impl Chains {
     /// Keeps as many pieces as one can draw, each by itself, where this many `processes` are drawn.
-    pub(super) fn for_drawing(processes: usize) -> Chains {
+    pub(crate) fn for_drawing(processes: usize) -> Chains {
         Chains::with_limit((MAX_DRAWN / processes).max(MIN_PIECES))
     }
 
@@ -135,7 +135,7 @@ impl Chains {
     }
 
     /// The chain goes on with a step that worked for `ns`.
-    pub(super) fn extend(&mut self, chain: &mut Chain, step: Step, ns: u64) {
+    pub(crate) fn extend(&mut self, chain: &mut Chain, step: Step, ns: u64) {
         if ns == 0 {
             return;
         }
@@ -152,7 +152,7 @@ impl Chains {
     }
 
     /// A sample of this number and processor time was taken in the work that the chain goes on with.
-    pub(super) fn sample(&mut self, chain: &mut Chain, sample: u32, ns: u64) {
+    pub(crate) fn sample(&mut self, chain: &mut Chain, sample: u32, ns: u64) {
         let newest = u32::try_from(self.pieces.len()).expect("fewer pieces than the limit");
         let before = chain.newest;
         self.pieces.push(Piece::Sample { before, sample, ns });
@@ -160,13 +160,13 @@ impl Chains {
     }
 
     /// Whether it is time for [`Chains::sum_up`].
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.pieces.len() > self.limit
     }
 
     /// Forgets what is in none of `alive`, which are all chains that will be used again, and sums up what has no branch.
     /// `names`: the functions of samples. Samples that are in none have their number until they are named.
-    pub(super) fn sum_up(&mut self, alive: &mut [&mut Chain], names: &FastMap<u32, u32>) {
+    pub(crate) fn sum_up(&mut self, alive: &mut [&mut Chain], names: &FastMap<u32, u32>) {
         // How many chains and pieces go on from a piece. Pieces come after those before them.
         let mut uses = vec![0_u32; self.pieces.len()];
         for chain in alive.iter() {
@@ -213,7 +213,7 @@ impl Chains {
     }
 
     /// The chain's work in the order of time, as far as its pieces were not summed up. What goes on at one place is one step.
-    pub(super) fn steps(&self, chain: Chain) -> Vec<Step> {
+    pub(crate) fn steps(&self, chain: Chain) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
         let mut index = chain.newest;
         loop {
@@ -245,12 +245,12 @@ impl Chains {
     }
 
     /// The chain's work by place.
-    pub(super) fn by_place(&self, chain: Chain) -> FastMap<u32, u64> {
+    pub(crate) fn by_place(&self, chain: Chain) -> FastMap<u32, u64> {
         self.sums(chain).0
     }
 
     /// The chain's processor time by the number of a sample, or of a [`function`].
-    pub(super) fn samples(&self, chain: Chain) -> Vec<(u32, u64)> {
+    pub(crate) fn samples(&self, chain: Chain) -> Vec<(u32, u64)> {
         sorted(&self.sums(chain).1)
     }
 

@@ -162,7 +162,7 @@ impl Place {
     }
 
     /// The serial code between two regions; `None` at the program's begin and end.
-    pub(super) fn serial(after: Option<&Place>, before: Option<&Place>) -> Place {
+    pub(crate) fn serial(after: Option<&Place>, before: Option<&Place>) -> Place {
         let name = |place: &Place| place.source().unwrap_or_else(|| place.without_function());
         let construct = match (after, before) {
             (Some(after), Some(before)) => {

@@ -19,8 +19,8 @@ pub(crate) enum Target {
 /// A change that is replayed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
-    pub(super) change: Change,
-    pub(super) target: Target,
+    pub(crate) change: Change,
+    pub(crate) target: Target,
     /// In words: `perfect balance`.
-    pub(super) text: String,
+    pub(crate) text: String,
 }

@@ -11,14 +11,14 @@ use crate::sum::Sum;
 
 /// Kernels of one target construct.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Kernels {
-    pub(super) count: u64,
-    pub(super) ns: u64,
+pub(crate) struct Kernels {
+    pub(crate) count: u64,
+    pub(crate) ns: u64,
 }
 
 /// The queues of a process's devices.
 #[derive(Debug, Default)]
-pub(super) struct Queues {
+pub(crate) struct Queues {
     /// By location: the device's number, and whether the host alone observed what is there.
     queues: FastMap<u32, (i32, bool)>,
     devices: Devices,
@@ -27,14 +27,14 @@ pub(super) struct Queues {
 }
 
 impl Queues {
-    pub(super) fn location(&mut self, location: &Location) {
+    pub(crate) fn location(&mut self, location: &Location) {
         if let LocationKind::DeviceQueue { device_num, host_observed } = location.kind {
             let queue = (device_num, host_observed);
             self.queues.insert(location.id.0, queue);
         }
     }
 
-    pub(super) fn interval(&mut self, interval: &Interval<'_>) {
+    pub(crate) fn interval(&mut self, interval: &Interval<'_>) {
         let Some((device_num, host_observed)) = self.queues.get(&interval.track.0) else {
             return;
         };
@@ -52,12 +52,12 @@ impl Queues {
     }
 
     /// The kernels of the target construct at `spot`.
-    pub(super) fn kernels(&self, spot: &str) -> Kernels {
+    pub(crate) fn kernels(&self, spot: &str) -> Kernels {
         self.kernels.get(spot).copied().unwrap_or_default()
     }
 
     /// How the devices were used.
-    pub(super) fn devices(self) -> Vec<DeviceUse> {
+    pub(crate) fn devices(self) -> Vec<DeviceUse> {
         self.devices.stats("", 0)
     }
 }

@@ -17,7 +17,7 @@ const MAX_MODEL_ERROR: f64 = 0.15;
 const MAX_UNKNOWN: f64 = 0.1;
 
 /// The numbers of threads that are tried, where the most that were busy are `busiest`: 1 to 2 x N.
-pub(super) fn numbers(busiest: u32) -> Vec<u32> {
+pub(crate) fn numbers(busiest: u32) -> Vec<u32> {
     let most = busiest.saturating_mul(2);
     if !(2..=1 << 12).contains(&busiest) {
         return Vec::new();
@@ -35,14 +35,14 @@ pub(super) fn numbers(busiest: u32) -> Vec<u32> {
 
 /// The time of a run on other numbers of threads.
 #[derive(Debug, Default)]
-pub(super) struct Scalability {
-    pub(super) rows: Vec<OtherThreads>,
-    pub(super) not_predicted: Vec<NotPredicted>,
-    pub(super) task_regions: Vec<TaskRegion>,
+pub(crate) struct Scalability {
+    pub(crate) rows: Vec<OtherThreads>,
+    pub(crate) not_predicted: Vec<NotPredicted>,
+    pub(crate) task_regions: Vec<TaskRegion>,
 }
 
 impl Scalability {
-    pub(super) fn of(part: &Part, scaling: &BTreeMap<Place, Scaling>) -> Scalability {
+    pub(crate) fn of(part: &Part, scaling: &BTreeMap<Place, Scaling>) -> Scalability {
         let mut all = Scalability { task_regions: task_regions(scaling), ..Scalability::default() };
         let (numbers, duration) = (part.numbers(), part.duration());
         if numbers.is_empty() || duration == 0 {

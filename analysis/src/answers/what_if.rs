@@ -20,7 +20,7 @@ pub(crate) const MAX_SCENARIOS: usize = 16;
 
 /// A change of durations. Places are given by [`Marks`].
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Change {
+pub(crate) enum Change {
     /// Nothing.
     Nothing,
     /// At barriers whose last member comes from the place, the members' work since the last barrier is spread evenly.
@@ -45,21 +45,21 @@ pub(super) enum Change {
 
 /// In which scenarios a region is the place that is meant: a bit for each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Marks {
+pub(crate) struct Marks {
     /// The region itself.
-    pub(super) place: u16,
+    pub(crate) place: u16,
     /// Serial code before it.
-    pub(super) before: u16,
+    pub(crate) before: u16,
 }
 
 /// The scenarios of a replay.
 #[derive(Clone, Debug)]
-pub(super) struct Scenarios<const S: usize> {
+pub(crate) struct Scenarios<const S: usize> {
     changes: [Change; S],
     /// The scenarios of each kind of change: a bit for each.
     bits: Bits,
     /// By region.
-    pub(super) marks: Vec<Marks>,
+    pub(crate) marks: Vec<Marks>,
     /// The marks of the serial code before the process's end.
     at_end: u16,
 }
@@ -96,7 +96,7 @@ fn each(mut bits: u16) -> impl Iterator<Item = usize> {
 
 impl<const S: usize> Scenarios<S> {
     /// Scenarios with these changes. `at_end`: those whose place is the serial code before the process's end.
-    pub(super) fn new(changes: [Change; S], at_end: u16) -> Self {
+    pub(crate) fn new(changes: [Change; S], at_end: u16) -> Self {
         let mut bits = Bits::default();
         for (scenario, change) in changes.iter().enumerate() {
             let bit = 1 << scenario;
@@ -140,33 +140,33 @@ impl<const S: usize> Scenarios<S> {
     }
 
     /// The scenarios in which work at the last member's place is spread evenly.
-    pub(super) fn balanced(&self, place: u32) -> u16 {
+    pub(crate) fn balanced(&self, place: u32) -> u16 {
         self.bits.balanced & self.of(place).place
     }
 
     /// The scenarios in which tasks at the last task's place are spread evenly.
-    pub(super) fn tasks_balanced(&self, place: u32) -> u16 {
+    pub(crate) fn tasks_balanced(&self, place: u32) -> u16 {
         self.bits.tasks_balanced & self.of(place).place
     }
 
     /// The scenarios in which work is spread evenly somewhere.
-    pub(super) fn spread(&self) -> u16 {
+    pub(crate) fn spread(&self) -> u16 {
         self.bits.balanced | self.bits.tasks_balanced
     }
 
     /// The scenarios in which nobody waits for a mutex that is held from the place on.
-    pub(super) fn lock_free(&self, place: u32) -> u16 {
+    pub(crate) fn lock_free(&self, place: u32) -> u16 {
         self.bits.lock_free & self.of(place).place
     }
 
     /// The scenarios in which to begin this region takes no time.
-    pub(super) fn without_fork(&self, region: u32) -> u16 {
+    pub(crate) fn without_fork(&self, region: u32) -> u16 {
         let kinds = self.bits.regions_free | self.bits.without_fork;
         self.bits.overhead_free | kinds & self.of(region).place
     }
 
     /// The scenarios in which to end this region, or to leave its barriers, takes no time.
-    pub(super) fn without_cost(&self, region: u32) -> u16 {
+    pub(crate) fn without_cost(&self, region: u32) -> u16 {
         self.bits.overhead_free | self.bits.regions_free & self.of(region).place
     }
 }
@@ -176,7 +176,7 @@ const NEVER: Ns = Ns::MIN / 2;
 
 /// When a thread, or whatever it left for others, would have been there.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Stamp<const S: usize> {
+pub(crate) struct Stamp<const S: usize> {
     /// The recorded time.
     recorded: Ns,
     /// The predicted time of a scenario is this and its deviation.
@@ -186,28 +186,28 @@ pub(super) struct Stamp<const S: usize> {
 }
 
 impl<const S: usize> Stamp<S> {
-    pub(super) fn new(time: Ns) -> Self {
+    pub(crate) fn new(time: Ns) -> Self {
         Stamp { recorded: time, base: time, deviations: [0; S] }
     }
 
     /// The stamp of what others need not wait for.
-    pub(super) fn never() -> Self {
+    pub(crate) fn never() -> Self {
         Stamp::new(NEVER)
     }
 
     /// The predicted time of a scenario.
-    pub(super) fn time(&self, scenario: usize) -> Ns {
+    pub(crate) fn time(&self, scenario: usize) -> Ns {
         self.base.wrapping_add(self.deviations[scenario])
     }
 
     /// The predicted times.
-    pub(super) fn times(&self) -> [Ns; S] {
+    pub(crate) fn times(&self) -> [Ns; S] {
         self.deviations.map(|deviation| self.base.wrapping_add(deviation))
     }
 
     /// The thread works until `time`, of which `place` is the region, and `around` the outermost region around it with the
     /// threads of its team.
-    pub(super) fn work(
+    pub(crate) fn work(
         &mut self,
         time: Ns,
         ns: u64,
@@ -236,13 +236,13 @@ impl<const S: usize> Stamp<S> {
     }
 
     /// The thread works until `time`, at a place that is not known yet.
-    pub(super) fn advance(&mut self, time: Ns, ns: u64) {
+    pub(crate) fn advance(&mut self, time: Ns, ns: u64) {
         self.catch_up(time - ns.cast_signed());
         self.catch_up(time);
     }
 
     /// Serial work of this length, which was advanced by, lay before this region.
-    pub(super) fn was_serial(&mut self, ns: u64, before: Option<u32>, scenarios: &Scenarios<S>) {
+    pub(crate) fn was_serial(&mut self, ns: u64, before: Option<u32>, scenarios: &Scenarios<S>) {
         let ns = ns.cast_signed();
         let before = before.map_or(scenarios.at_end, |id| scenarios.of(id).before);
         for scenario in each(before & scenarios.bits.faster) {
@@ -263,7 +263,7 @@ impl<const S: usize> Stamp<S> {
 
     /// The thread goes on at `time`, for which `other` had to be there. In `costless` scenarios the meeting takes no time.
     /// Gives what it takes in others. What was waited for is added to `waited`.
-    pub(super) fn meet(&mut self, time: Ns, other: &Stamp<S>, costless: u16, waited: &mut [Ns; S]) -> Ns {
+    pub(crate) fn meet(&mut self, time: Ns, other: &Stamp<S>, costless: u16, waited: &mut [Ns; S]) -> Ns {
         let later = other.base.wrapping_sub(self.base);
         for ((own, waited), other) in self.each_with(waited).zip(&other.deviations) {
             let wait = above_zero(other.wrapping_add(later).wrapping_sub(*own));
@@ -281,7 +281,7 @@ impl<const S: usize> Stamp<S> {
     }
 
     /// Like [`Stamp::meet`], where even work spread evenly waits for `other`: a mutex. In `ignored` scenarios nobody does.
-    pub(super) fn acquire(&mut self, time: Ns, other: &Stamp<S>, costless: u16, ignored: u16) {
+    pub(crate) fn acquire(&mut self, time: Ns, other: &Stamp<S>, costless: u16, ignored: u16) {
         let before = (ignored != 0).then_some(self.deviations);
         self.raise_times(other);
         if let Some(before) = before {
@@ -305,7 +305,7 @@ impl<const S: usize> Stamp<S> {
 
     /// The thread leaves a barrier at which `all` have arrived. In `balanced` scenarios, that was when `spread` says, and not later
     /// than without it.
-    pub(super) fn leave_barrier(
+    pub(crate) fn leave_barrier(
         &mut self,
         time: Ns,
         all: &Stamp<S>,
@@ -325,7 +325,7 @@ impl<const S: usize> Stamp<S> {
     }
 
     /// Both this and `other` are awaited.
-    pub(super) fn raise(&mut self, other: &Stamp<S>) {
+    pub(crate) fn raise(&mut self, other: &Stamp<S>) {
         self.recorded = self.recorded.max(other.recorded);
         self.raise_times(other);
     }
@@ -341,7 +341,7 @@ impl<const S: usize> Stamp<S> {
 
 /// The sum, by scenario, of the times that members have come to without waiting. It has those only that spread work evenly.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Unwaited<const S: usize>([Ns; S]);
+pub(crate) struct Unwaited<const S: usize>([Ns; S]);
 
 impl<const S: usize> Default for Unwaited<S> {
     fn default() -> Self {
@@ -351,7 +351,7 @@ impl<const S: usize> Default for Unwaited<S> {
 
 impl<const S: usize> Unwaited<S> {
     /// A member has come to `now`, after it has `waited`. `added`: what it has added so far.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         now: &Stamp<S>,
         waited: &[Ns; S],
@@ -366,7 +366,7 @@ impl<const S: usize> Unwaited<S> {
     }
 
     /// The mean of this many members.
-    pub(super) fn mean(&self, scenario: usize, members: u32) -> Ns {
+    pub(crate) fn mean(&self, scenario: usize, members: u32) -> Ns {
         self.0[scenario] / Ns::from(members.max(1))
     }
 }

@@ -3,7 +3,7 @@
 
 use super::rules::MIN_EDGE_NS;
 use super::{Candidate, Case, evidence};
-use crate::answers::process::SerialTimes;
+use crate::answers::state_sums::SerialTimes;
 use crate::answers::{Finding, FunctionName, Place};
 
 /// A function of serial code must have at least this share of the time of all samples.

@@ -134,7 +134,7 @@ impl Levels {
     }
 
     /// The means in `count` bins of two to the power of `width` nanoseconds, from the bin `first` on.
-    pub(super) fn draw(self, width: u32, first: i64, count: usize) -> Vec<Level> {
+    pub(crate) fn draw(self, width: u32, first: i64, count: usize) -> Vec<Level> {
         let levels = self.0.into_iter();
         levels
             .map(|(process, mut level)| {
@@ -153,7 +153,7 @@ impl Levels {
     }
 
     /// The widest bins, as a power of two.
-    pub(super) fn width(&self) -> Option<u32> {
+    pub(crate) fn width(&self) -> Option<u32> {
         self.0.iter().map(|(_, level)| level.bins.width).max()
     }
 }

@@ -13,8 +13,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use omptrace_timeline::sink::Ns;
 
-use crate::answers::collector::Regions;
-use crate::answers::process::{PlaceId, SERIAL, Sums};
+use crate::answers::place_id::{PlaceId, SERIAL};
+use crate::answers::region_names::Regions;
+use crate::answers::state_sums::Sums;
 use crate::answers::{Accounting, Cause, Place};
 use crate::stats::FlameGraph;
 
@@ -256,7 +257,7 @@ impl Gathering {
     }
 
     /// The next thread.
-    pub(super) fn add_thread(&mut self, location: usize) {
+    pub(crate) fn add_thread(&mut self, location: usize) {
         self.threads.push(Thread { location, pending: None });
         if self.threads.len().div_ceil(self.per_row) > self.max_rows {
             self.per_row *= 2;
@@ -273,7 +274,7 @@ impl Gathering {
     }
 
     /// Adds the state of a thread in these times.
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         lane: usize,
         spans: impl IntoIterator<Item = (Ns, Ns)>,
@@ -294,7 +295,7 @@ impl Gathering {
     }
 
     /// A thread was in a barrier: what comes shows in which.
-    pub(super) fn add_pending(&mut self, lane: usize, (begin, end): (Ns, Ns), place: PlaceId) {
+    pub(crate) fn add_pending(&mut self, lane: usize, (begin, end): (Ns, Ns), place: PlaceId) {
         let Some(thread) = self.threads.get_mut(lane) else {
             return;
         };
@@ -308,7 +309,7 @@ impl Gathering {
         }
     }
 
-    pub(super) fn end_pending(&mut self, lane: usize, cause: Cause, place: PlaceId) {
+    pub(crate) fn end_pending(&mut self, lane: usize, cause: Cause, place: PlaceId) {
         let thread = self.threads.get_mut(lane);
         if let Some(span) = thread.and_then(|thread| thread.pending.take()) {
             self.add(lane, [span], cause, Some(place));
@@ -316,7 +317,7 @@ impl Gathering {
     }
 
     /// An outermost region took this time.
-    pub(super) fn add_visit(&mut self, region: PlaceId, (begin, end): (Ns, Ns)) {
+    pub(crate) fn add_visit(&mut self, region: PlaceId, (begin, end): (Ns, Ns)) {
         if !self.regions.contains_key(&region) && self.regions.len() >= MAX_REGIONS {
             self.has_more_regions = true;
             return;
@@ -329,7 +330,7 @@ impl Gathering {
     }
 
     /// The process has ended.
-    pub(super) fn finish(
+    pub(crate) fn finish(
         self,
         process: &str,
         names: &[Option<String>],

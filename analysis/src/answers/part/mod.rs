@@ -20,7 +20,7 @@ use crate::summary::{pairs, words};
 use crate::window::Windows;
 use omptrace_symbols::FileNames;
 
-pub(super) use of_process::{Names, Outcome, place};
+pub(crate) use of_process::{Names, Outcome, place};
 
 /// When a process ran, and with how many threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -33,20 +33,20 @@ struct Life {
 }
 
 /// The regions before and after serial code; `None` at the program's begin and end.
-pub(super) type Around = (Option<Place>, Option<Place>);
+pub(crate) type Around = (Option<Place>, Option<Place>);
 
 /// Sums of a parallel region.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct RegionPart {
-    pub(super) visits: u64,
-    pub(super) duration: u64,
-    pub(super) accounting: Accounting,
-    pub(super) path: u64,
-    pub(super) max_useful: u64,
-    pub(super) threads: u64,
-    pub(super) max_team: u32,
-    /// See [`RegionSums`](crate::answers::process::RegionSums).
-    pub(super) busiest_inside: u32,
+pub(crate) struct RegionPart {
+    pub(crate) visits: u64,
+    pub(crate) duration: u64,
+    pub(crate) accounting: Accounting,
+    pub(crate) path: u64,
+    pub(crate) max_useful: u64,
+    pub(crate) threads: u64,
+    pub(crate) max_team: u32,
+    /// See [`RegionSums`](crate::answers::state_sums::RegionSums).
+    pub(crate) busiest_inside: u32,
 }
 
 impl RegionPart {
@@ -64,38 +64,38 @@ impl RegionPart {
 
 /// Sums of a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct PlaceSums {
-    pub(super) useful: u64,
-    pub(super) visits: u64,
-    pub(super) tasks: u64,
-    pub(super) dependent_tasks: u64,
-    pub(super) chunks: u64,
+pub(crate) struct PlaceSums {
+    pub(crate) useful: u64,
+    pub(crate) visits: u64,
+    pub(crate) tasks: u64,
+    pub(crate) dependent_tasks: u64,
+    pub(crate) chunks: u64,
     /// The least that it costs to hand these out.
-    pub(super) chunks_cost: u64,
+    pub(crate) chunks_cost: u64,
     /// The threads of the team around a region that was opened in a single or masked region; else 0.
-    pub(super) around_single: u32,
-    pub(super) arrivals: u64,
-    pub(super) idle_arrivals: u64,
-    pub(super) holds: u64,
-    pub(super) contended: u64,
-    pub(super) held_ns: u64,
-    pub(super) is_single: bool,
+    pub(crate) around_single: u32,
+    pub(crate) arrivals: u64,
+    pub(crate) idle_arrivals: u64,
+    pub(crate) holds: u64,
+    pub(crate) contended: u64,
+    pub(crate) held_ns: u64,
+    pub(crate) is_single: bool,
     /// The place of a device's work: `jacobi.c:41`, `main+0x13c`.
-    pub(super) spot: String,
+    pub(crate) spot: String,
     /// It is an operation on a device's data.
-    pub(super) is_data_op: bool,
-    pub(super) data_ops: u64,
-    pub(super) sized_ops: u64,
-    pub(super) bytes: u64,
-    pub(super) kernels: u64,
+    pub(crate) is_data_op: bool,
+    pub(crate) data_ops: u64,
+    pub(crate) sized_ops: u64,
+    pub(crate) bytes: u64,
+    pub(crate) kernels: u64,
     /// The part of `kernels` of which a device or the host showed a time, and that time.
-    pub(super) timed_kernels: u64,
-    pub(super) kernels_ns: u64,
+    pub(crate) timed_kernels: u64,
+    pub(crate) kernels_ns: u64,
     /// The threads that were busy at the busiest time of a region inside another, in a process with these processors.
-    pub(super) nested: BTreeMap<u32, u32>,
-    pub(super) nested_barriers_ns: u64,
+    pub(crate) nested: BTreeMap<u32, u32>,
+    pub(crate) nested_barriers_ns: u64,
     #[serde(deserialize_with = "words::set")]
-    pub(super) schedules: BTreeSet<&'static str>,
+    pub(crate) schedules: BTreeSet<&'static str>,
 }
 
 impl PlaceSums {
@@ -142,13 +142,13 @@ struct BlockedBy {
 
 /// A device that ran kernels and moved bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Overlap {
-    pub(super) process: String,
-    pub(super) device_num: i32,
-    pub(super) kernels_ns: u64,
-    pub(super) transfers_ns: u64,
+pub(crate) struct Overlap {
+    pub(crate) process: String,
+    pub(crate) device_num: i32,
+    pub(crate) kernels_ns: u64,
+    pub(crate) transfers_ns: u64,
     /// When both were done.
-    pub(super) both_ns: u64,
+    pub(crate) both_ns: u64,
 }
 
 /// The longest chain of work.
@@ -172,37 +172,37 @@ impl Path {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Part {
     lives: Vec<Life>,
-    pub(super) accounting: Accounting,
+    pub(crate) accounting: Accounting,
     #[serde(with = "pairs")]
-    pub(super) regions: BTreeMap<Place, RegionPart>,
+    pub(crate) regions: BTreeMap<Place, RegionPart>,
     #[serde(with = "pairs")]
-    pub(super) blame: BTreeMap<(Cause, Place), u64>,
+    pub(crate) blame: BTreeMap<(Cause, Place), u64>,
     #[serde(with = "pairs")]
-    pub(super) places: BTreeMap<Place, PlaceSums>,
-    pub(super) taskwaits: u64,
+    pub(crate) places: BTreeMap<Place, PlaceSums>,
+    pub(crate) taskwaits: u64,
     /// The fewest threads that regions asked for.
     #[serde(with = "pairs")]
-    pub(super) requested: BTreeMap<Place, u32>,
+    pub(crate) requested: BTreeMap<Place, u32>,
     /// The instances that caused most, or lost most.
     #[serde(with = "pairs")]
-    pub(super) instances: BTreeMap<(Cause, Place), Vec<(u64, Moment)>>,
+    pub(crate) instances: BTreeMap<(Cause, Place), Vec<(u64, Moment)>>,
     /// The waits for mutexes that other threads had.
     #[serde(with = "pairs")]
     blocked: BTreeMap<BlockedBy, u64>,
     /// The overlaps of each device that shows when it did what.
-    pub(super) overlaps: Vec<Overlap>,
+    pub(crate) overlaps: Vec<Overlap>,
     /// The functions that waits are due to.
-    pub(super) functions: Functions,
+    pub(crate) functions: Functions,
     max_useful: u64,
     path: Path,
     /// The regions around serial code.
     #[serde(with = "pairs")]
-    pub(super) serial: BTreeMap<Place, Around>,
+    pub(crate) serial: BTreeMap<Place, Around>,
     #[serde(with = "pairs")]
     not_seen: BTreeMap<Cause, String>,
     /// A process uses MPI.
     #[serde(default)]
-    pub(super) has_mpi: bool,
+    pub(crate) has_mpi: bool,
 }
 
 impl Part {
@@ -255,7 +255,7 @@ impl Part {
 
     /// Names the files of all places for people: each as the others require it. Processes of one program know different files, and the
     /// names must not depend on who comes first. Gives the names.
-    pub(super) fn name_files(&mut self) -> FileNames {
+    pub(crate) fn name_files(&mut self) -> FileNames {
         let places = self.regions.keys().chain(self.places.keys());
         let places = places.chain(self.requested.keys());
         let places = places.chain(self.blame.keys().map(|(_, place)| place));
@@ -340,7 +340,7 @@ impl Part {
     }
 
     /// The threads that all processes that ran at once had, at the busiest time.
-    pub(super) fn busiest(&self) -> u64 {
+    pub(crate) fn busiest(&self) -> u64 {
         let ends = self.lives.iter().map(|life| (life.end, false, life.threads));
         let begins = self.lives.iter().map(|life| (life.begin, true, life.threads));
         let mut changes: Vec<_> = ends.chain(begins).collect();
@@ -357,7 +357,7 @@ impl Part {
     }
 
     /// The threads and processors of the process that has most threads for each of its processors, where they are too few.
-    pub(super) fn oversubscribed(&self) -> Option<(u64, u32)> {
+    pub(crate) fn oversubscribed(&self) -> Option<(u64, u32)> {
         let known = |life: &Life| Some((life.threads, life.processors.filter(|known| *known > 0)?));
         let per_processor = |(threads, processors): &(u64, u32)| threads / u64::from(*processors);
         let lives = self.lives.iter().filter_map(known);
@@ -365,18 +365,18 @@ impl Part {
     }
 
     /// The cost of a region's begin, end, barriers and waits for tasks to its threads, beside the work that they wait for.
-    pub(super) fn costs(&self, region: &RegionPart) -> u64 {
+    pub(crate) fn costs(&self, region: &RegionPart) -> u64 {
         let causes = [Cause::Fork, Cause::Join, Cause::Barrier, Cause::Runtime];
         sum(causes.map(|cause| region.accounting[cause]))
     }
 
     /// Whether there are several processes.
-    pub(super) fn has_several(&self) -> bool {
+    pub(crate) fn has_several(&self) -> bool {
         self.lives.len() > 1
     }
 
     /// From the first process's begin to the last one's end.
-    pub(super) fn duration(&self) -> u64 {
+    pub(crate) fn duration(&self) -> u64 {
         let begin = self.lives.iter().map(|life| life.begin).min().unwrap_or(0);
         let end = self.lives.iter().map(|life| life.end).max().unwrap_or(0);
         end.abs_diff(begin)

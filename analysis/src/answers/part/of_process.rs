@@ -9,10 +9,12 @@ use omptrace_timeline::sink::{Construct, LockId, Ns, RuntimeActivity};
 
 use super::{BlockedBy, Life, Overlap, Part, Path, RegionPart, merge_moments};
 use crate::answers::activity::{Between, Span};
-use crate::answers::collector::Regions;
 use crate::answers::functions::{ByCause, within};
-use crate::answers::process::{Finished, PlaceId, RegionSums, SERIAL};
+use crate::answers::place_id::{PlaceId, SERIAL};
+use crate::answers::process::Finished;
 use crate::answers::queues::{Kernels, Queues};
+use crate::answers::region_names::Regions;
+use crate::answers::state_sums::RegionSums;
 use crate::answers::{Cause, Moment, NotSeen, Place};
 use crate::sum::{Sum, sum};
 
@@ -22,27 +24,27 @@ const MAX_PAIRS: usize = 1 << 10;
 
 /// The sums of a process, by its own numbers.
 #[derive(Debug)]
-pub(in crate::answers) struct Outcome<const S: usize> {
-    pub(in crate::answers) finished: Finished<S>,
-    pub(in crate::answers) processors: Option<u32>,
-    pub(in crate::answers) queues: Queues,
-    pub(in crate::answers) begin: Ns,
-    pub(in crate::answers) end: Ns,
+pub(crate) struct Outcome<const S: usize> {
+    pub(crate) finished: Finished<S>,
+    pub(crate) processors: Option<u32>,
+    pub(crate) queues: Queues,
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
     /// The time that the runtime takes to hand out a chunk of a loop.
-    pub(in crate::answers) chunk_cost: u64,
-    pub(in crate::answers) not_seen: Vec<NotSeen>,
+    pub(crate) chunk_cost: u64,
+    pub(crate) not_seen: Vec<NotSeen>,
 }
 
 /// The names of a process and its threads, by location.
 #[derive(Debug, Default)]
-pub(in crate::answers) struct Names {
-    pub(in crate::answers) process: String,
-    pub(in crate::answers) threads: Vec<Option<String>>,
+pub(crate) struct Names {
+    pub(crate) process: String,
+    pub(crate) threads: Vec<Option<String>>,
 }
 
 impl Part {
     /// The answers of one process. `threads`: N, where the user says it.
-    pub(in crate::answers) fn of<const S: usize>(
+    pub(crate) fn of<const S: usize>(
         outcome: Outcome<S>,
         regions: &Regions,
         threads: Option<NonZero<u32>>,
@@ -273,7 +275,7 @@ impl Part {
         }
     }
 
-    pub(super) fn lose(&mut self, cause: Cause, place: Place, ns: u64) {
+    pub(crate) fn lose(&mut self, cause: Cause, place: Place, ns: u64) {
         if ns > 0 {
             self.accounting.add(cause, ns);
             self.blame.entry((cause, place)).or_default().grow_by(ns);
@@ -344,7 +346,7 @@ fn serial_between(regions: &Regions, (after, before): Between) -> Place {
 }
 
 /// The place of a number; those of serial code are in `serial`.
-pub(in crate::answers) fn place(regions: &Regions, serial: &[Between], id: PlaceId) -> Place {
+pub(crate) fn place(regions: &Regions, serial: &[Between], id: PlaceId) -> Place {
     match id.checked_sub(SERIAL) {
         Some(number) => serial_between(regions, serial[number as usize]),
         None => regions.places[id as usize].clone(),

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::sink::{LockId, TaskId};
 
-use super::PlaceId;
 use super::schedule::Scheduler;
+use crate::answers::place_id::PlaceId;
 use crate::sum::{Sum, sum};
 
 /// Steps between two barriers that are kept. A task takes some 150 bytes, and has three steps: 6 MiB.
@@ -23,7 +23,7 @@ const MAX_PROBLEM: f64 = 0.05;
 
 /// The reason why other numbers of threads cannot be predicted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::answers) enum Problem {
+pub(crate) enum Problem {
     Nested,
     Divided,
     Static,
@@ -31,7 +31,7 @@ pub(in crate::answers) enum Problem {
 }
 
 impl Problem {
-    pub(in crate::answers) fn text(self) -> &'static str {
+    pub(crate) fn text(self) -> &'static str {
         match self {
             Problem::Nested => "a region inside it: how many threads that would get is not known",
             Problem::Divided => {
@@ -400,26 +400,26 @@ fn at<T>(things: &mut Vec<Option<T>>, number: usize) -> &mut Option<T> {
 
 /// The times of regions at a place on other numbers of threads, and the work and span of their tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::answers) struct Scaling {
+pub(crate) struct Scaling {
     /// The most threads that it had.
-    pub(in crate::answers) threads: u32,
+    pub(crate) threads: u32,
     /// The model's time for the recorded numbers of threads.
-    pub(in crate::answers) modelled: u64,
+    pub(crate) modelled: u64,
     /// The model's time for the numbers asked for.
-    pub(in crate::answers) on: Vec<u64>,
-    pub(in crate::answers) tasks: u64,
-    pub(in crate::answers) work: u64,
-    pub(in crate::answers) span: u64,
-    pub(in crate::answers) burdened_span: u64,
+    pub(crate) on: Vec<u64>,
+    pub(crate) tasks: u64,
+    pub(crate) work: u64,
+    pub(crate) span: u64,
+    pub(crate) burdened_span: u64,
     /// The most that the creation of a task costs, where several followed each other.
-    pub(in crate::answers) creation_ns: Option<u64>,
+    pub(crate) creation_ns: Option<u64>,
     /// How long what cannot be predicted took.
-    pub(in crate::answers) problems: BTreeMap<Problem, u64>,
+    pub(crate) problems: BTreeMap<Problem, u64>,
 }
 
 impl Scaling {
     /// The reason why it cannot be predicted.
-    pub(in crate::answers) fn problem(&self) -> Option<Problem> {
+    pub(crate) fn problem(&self) -> Option<Problem> {
         let is_much = |ns: u64| ns as f64 > MAX_PROBLEM * self.modelled as f64;
         let mut problems = self.problems.iter();
         problems.find_map(|(problem, ns)| is_much(*ns).then_some(*problem))
@@ -459,7 +459,7 @@ impl Scaling {
         });
     }
 
-    pub(in crate::answers) fn merge(&mut self, other: &Scaling) {
+    pub(crate) fn merge(&mut self, other: &Scaling) {
         self.threads = self.threads.max(other.threads);
         self.modelled.grow_by(other.modelled);
         self.on.resize(self.on.len().max(other.on.len()), 0);

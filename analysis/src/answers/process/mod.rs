@@ -4,7 +4,7 @@
 //! waiting in that time is charged for it. See `docs/analysis.md` for the definitions.
 
 mod earliest;
-pub(super) mod graph;
+pub(crate) mod graph;
 mod locks;
 mod samples;
 mod schedule;
@@ -12,7 +12,6 @@ mod scheduling;
 mod segments;
 mod states;
 mod strands;
-mod sums;
 mod tasks;
 mod teams;
 
@@ -25,27 +24,22 @@ use omptrace_timeline::sink::{LockId, Ns, TaskId, TeamId, ThreadEvent, ThreadRol
 use crate::answers::Cause;
 use crate::answers::activity::{Activity, Change};
 use crate::answers::barrier::{Barrier, Clocks};
+use crate::answers::function_number::ByFunction;
 use crate::answers::instances::Instance;
 use crate::answers::kind::Kind;
 use crate::answers::observer::{Due, Observer};
 use crate::answers::path::{self, Chain, Chains, Step};
+use crate::answers::place_id::PlaceId;
+use crate::answers::state_sums::{Block, Sums};
 use crate::answers::what_if::{Scenarios, Stamp, Unwaited};
 use crate::gaps::Gaps;
 use crate::sum::Sum as _;
 use graph::Scaling;
 use samples::Samples;
-pub(super) use samples::{ByFunction, FunctionNumber};
 use strands::Graphs;
-pub(super) use sums::{Block, RegionSums, SerialTimes, Sums};
 
 /// Barriers of a team that are open at once. More are nonsense: members skip barriers that others wait at.
 const MAX_OPEN_BARRIERS: usize = 64;
-
-/// Where something is: a region's number, or from [`SERIAL`] on serial code.
-pub(super) type PlaceId = u32;
-
-/// Places from here on are serial code: [`Sums::serial_places`].
-pub(super) const SERIAL: PlaceId = 1 << 31;
 
 /// The state of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -117,7 +111,7 @@ struct Membership<const S: usize> {
 
 /// A thread.
 #[derive(Debug)]
-pub(super) struct Lane<const S: usize> {
+pub(crate) struct Lane<const S: usize> {
     location: usize,
     role: ThreadRole,
     /// Its time is accounted for.
@@ -333,8 +327,8 @@ enum Parent {
 
 /// The states of one process's threads, event by event.
 #[derive(Debug)]
-pub(super) struct Threads<const S: usize> {
-    pub(super) scenarios: Scenarios<S>,
+pub(crate) struct Threads<const S: usize> {
+    pub(crate) scenarios: Scenarios<S>,
     begin: Ns,
     latest: Ns,
     reports: Reports,
@@ -363,30 +357,30 @@ pub(super) struct Threads<const S: usize> {
     samples: Samples,
     sums: Sums,
     /// The picture over time, where one is wanted.
-    pub(super) observer: Option<Observer>,
+    pub(crate) observer: Option<Observer>,
 }
 
 /// The result of [`Threads::finish`].
 #[derive(Debug)]
-pub(super) struct Finished<const S: usize> {
+pub(crate) struct Finished<const S: usize> {
     /// When the main thread would have ended, by scenario.
-    pub(super) predicted: [Ns; S],
-    pub(super) scenarios: Scenarios<S>,
-    pub(super) sums: Sums,
+    pub(crate) predicted: [Ns; S],
+    pub(crate) scenarios: Scenarios<S>,
+    pub(crate) sums: Sums,
     /// The times of regions on other numbers of threads, by place.
-    pub(super) scaling: BTreeMap<PlaceId, Scaling>,
-    pub(super) activity: Activity,
+    pub(crate) scaling: BTreeMap<PlaceId, Scaling>,
+    pub(crate) activity: Activity,
     /// Useful time of each thread that is accounted for.
-    pub(super) useful: Vec<u64>,
+    pub(crate) useful: Vec<u64>,
     /// The longest chain.
-    pub(super) path: u64,
-    pub(super) path_by_place: FastMap<u32, u64>,
+    pub(crate) path: u64,
+    pub(crate) path_by_place: FastMap<u32, u64>,
     /// Its processor time by function, as far as there are samples.
-    pub(super) path_by_function: ByFunction,
+    pub(crate) path_by_function: ByFunction,
     /// The longest chain's steps, for those who draw it.
-    pub(super) steps: Vec<Step>,
+    pub(crate) steps: Vec<Step>,
     /// Who sees the states, where somebody does.
-    pub(super) observer: Option<Observer>,
+    pub(crate) observer: Option<Observer>,
 }
 
 impl<const S: usize> Threads<S> {
@@ -396,7 +390,7 @@ impl<const S: usize> Threads<S> {
     /// Whether times are predicted. One scenario alone is for who only schedules regions on other numbers of threads.
     const PREDICTS: bool = S > 1;
 
-    pub(super) fn new(begin: Ns, reports: Reports, is_overwritten: bool, scenarios: Scenarios<S>) -> Self {
+    pub(crate) fn new(begin: Ns, reports: Reports, is_overwritten: bool, scenarios: Scenarios<S>) -> Self {
         Threads {
             scenarios,
             begin,
@@ -426,19 +420,19 @@ impl<const S: usize> Threads<S> {
     }
 
     /// Keeps the longest chain's steps, where this many `processes` are drawn.
-    pub(super) fn draw_path(&mut self, processes: usize) {
+    pub(crate) fn draw_path(&mut self, processes: usize) {
         self.is_drawn = true;
         self.chains = Chains::for_drawing(processes);
     }
 
     /// Sets whether what comes now lies in what is analysed. Outside, nothing is counted and no time passes.
-    pub(super) fn set_inside(&mut self, is_inside: bool) {
+    pub(crate) fn set_inside(&mut self, is_inside: bool) {
         self.is_inside = is_inside;
     }
 
     /// Begins the time that is analysed: regions that are open lie in it, and mutexes that are held. Who had another one before is no
     /// matter.
-    pub(super) fn window_begins(&mut self) {
+    pub(crate) fn window_begins(&mut self) {
         for lock in self.locks.values_mut() {
             if lock.holder.is_none() {
                 lock.last = None;
@@ -455,7 +449,7 @@ impl<const S: usize> Threads<S> {
     }
 
     /// Takes in a thread; the runtime's own helpers are not the program's.
-    pub(super) fn add(&mut self, location: usize, role: ThreadRole, is_selected: bool) {
+    pub(crate) fn add(&mut self, location: usize, role: ThreadRole, is_selected: bool) {
         if role == ThreadRole::Helper {
             return;
         }
@@ -536,7 +530,7 @@ impl<const S: usize> Threads<S> {
     }
 
     /// A region begins, which is the wait for `lock` where it is one.
-    pub(super) fn enter(
+    pub(crate) fn enter(
         &mut self,
         location: usize,
         time: Ns,
@@ -601,12 +595,12 @@ impl<const S: usize> Threads<S> {
     }
 
     /// A wait for tasks begins, which goes on behind each task that interrupts it.
-    pub(super) fn count_taskwait(&mut self) {
+    pub(crate) fn count_taskwait(&mut self) {
         self.sums.taskwaits += u64::from(self.is_inside);
     }
 
     /// The host makes an operation of this many bytes on a device's data.
-    pub(super) fn data_op(&mut self, region: PlaceId, bytes: u64) {
+    pub(crate) fn data_op(&mut self, region: PlaceId, bytes: u64) {
         if !self.is_inside || !Self::COUNTS {
             return;
         }
@@ -616,7 +610,7 @@ impl<const S: usize> Threads<S> {
         sums.bytes = sums.bytes.saturating_add(bytes);
     }
 
-    pub(super) fn leave(&mut self, location: usize, time: Ns) {
+    pub(crate) fn leave(&mut self, location: usize, time: Ns) {
         let Some(lane) = self.lane(location, time) else {
             return;
         };
@@ -637,7 +631,7 @@ impl<const S: usize> Threads<S> {
         self.change_state(lane, time);
     }
 
-    pub(super) fn event(&mut self, location: usize, time: Ns, event: ThreadEvent) {
+    pub(crate) fn event(&mut self, location: usize, time: Ns, event: ThreadEvent) {
         if let ThreadEvent::Recording { on } = event {
             match (on, self.gaps.is_open()) {
                 (true, true) => {
@@ -713,7 +707,7 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The process ends; its last event was at `last`.
-    pub(super) fn finish(mut self, last: Ns, end: Ns) -> Finished<S> {
+    pub(crate) fn finish(mut self, last: Ns, end: Ns) -> Finished<S> {
         let last = last.max(self.latest);
         let end = end.max(last);
         // From then on nothing was recorded: the tracer ended, or the process was killed.

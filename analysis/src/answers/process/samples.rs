@@ -6,13 +6,11 @@
 use omptrace_timeline::sink::RuntimeActivity;
 
 use super::*;
+use crate::answers::function_number::{ByFunction, FunctionNumber};
 use crate::sum::Sum;
 
 /// Mutexes that a thread has at once, and that samples are charged for; nobody nests as many.
 const MAX_HELD: usize = 64;
-
-/// A function, by its number in the timeline.
-pub(in crate::answers) type FunctionNumber = u32;
 
 /// A sample whose function is not known yet.
 #[derive(Debug, Default)]
@@ -41,9 +39,6 @@ pub(super) struct Samples {
     after: Option<PlaceId>,
     serial: BTreeMap<FunctionNumber, u64>,
 }
-
-/// Processor time by function.
-pub(in crate::answers) type ByFunction = BTreeMap<FunctionNumber, u64>;
 
 impl Samples {
     /// No region was open until now, and that of `before` begins; `None` where the process ends.
@@ -175,7 +170,7 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The oldest sample of a thread that has no function was taken in this one. `spins`: the function that may spin there.
-    pub(in crate::answers) fn name_sample(
+    pub(crate) fn name_sample(
         &mut self,
         location: usize,
         function: FunctionNumber,

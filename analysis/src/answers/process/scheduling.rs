@@ -5,9 +5,9 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use super::PlaceId;
 use super::graph::{Phase, Scaling};
 use super::schedule::Scheduler;
+use crate::answers::place_id::PlaceId;
 
 /// Steps of the phases that another thread gets at once: as many as spare most of the hand-overs.
 const BATCH: usize = 1 << 12;

@@ -7,7 +7,7 @@ use super::*;
 
 impl<const S: usize> Threads<S> {
     /// A segment begins at the latest event: nothing was before, but for the regions that are open.
-    pub(in crate::answers) fn begin_segment(&mut self) {
+    pub(crate) fn begin_segment(&mut self) {
         let begin = self.latest;
         self.begin = begin;
         self.epoch += 1;
@@ -51,7 +51,7 @@ impl<const S: usize> Threads<S> {
     }
 
     /// Whether a segment can end at the latest event.
-    pub(in crate::answers) fn is_between_regions(&self) -> bool {
+    pub(crate) fn is_between_regions(&self) -> bool {
         let is_at_rest = |lane: &Lane<S>| match lane.role {
             ThreadRole::Worker | ThreadRole::Helper => lane.state == State::Rests,
             _ => lane.state == State::Useful(None) && lane.serial_ns == 0 && lane.until == self.latest,
@@ -68,12 +68,12 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The latest event.
-    pub(in crate::answers) fn latest(&self) -> Ns {
+    pub(crate) fn latest(&self) -> Ns {
         self.latest
     }
 
     /// The segment ends at the latest event.
-    pub(in crate::answers) fn end_segment(self) -> Finished<S> {
+    pub(crate) fn end_segment(self) -> Finished<S> {
         let end = self.latest;
         self.finish(end, end)
     }
@@ -81,12 +81,7 @@ impl<const S: usize> Threads<S> {
 
 impl<const S: usize> Finished<S> {
     /// Adds the segment behind, which began at `begin`. `known`: what the regions of that are here.
-    pub(in crate::answers) fn append(
-        &mut self,
-        next: Finished<S>,
-        begin: Ns,
-        known: &dyn Fn(PlaceId) -> PlaceId,
-    ) {
+    pub(crate) fn append(&mut self, next: Finished<S>, begin: Ns, known: &dyn Fn(PlaceId) -> PlaceId) {
         for (own, next) in self.predicted.iter_mut().zip(next.predicted) {
             *own = own.saturating_add(next.saturating_sub(begin));
         }

@@ -26,7 +26,7 @@ impl Graphs {
 
 impl<const S: usize> Threads<S> {
     /// Schedules regions on other numbers of threads. At most `threads` others do that.
-    pub(in crate::answers) fn schedule_on(&mut self, numbers: Vec<u32>, threads: usize) {
+    pub(crate) fn schedule_on(&mut self, numbers: Vec<u32>, threads: usize) {
         self.graphs = Some(Graphs { phases: Vec::new(), scheduling: Scheduling::new(numbers, threads) });
     }
 
@@ -126,14 +126,14 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The static loop that is entered has this many iterations, of all threads together.
-    pub(in crate::answers) fn static_loop(&mut self, location: usize, iterations: u64) {
+    pub(crate) fn static_loop(&mut self, location: usize, iterations: u64) {
         if let Some(Some(lane)) = self.lanes.get(location) {
             self.all[*lane].iterations = iterations;
         }
     }
 
     /// The thread gets its first chunk of the loop that it is in.
-    pub(in crate::answers) fn first_chunk(&mut self, location: usize, first: u64, iterations: u64) {
+    pub(crate) fn first_chunk(&mut self, location: usize, first: u64, iterations: u64) {
         let Some(Some(lane)) = self.lanes.get(location).copied() else {
             return;
         };
