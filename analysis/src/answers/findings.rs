@@ -1,6 +1,7 @@
 //! Rules: what could be improved, and what that would gain.
 
 mod advice;
+mod case;
 mod counters;
 mod devices;
 mod functions;
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
+use case::{Candidate, Case, at};
 use devices::is_small_kernel;
 use rules::{
     CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_CHUNK_NS,
@@ -24,15 +26,8 @@ use crate::answers::instances::MAX_INSTANCES;
 use crate::answers::part::{Part, PlaceSums, RegionPart};
 use crate::answers::plan::{Plan, Target};
 use crate::answers::what_if::Change;
-use crate::answers::{Answers, Cause, Finding, Moment, Place, Position};
+use crate::answers::{Answers, Cause, Finding, Place};
 use crate::sum::{Sum, sum};
-
-/// The facts that rules are applied to.
-struct Case<'a> {
-    part: &'a Part,
-    threads: u64,
-    duration: u64,
-}
 
 /// A row of blame, with what is known of its place.
 struct Row<'a> {
@@ -47,14 +42,6 @@ struct Advice {
     id: &'static str,
     text: String,
     evidence: Map<String, Value>,
-}
-
-/// A finding as the sums show it, and the replay that shows what it would gain.
-pub(crate) struct Candidate {
-    finding: Finding,
-    pub(crate) plan: Option<Plan>,
-    /// The share of the wall time that it must gain.
-    min_gain: f64,
 }
 
 /// Possible improvements, the one that gains the most first. `gains`: what replays of plans showed.
@@ -85,12 +72,6 @@ impl Answers {
         self.findings.extend(more);
         sort(&mut self.findings);
     }
-}
-
-/// The figures that a finding rests on.
-fn evidence(figures: &[(&str, u64)]) -> Map<String, Value> {
-    let figures = figures.iter();
-    figures.map(|(name, figure)| ((*name).to_owned(), Value::from(*figure))).collect()
 }
 
 /// Puts what gains the most first.
@@ -156,20 +137,6 @@ fn serial_by_end(part: &Part) -> Vec<(&Place, u64)> {
 }
 
 impl Case<'_> {
-    /// Lost thread time as wall time: what all threads lose together, each gains.
-    fn gain(&self, ns: u64) -> u64 {
-        ns / self.threads.max(1)
-    }
-
-    fn is_worth_it(&self, gain: u64) -> bool {
-        self.threads > 1 && self.is_much(gain)
-    }
-
-    /// Like [`Case::is_worth_it`], also of what a single thread waits for.
-    fn is_much(&self, gain: u64) -> bool {
-        gain as f64 >= MIN_GAIN * self.duration as f64
-    }
-
     fn of_blame(&self, row: &Row<'_>) -> Option<Candidate> {
         // See [`Case::late`].
         let holds_mutex = row.sums.holds > 0;
@@ -246,12 +213,6 @@ impl Case<'_> {
             false => MIN_GAIN_OF_FEW,
         };
         min_gain + DELAYS * delays / all.max(1.0)
-    }
-
-    fn instances(&self, cause: Cause, place: &Place) -> Vec<Moment> {
-        let known = self.part.instances.get(&(cause, place.clone()));
-        let moments = known.into_iter().flatten();
-        moments.map(|(_, moment)| moment.clone()).collect()
     }
 
     /// The replay that shows the gain if a loss ended.
@@ -421,15 +382,5 @@ fn without_region_cost(place: &Place) -> Plan {
         change: Change::RegionsFree,
         target: Target::Place(place.clone()),
         text: "without the cost of the region's begin and end".to_owned(),
-    }
-}
-
-/// A place in words: `at jacobi.c:41`.
-fn at(place: &Place) -> String {
-    match (place.source(), &place.function) {
-        (Some(source), _) => format!("at {source}"),
-        _ if place.position == Some(Position::Inside) => format!("\"{}\"", place.long()),
-        (None, Some(function)) => format!("in {function}"),
-        (None, None) => format!("\"{}\"", place.construct_name()),
     }
 }

@@ -6,6 +6,7 @@ mod barrier;
 mod by_place;
 mod cause;
 mod collector;
+mod critical_paths;
 mod findings;
 mod function_number;
 mod functions;
@@ -26,11 +27,13 @@ mod scalability;
 mod state_sums;
 mod states;
 pub(crate) mod text;
+mod thread_counts;
 mod what_if;
 
 pub use accounting::Accounting;
 pub use cause::Cause;
 pub(crate) use collector::{Collector, Predicted};
+pub use critical_paths::critical_paths;
 pub use findings::RULES;
 pub(crate) use findings::{WorkCounts, memory_bound};
 pub use glance::{Glance, ThreadGlance};
@@ -40,14 +43,7 @@ pub(crate) use part::Part;
 pub use place::{Place, Position};
 pub use states::{Accountant, Due, ProcessAccount, State};
 
-use std::sync::Arc;
-
-use omptrace_symbols::{self as symbols, Table};
-use omptrace_timeline::filter::ExtraInterval;
-use omptrace_timeline::{Manner, replay_with};
-use omptrace_trace_format::Reader;
 pub(crate) use plan::Plan;
-use plan::Target;
 use serde::{Deserialize, Serialize};
 
 /// The version of the answers as JSON. It grows when a field changes its meaning or goes away.
@@ -242,15 +238,6 @@ pub struct Moment {
     pub thread: String,
 }
 
-/// The critical path of each process, in the timeline's order, for those who draw it. Of paths of more than eight million
-/// pieces together, the last ones of each.
-pub fn critical_paths(inputs: &[&Reader], symbols: &symbols::Options) -> Vec<Arc<[ExtraInterval]>> {
-    let mut collector = Collector::drawing(inputs.len().max(1));
-    let table = |reader: &Reader| Table::of(reader, symbols);
-    replay_with(inputs, &table, Manner::default(), &mut collector, &mut |_| {});
-    collector.paths()
-}
-
 /// Something that could be improved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
@@ -282,23 +269,6 @@ pub struct WhatIf {
     pub gain_ns: u64,
     /// The gain, in per cent of the wall time.
     pub gain_percent: f64,
-}
-
-impl WhatIf {
-    fn of(plan: &Plan, gain_ns: u64, duration_ns: u64) -> WhatIf {
-        let place = match &plan.target {
-            Target::Everything => Place::default(),
-            Target::Place(place) => place.clone(),
-            Target::Places(places) => places.first().cloned().unwrap_or_default(),
-            Target::Serial(before) => Place::serial(None, before.as_ref()),
-        };
-        WhatIf {
-            change: plan.text.clone(),
-            place,
-            gain_ns,
-            gain_percent: gain_ns as f64 * 100.0 / duration_ns.max(1) as f64,
-        }
-    }
 }
 
 /// The time on another number of threads.

@@ -1,7 +1,7 @@
 //! What the processor's counters show of constructs in which threads work.
 
+use super::case::{at, evidence};
 use super::rules::{MAX_IPC, MIN_GAIN, MIN_MISSES, MIN_STALLED};
-use super::{at, evidence};
 use crate::answers::{Finding, Place};
 
 /// What threads counted while they worked in a construct at one place, and in no other inside.

@@ -2,8 +2,8 @@
 
 use serde_json::Map;
 
+use super::case::{Candidate, Case, at};
 use super::rules::{MIN_GAIN, MIN_KERNEL_NS, MIN_OP_BYTES, MIN_OVERLAP, MIN_TARGETS};
-use super::{Candidate, Case, at};
 use crate::answers::part::{Overlap, PlaceSums};
 use crate::answers::plan::{Plan, Target};
 use crate::answers::what_if::Change;

@@ -1,8 +1,8 @@
 //! Rules about functions, by samples. Their times are processor time, which says nothing of how busy the machine was. So they are
 //! compared with that of all samples, and not with the wall time.
 
+use super::case::{Candidate, Case, evidence};
 use super::rules::MIN_EDGE_NS;
-use super::{Candidate, Case, evidence};
 use crate::answers::state_sums::SerialTimes;
 use crate::answers::{Finding, FunctionName, Place};
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::case::{Candidate, Case, at};
 use super::rules::{MIN_GAIN, SEVERAL_MUTEXES};
-use super::{Candidate, Case, at};
 use crate::answers::plan::{Plan, Target};
 use crate::answers::what_if::Change;
 use crate::answers::{Cause, Finding, Place};

@@ -106,7 +106,7 @@ impl Part {
         let mut what_if: Vec<WhatIf> = gains
             .iter()
             .filter(|(plan, _)| plan.change != Change::Nothing)
-            .map(|(plan, gain)| WhatIf::of(plan, *gain, duration))
+            .map(|(plan, gain)| what_if(plan, *gain, duration))
             .collect();
         what_if.sort_by_key(|row| Reverse(row.gain_ns));
         let mut answers = Answers {
@@ -183,5 +183,21 @@ fn efficiency(
         communication: ratio(max_useful, duration),
         serialisation: ratio(max_useful, path),
         transfer: ratio(path, duration),
+    }
+}
+
+/// The gain of a plan, in words.
+fn what_if(plan: &Plan, gain_ns: u64, duration_ns: u64) -> WhatIf {
+    let place = match &plan.target {
+        Target::Everything => Place::default(),
+        Target::Place(place) => place.clone(),
+        Target::Places(places) => places.first().cloned().unwrap_or_default(),
+        Target::Serial(before) => Place::serial(None, before.as_ref()),
+    };
+    WhatIf {
+        change: plan.text.clone(),
+        place,
+        gain_ns,
+        gain_percent: gain_ns as f64 * 100.0 / duration_ns.max(1) as f64,
     }
 }

@@ -13,8 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answers::functions::Functions;
 use crate::answers::instances::MAX_INSTANCES;
-use crate::answers::scalability::{self};
-use crate::answers::{Accounting, Cause, FunctionName, Moment, Place};
+use crate::answers::{Accounting, Cause, FunctionName, Moment, Place, thread_counts};
 use crate::sum::{Sum, sum};
 use crate::summary::{pairs, words};
 use crate::window::Windows;
@@ -384,7 +383,7 @@ impl Part {
 
     /// The numbers of threads that it is worth to schedule regions on: up to 2 x N.
     pub(crate) fn numbers(&self) -> Vec<u32> {
-        scalability::numbers(u32::try_from(self.busiest()).unwrap_or(u32::MAX))
+        thread_counts::numbers(u32::try_from(self.busiest()).unwrap_or(u32::MAX))
     }
 }
 
