@@ -7,7 +7,7 @@ use omptrace_timeline::sink::{
     CounterId, DeviceWork, Item, Location, LocationId, LocationKind, Ns, Sink, Wants,
 };
 
-use super::{Bins, MAX_BINS, Merge};
+use super::bins::{Bins, MAX_BINS, Merge};
 
 /// Levels that a picture has.
 const MAX_LEVELS: usize = 32;
