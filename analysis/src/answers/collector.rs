@@ -1,5 +1,6 @@
 //! Takes a timeline in and hands each thread's regions and events to the process that they belong to.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use omptrace_timeline::sink::{
 };
 
 use crate::answers::kind::{Kind, not_seen};
-use crate::answers::observer::{Observer, Span, Spans};
+use crate::answers::observer::{Span, Spans, StateObserver};
 use crate::answers::overview::{Gathered, Gathering};
 use crate::answers::part::{self, Names, Outcome, Part};
 use crate::answers::place_id::PlaceId;
@@ -100,7 +101,7 @@ pub(crate) struct Collector<const S: usize> {
     schedulers: usize,
     scaling: BTreeMap<Place, Scaling>,
     /// Who sees the threads' states, where somebody does; the process that comes now has it.
-    observer: Option<Observer>,
+    observer: Option<Box<dyn StateObserver>>,
     gathered: Option<Gathered>,
     /// Of a process that has ended, the states that nobody has taken.
     spans: Vec<Span>,
@@ -156,7 +157,8 @@ impl Collector<0> {
 
     /// Returns it with a picture over time.
     pub(crate) fn with_gathering(self, gathering: Option<Gathering>) -> Self {
-        Collector { observer: gathering.map(Box::new).map(Observer::Overview), ..self }
+        let observer = gathering.map(|gathering| -> Box<dyn StateObserver> { Box::new(gathering) });
+        Collector { observer, ..self }
     }
 
     /// Returns it with what samples show of functions.
@@ -171,7 +173,7 @@ impl Collector<0> {
 
     /// One that gives each state of the one process's threads.
     pub(crate) fn observing() -> Self {
-        Collector { observer: Some(Observer::Spans(Spans::default())), ..Collector::default() }
+        Collector { observer: Some(Box::new(Spans::default())), ..Collector::default() }
     }
 
     /// Returns it with N, where the user says it.
@@ -182,10 +184,9 @@ impl Collector<0> {
     /// The states that are complete and that nobody has taken yet.
     pub(crate) fn take_spans(&mut self) -> Vec<Span> {
         let of_current = self.current.as_mut().map(|current| &mut current.threads);
-        match of_current.and_then(|threads| threads.observer.as_mut()) {
-            Some(Observer::Spans(spans)) => std::mem::take(&mut spans.ready),
-            _ => std::mem::take(&mut self.spans),
-        }
+        let observer = of_current.and_then(|threads| threads.observer.as_deref_mut());
+        let spans = observer.and_then(|observer| (observer as &mut dyn Any).downcast_mut::<Spans>());
+        std::mem::take(spans.map_or(&mut self.spans, |spans| &mut spans.ready))
     }
 
     /// The sums of the one process, and when it ran.
@@ -414,14 +415,19 @@ impl<const S: usize> Collector<S> {
         self.scenarios = std::mem::take(&mut finished.scenarios);
         let names = &of.names.threads;
         self.life = (of.begin, end);
-        match finished.observer.take() {
-            Some(Observer::Overview(gathering)) => {
-                let (process, sums) = (&of.names.process, &finished.sums);
-                let gathered = gathering.finish(process, names, self.life, sums, &self.regions);
-                self.gathered = Some(gathered);
+        if let Some(observer) = finished.observer.take() {
+            let observer: Box<dyn Any> = observer;
+            match observer.downcast::<Gathering>() {
+                Ok(gathering) => {
+                    let (process, sums) = (&of.names.process, &finished.sums);
+                    let gathered = gathering.finish(process, names, self.life, sums, &self.regions);
+                    self.gathered = Some(gathered);
+                }
+                Err(other) => {
+                    self.spans =
+                        other.downcast().map_or_else(|_| Vec::new(), |spans: Box<Spans>| spans.finish())
+                }
             }
-            Some(Observer::Spans(spans)) => self.spans = spans.finish(),
-            None => {}
         }
         if self.drawn.is_some() {
             let first = of.first.unwrap_or(0);

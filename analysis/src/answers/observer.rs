@@ -1,8 +1,10 @@
 //! Who sees each thread's states while they are accounted for: a picture over time, or the states themselves.
 
+use std::any::Any;
+use std::fmt::Debug;
+
 use omptrace_timeline::sink::Ns;
 
-use super::overview::Gathering;
 use crate::answers::Cause;
 use crate::answers::place_id::PlaceId;
 
@@ -10,12 +12,31 @@ use crate::answers::place_id::PlaceId;
 const MAX_PENDING: usize = 1 << 12;
 
 /// Who sees each thread's states.
-#[derive(Debug)]
-pub(crate) enum Observer {
-    /// A picture over time.
-    Overview(Box<Gathering>),
-    /// The states, one by one.
-    Spans(Spans),
+pub(crate) trait StateObserver: Any + Debug + Send {
+    /// The next thread.
+    fn add_thread(&mut self, location: usize);
+
+    /// What a thread did in these times; the place of serial code is `None`.
+    fn add(
+        &mut self,
+        lane: usize,
+        spans: &mut dyn Iterator<Item = (Ns, Ns)>,
+        cause: Cause,
+        place: Option<PlaceId>,
+        due: Option<Due>,
+    );
+
+    /// A thread was in a barrier of the team at `depth`: what comes shows in which.
+    fn add_pending(&mut self, lane: usize, depth: usize, span: (Ns, Ns), place: PlaceId);
+
+    /// What waited for its cause since then has this one.
+    fn end_pending(&mut self, lane: usize, depth: usize, cause: Cause, place: PlaceId);
+
+    /// An outermost region took this time.
+    fn add_visit(&mut self, _region: PlaceId, _span: (Ns, Ns)) {}
+
+    /// Nothing was recorded in these times. As a state it belongs to no thread.
+    fn add_gaps(&mut self, _lane: usize, _gaps: &mut dyn Iterator<Item = (Ns, Ns)>) {}
 }
 
 /// What a thread waited for: a mutex that another one had.
@@ -25,64 +46,6 @@ pub(crate) struct Due {
     pub(crate) lock: Option<u64>,
     /// The thread's location and the place from which it had the mutex.
     pub(crate) holder: Option<(usize, PlaceId)>,
-}
-
-impl Observer {
-    /// The next thread.
-    pub(crate) fn add_thread(&mut self, location: usize) {
-        match self {
-            Observer::Overview(gathering) => gathering.add_thread(location),
-            Observer::Spans(spans) => spans.threads.push(Thread { location, ..Thread::default() }),
-        }
-    }
-
-    /// What a thread did in these times; the place of serial code is `None`.
-    pub(crate) fn add(
-        &mut self,
-        lane: usize,
-        spans: impl IntoIterator<Item = (Ns, Ns)>,
-        cause: Cause,
-        place: Option<PlaceId>,
-        due: Option<Due>,
-    ) {
-        match self {
-            Observer::Overview(gathering) => gathering.add(lane, spans, cause, place),
-            Observer::Spans(of_threads) => {
-                for (begin, end) in spans {
-                    of_threads.add(lane, begin, end, (cause, place, due));
-                }
-            }
-        }
-    }
-
-    /// A thread was in a barrier of the team at `depth`: what comes shows in which.
-    pub(crate) fn add_pending(&mut self, lane: usize, depth: usize, span: (Ns, Ns), place: PlaceId) {
-        match self {
-            Observer::Overview(gathering) => gathering.add_pending(lane, span, place),
-            Observer::Spans(spans) => spans.add_pending(lane, depth, span, place),
-        }
-    }
-
-    pub(crate) fn end_pending(&mut self, lane: usize, depth: usize, cause: Cause, place: PlaceId) {
-        match self {
-            Observer::Overview(gathering) => gathering.end_pending(lane, cause, place),
-            Observer::Spans(spans) => spans.end_pending(lane, depth, cause, place),
-        }
-    }
-
-    /// An outermost region took this time.
-    pub(crate) fn add_visit(&mut self, region: PlaceId, span: (Ns, Ns)) {
-        if let Observer::Overview(gathering) = self {
-            gathering.add_visit(region, span);
-        }
-    }
-
-    /// Nothing was recorded in these times. As a state it belongs to no thread.
-    pub(crate) fn add_gaps(&mut self, lane: usize, gaps: impl IntoIterator<Item = (Ns, Ns)>) {
-        if let Observer::Overview(gathering) = self {
-            gathering.add(lane, gaps, Cause::Unobserved, None);
-        }
-    }
 }
 
 /// Cause, place and what the thread waited for.
@@ -114,24 +77,22 @@ pub(crate) struct Spans {
     pub(crate) ready: Vec<Span>,
 }
 
-impl Spans {
-    fn add(&mut self, lane: usize, begin: Ns, end: Ns, why: Why) {
-        if begin >= end {
-            return;
+impl StateObserver for Spans {
+    fn add_thread(&mut self, location: usize) {
+        self.threads.push(Thread { location, ..Thread::default() });
+    }
+
+    fn add(
+        &mut self,
+        lane: usize,
+        spans: &mut dyn Iterator<Item = (Ns, Ns)>,
+        cause: Cause,
+        place: Option<PlaceId>,
+        due: Option<Due>,
+    ) {
+        for (begin, end) in spans {
+            self.push(lane, begin, end, (cause, place, due));
         }
-        let Some(thread) = self.threads.get_mut(lane) else {
-            return;
-        };
-        if let Some((_, until, known)) = &mut thread.newest
-            && *until == begin
-            && *known == why
-        {
-            *until = end;
-            return;
-        }
-        let newest = thread.newest.replace((begin, end, why));
-        let location = thread.location;
-        self.ready.extend(newest.map(|(begin, end, why)| Span { location, begin, end, why }));
     }
 
     fn add_pending(&mut self, lane: usize, depth: usize, (begin, end): (Ns, Ns), place: PlaceId) {
@@ -151,8 +112,29 @@ impl Spans {
         // Those of teams around wait on.
         let first = thread.pending.partition_point(|(of, ..)| *of < depth);
         for (_, begin, end) in thread.pending.split_off(first) {
-            self.add(lane, begin, end, (cause, Some(place), None));
+            self.push(lane, begin, end, (cause, Some(place), None));
         }
+    }
+}
+
+impl Spans {
+    fn push(&mut self, lane: usize, begin: Ns, end: Ns, why: Why) {
+        if begin >= end {
+            return;
+        }
+        let Some(thread) = self.threads.get_mut(lane) else {
+            return;
+        };
+        if let Some((_, until, known)) = &mut thread.newest
+            && *until == begin
+            && *known == why
+        {
+            *until = end;
+            return;
+        }
+        let newest = thread.newest.replace((begin, end, why));
+        let location = thread.location;
+        self.ready.extend(newest.map(|(begin, end, why)| Span { location, begin, end, why }));
     }
 
     /// The process has ended.
@@ -175,8 +157,8 @@ mod tests {
         let mut spans = Spans::default();
         spans.threads.push(Thread { location: 7, ..Thread::default() });
         let useful = (Cause::Useful, Some(3), None);
-        spans.add(0, 0, 5, useful);
-        spans.add(0, 5, 9, useful);
+        spans.push(0, 0, 5, useful);
+        spans.push(0, 5, 9, useful);
         spans.add_pending(0, 1, (9, 10), 4);
         spans.add_pending(0, 2, (10, 12), 4);
         spans.end_pending(0, 2, Cause::Barrier, 4);

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use omptrace_timeline::sink::Ns;
 
+use crate::answers::observer::{Due, StateObserver};
 use crate::answers::place_id::{PlaceId, SERIAL};
 use crate::answers::region_names::Regions;
 use crate::answers::state_sums::Sums;
@@ -137,7 +138,7 @@ impl Gathering {
     }
 
     /// The next thread.
-    pub(crate) fn add_thread(&mut self, location: usize) {
+    fn add_thread(&mut self, location: usize) {
         self.threads.push(Thread { location, pending: None });
         if self.threads.len().div_ceil(self.per_row) > self.max_rows {
             self.per_row *= 2;
@@ -154,7 +155,7 @@ impl Gathering {
     }
 
     /// Adds the state of a thread in these times.
-    pub(crate) fn add(
+    fn add(
         &mut self,
         lane: usize,
         spans: impl IntoIterator<Item = (Ns, Ns)>,
@@ -175,7 +176,7 @@ impl Gathering {
     }
 
     /// A thread was in a barrier: what comes shows in which.
-    pub(crate) fn add_pending(&mut self, lane: usize, (begin, end): (Ns, Ns), place: PlaceId) {
+    fn add_pending(&mut self, lane: usize, (begin, end): (Ns, Ns), place: PlaceId) {
         let Some(thread) = self.threads.get_mut(lane) else {
             return;
         };
@@ -189,7 +190,7 @@ impl Gathering {
         }
     }
 
-    pub(crate) fn end_pending(&mut self, lane: usize, cause: Cause, place: PlaceId) {
+    fn end_pending(&mut self, lane: usize, cause: Cause, place: PlaceId) {
         let thread = self.threads.get_mut(lane);
         if let Some(span) = thread.and_then(|thread| thread.pending.take()) {
             self.add(lane, [span], cause, Some(place));
@@ -197,7 +198,7 @@ impl Gathering {
     }
 
     /// An outermost region took this time.
-    pub(crate) fn add_visit(&mut self, region: PlaceId, (begin, end): (Ns, Ns)) {
+    fn add_visit(&mut self, region: PlaceId, (begin, end): (Ns, Ns)) {
         if !self.regions.contains_key(&region) && self.regions.len() >= MAX_REGIONS {
             self.has_more_regions = true;
             return;
@@ -263,6 +264,39 @@ impl Gathering {
             regions: shapes.collect(),
             has_more_regions: self.has_more_regions,
         }
+    }
+}
+
+impl StateObserver for Gathering {
+    fn add_thread(&mut self, location: usize) {
+        self.add_thread(location);
+    }
+
+    fn add(
+        &mut self,
+        lane: usize,
+        spans: &mut dyn Iterator<Item = (Ns, Ns)>,
+        cause: Cause,
+        place: Option<PlaceId>,
+        _: Option<Due>,
+    ) {
+        self.add(lane, spans, cause, place);
+    }
+
+    fn add_pending(&mut self, lane: usize, _: usize, span: (Ns, Ns), place: PlaceId) {
+        self.add_pending(lane, span, place);
+    }
+
+    fn end_pending(&mut self, lane: usize, _: usize, cause: Cause, place: PlaceId) {
+        self.end_pending(lane, cause, place);
+    }
+
+    fn add_visit(&mut self, region: PlaceId, span: (Ns, Ns)) {
+        self.add_visit(region, span);
+    }
+
+    fn add_gaps(&mut self, lane: usize, gaps: &mut dyn Iterator<Item = (Ns, Ns)>) {
+        self.add(lane, gaps, Cause::Unobserved, None);
     }
 }
 

@@ -6,6 +6,7 @@
 mod earliest;
 pub(crate) mod graph;
 mod locks;
+mod phase;
 mod samples;
 mod schedule;
 mod scheduling;
@@ -27,7 +28,7 @@ use crate::answers::barrier::{Barrier, Clocks};
 use crate::answers::function_number::ByFunction;
 use crate::answers::instances::Instance;
 use crate::answers::kind::Kind;
-use crate::answers::observer::{Due, Observer};
+use crate::answers::observer::{Due, StateObserver};
 use crate::answers::path::{self, Chain, Chains, Step};
 use crate::answers::place_id::PlaceId;
 use crate::answers::state_sums::{Block, Sums};
@@ -357,7 +358,7 @@ pub(crate) struct Threads<const S: usize> {
     samples: Samples,
     sums: Sums,
     /// The picture over time, where one is wanted.
-    pub(crate) observer: Option<Observer>,
+    pub(crate) observer: Option<Box<dyn StateObserver>>,
 }
 
 /// The result of [`Threads::finish`].
@@ -380,7 +381,7 @@ pub(crate) struct Finished<const S: usize> {
     /// The longest chain's steps, for those who draw it.
     pub(crate) steps: Vec<Step>,
     /// Who sees the states, where somebody does.
-    pub(crate) observer: Option<Observer>,
+    pub(crate) observer: Option<Box<dyn StateObserver>>,
 }
 
 impl<const S: usize> Threads<S> {
@@ -721,7 +722,7 @@ impl<const S: usize> Threads<S> {
         }
         if let Some(observer) = &mut self.observer {
             for lane in 0..self.all.len() {
-                observer.add_gaps(lane, self.gaps.inside(end));
+                observer.add_gaps(lane, &mut self.gaps.inside(end));
             }
         }
         self.activity.finish(end);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use omptrace_symbols::fast_map::FastMap;
 
 use super::earliest::{Earliest, NEVER};
-use super::graph::{Phase, StaticLoop, Step};
+use super::phase::{Phase, StaticLoop, Step};
 use crate::sum::Sum;
 
 /// Schedules phases. It keeps the memory for the next.

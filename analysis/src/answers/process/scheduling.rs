@@ -5,7 +5,8 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
-use super::graph::{Phase, Scaling};
+use super::graph::Scaling;
+use super::phase::Phase;
 use super::schedule::Scheduler;
 use crate::answers::place_id::PlaceId;
 
@@ -177,7 +178,7 @@ impl Others {
 
 #[cfg(test)]
 mod tests {
-    use super::super::graph::At;
+    use super::super::phase::At;
     use super::*;
 
     /// Phases of two places, whose work differs.

@@ -1,5 +1,7 @@
 //! The state of a thread, and the cause that its time goes to.
 
+use std::iter;
+
 use super::*;
 use crate::sum::Sum;
 
@@ -92,9 +94,9 @@ impl<const S: usize> Threads<S> {
             State::Rests | State::InBarrier(_) => return,
         };
         let due = cause.is_mutex().then(|| self.due(lane));
-        let seen = self.gaps.outside(until, time);
+        let mut seen = self.gaps.outside(until, time);
         if let Some(observer) = &mut self.observer {
-            observer.add(lane, seen, cause, place, due);
+            observer.add(lane, &mut seen, cause, place, due);
         }
     }
 
@@ -172,7 +174,7 @@ impl<const S: usize> Threads<S> {
         let Some(membership) = self.all[lane].memberships.last().copied() else {
             if let Some(observer) = &mut self.observer {
                 let span = (time - ns.cast_signed(), time);
-                observer.add(lane, [span], Cause::Barrier, Some(place), None);
+                observer.add(lane, &mut iter::once(span), Cause::Barrier, Some(place), None);
             }
             return self.lose(lane, Cause::Barrier, place, ns);
         };
@@ -199,10 +201,10 @@ impl<const S: usize> Threads<S> {
             let begin = time - ns.cast_signed();
             let arrived = begin + late.cast_signed();
             let done = arrived + starved.cast_signed();
-            let span = [(begin, arrived)];
-            observer.add(lane, span, Cause::Imbalance, Some(place), None);
+            let mut span = iter::once((begin, arrived));
+            observer.add(lane, &mut span, Cause::Imbalance, Some(place), None);
             let cause = Cause::TaskStarvation;
-            observer.add(lane, [(arrived, done)], cause, Some(place), None);
+            observer.add(lane, &mut iter::once((arrived, done)), cause, Some(place), None);
             if done < time {
                 observer.add_pending(lane, depth, (done, time), place);
             }

@@ -1,6 +1,6 @@
-//! Where a thread's work goes in its team's [graph](super::graph).
+//! Where a thread's work goes in its team's [phase](super::phase).
 
-use super::graph::{At, Phase, Problem};
+use super::phase::{At, Phase, Problem};
 use super::scheduling::Scheduling;
 use super::*;
 
