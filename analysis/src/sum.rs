@@ -17,3 +17,8 @@ impl Sum for u64 {
 pub(crate) fn sum(all: impl IntoIterator<Item = u64>) -> u64 {
     all.into_iter().fold(0, u64::saturating_add)
 }
+
+/// Adds `ns` to `sum`, which stays the greatest number where times are nonsense.
+pub(crate) fn add(sum: &mut u64, ns: u64) {
+    *sum = sum.saturating_add(ns);
+}

@@ -3,8 +3,7 @@
 use ompt_sys as ompt;
 
 use crate::gaps::Gaps;
-use crate::stats::add;
-use crate::sum::Sum;
+use crate::sum::{Sum, add};
 use omptrace_timeline::Reports;
 use omptrace_timeline::sink::{Category, Construct, Ns, Process, Region, ThreadRole};
 

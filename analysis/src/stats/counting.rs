@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::answers::{Place, WorkCounts};
 use crate::selection::SelectedThreads;
-use crate::stats::add;
+use crate::sum::add;
 use crate::summary::pairs;
 use crate::window::Windows;
 

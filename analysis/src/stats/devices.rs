@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::answers::Position;
-use crate::stats::add;
+use crate::sum::add;
 use crate::summary::words::{self, Word};
 use omptrace_symbols::FileNames;
 use omptrace_symbols::fast_map::FastMap;

@@ -7,7 +7,7 @@ use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::sink::StackFrame;
 
 use crate::answers::FunctionName;
-use crate::stats::add;
+use crate::sum::add;
 
 /// Stacks of a process that are kept apart. What further ones have on top counts for the frame below.
 const MAX_NODES: usize = 1 << 18;

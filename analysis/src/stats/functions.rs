@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::answers::{Answers, FunctionName};
 use crate::selection::SelectedThreads;
-use crate::stats::add;
 use crate::stats::flame::{Stacks, Tree};
+use crate::sum::add;
 use crate::summary::pairs;
 use crate::window::Windows;
 
