@@ -18,7 +18,8 @@ use omptrace_timeline::sink::{
 use crate::answers::kind::{Kind, not_seen};
 use crate::answers::observer::{Span, Spans, StateObserver};
 use crate::answers::overview::{Gathered, Gathering};
-use crate::answers::part::{self, Names, Outcome, Part};
+use crate::answers::part::Part;
+use crate::answers::part::of_process::{self, Names, Outcome};
 use crate::answers::place_id::PlaceId;
 use crate::answers::plan::{Plan, Target};
 use crate::answers::process::graph::Scaling;
@@ -437,7 +438,7 @@ impl<const S: usize> Collector<S> {
             return;
         }
         for (id, scaling) in &finished.scaling {
-            let place = part::place(&self.regions, &finished.sums.serial_places, *id);
+            let place = of_process::place(&self.regions, &finished.sums.serial_places, *id);
             self.scaling.entry(place).or_default().merge(scaling);
         }
         let latest = self.predicted.get_or_insert([Ns::MIN; S]);
@@ -485,7 +486,7 @@ impl<const S: usize> Collector<S> {
         let steps = steps.map(|step| {
             let name = places.entry(step.place).or_insert_with(|| {
                 let serial = &finished.sums.serial_places;
-                part::place(&self.regions, serial, step.place).long().into()
+                of_process::place(&self.regions, serial, step.place).long().into()
             });
             ExtraInterval {
                 name: name.clone(),

@@ -3,7 +3,7 @@
 //! All sums are integers, and keys are places in words, so that parts merge to the same answers in any order.
 
 mod answers;
-mod of_process;
+pub(crate) mod of_process;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,8 +18,6 @@ use crate::sum::{Sum, sum};
 use crate::summary::{pairs, words};
 use crate::window::Windows;
 use omptrace_symbols::FileNames;
-
-pub(crate) use of_process::{Names, Outcome, place};
 
 /// When a process ran, and with how many threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
