@@ -7,7 +7,7 @@ use omptrace_timeline::filter::ExtraInterval;
 use omptrace_timeline::{Manner, replay_with};
 use omptrace_trace_format::Reader;
 
-use crate::answers::collector::Collector;
+use crate::states::collector::Collector;
 
 /// The critical path of each process, in the timeline's order, for those who draw it. Of paths of more than eight million
 /// pieces together, the last ones of each.
