@@ -11,7 +11,7 @@ use flate2::write::ZlibEncoder;
 use omptrace_analysis::answers::{Overview, OverviewCell};
 use serde_json::{Value, json};
 
-use crate::group::{self, GROUPS, IDLE};
+use crate::html::palette::{self, GROUPS, IDLE};
 
 /// Fewer bins say nothing.
 const MIN_BINS: usize = 16;
@@ -34,18 +34,18 @@ pub(crate) fn of(overview: &Overview, max: usize) -> Value {
                 "first": first_ns,
                 "width": width_ns,
                 "bins": bins,
-                "names": overview.names.iter().map(|name| crate::html::short(name)).collect::<Vec<_>>(),
+                "names": overview.names.iter().map(|name| crate::html::escape::short(name)).collect::<Vec<_>>(),
                 "groups": GROUPS.iter().map(|group| json!({
                     "key": group.key, "label": group.label, "colour": group.colour,
                 })).collect::<Vec<_>>(),
                 "rows": overview.rows.iter().map(|row| json!({
-                    "process": crate::html::short(&row.process),
+                    "process": crate::html::escape::short(&row.process),
                     "name": row_name(&row.first, &row.last, row.threads),
                     "threads": row.threads,
                 })).collect::<Vec<_>>(),
                 "levels": overview.levels.iter().zip(&levels).map(|(level, means)| json!({
-                    "process": crate::html::short(&level.process),
-                    "name": crate::html::short(&level.name),
+                    "process": crate::html::escape::short(&level.process),
+                    "name": crate::html::escape::short(&level.name),
                     "unit": level.unit,
                     "most": most(means),
                 })).collect::<Vec<_>>(),
@@ -66,8 +66,8 @@ pub(crate) fn of(overview: &Overview, max: usize) -> Value {
 
 pub(crate) fn row_name(first: &str, last: &str, threads: usize) -> String {
     match threads {
-        0 | 1 => crate::html::short(first),
-        _ => format!("{} \u{2026} {}", crate::html::short(first), crate::html::short(last)),
+        0 | 1 => crate::html::escape::short(first),
+        _ => format!("{} \u{2026} {}", crate::html::escape::short(first), crate::html::escape::short(last)),
     }
 }
 
@@ -101,7 +101,7 @@ fn most(means: &[f64]) -> f64 {
 
 /// The shares of the groups in a bin.
 fn shares(cell: &OverviewCell) -> [u8; GROUPS.len()] {
-    let mut sums = group::sums(&cell.accounting);
+    let mut sums = palette::sums(&cell.accounting);
     let known: u64 = sums.iter().sum();
     sums[IDLE] += cell.lived_ns.saturating_sub(known);
     let whole: u128 = sums.iter().map(|ns| u128::from(*ns)).sum();

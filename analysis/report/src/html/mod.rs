@@ -1,24 +1,30 @@
 //! The whole page: its head, its sections, its data and scripts.
 
+pub(crate) mod escape;
+pub(crate) mod limits;
+pub(crate) mod palette;
+pub(crate) mod sections;
+pub(crate) mod source;
+pub(crate) mod state_raster;
+
 use std::fmt::Write;
 
 use serde_json::json;
 
-use crate::group::GROUPS;
-use crate::html::{Text, json};
+use crate::html::escape::{Text, json};
+use crate::html::limits::Limits;
+use crate::html::palette::GROUPS;
 use crate::input::Report;
-use crate::limits::Limits;
-use crate::{picture, sections};
 
 /// The longest page.
 pub const MAX_PAGE: usize = 1 << 20;
 
 /// The style, the script, and the library that draws charts, with its licence.
-const STYLE: &str = include_str!("../assets/page.css");
-const SCRIPT: &str = include_str!("../assets/page.js");
-const CHARTS: &str = include_str!("../assets/vendor/uPlot.iife.min.js");
-const CHARTS_STYLE: &str = include_str!("../assets/vendor/uPlot.min.css");
-const CHARTS_LICENCE: &str = include_str!("../assets/vendor/uPlot.LICENSE");
+const STYLE: &str = include_str!("../../assets/page.css");
+const SCRIPT: &str = include_str!("../../assets/page.js");
+const CHARTS: &str = include_str!("../../assets/vendor/uPlot.iife.min.js");
+const CHARTS_STYLE: &str = include_str!("../../assets/vendor/uPlot.min.css");
+const CHARTS_LICENCE: &str = include_str!("../../assets/vendor/uPlot.LICENSE");
 
 /// The page may fetch nothing, whatever is in it.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; \
@@ -70,7 +76,7 @@ fn with_limits(report: &Report<'_>, limits: &Limits) -> String {
     out += "</main>";
     let data = json!({
         "view": report.view,
-        "picture": picture::of(report.overview, limits.picture),
+        "picture": state_raster::of(report.overview, limits.picture),
         "scaling": report.scaling.map(|scaling| scaling.columns.iter().map(|column| json!({
             "threads": column.threads, "speed_up": column.speed_up, "global": column.global_efficiency,
         })).collect::<Vec<_>>()),
@@ -111,7 +117,7 @@ mod tests {
     };
 
     use super::*;
-    use crate::SourceFile;
+    use crate::html::source::SourceFile;
 
     /// Numbers of a program that is larger than any: long names, many of all.
     fn large() -> (Stats, Overview, Vec<SourceFile>) {
@@ -238,7 +244,7 @@ mod tests {
         assert!(page.matches("role=treeitem").count() > 10);
         assert!(page.contains("\"planes\":\"") && !page.contains("\"planes\":\"\""));
         let markdown = report.markdown();
-        assert!(markdown.len() <= crate::MAX_MARKDOWN, "{}", markdown.len());
+        assert!(markdown.len() <= crate::markdown::MAX_MARKDOWN, "{}", markdown.len());
         assert!(markdown.contains("load_imbalance"), "{}", &markdown[..2_000]);
     }
 }

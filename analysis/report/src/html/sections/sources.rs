@@ -1,7 +1,7 @@
 //! The sources, a bar beside each line that has time.
 
 use super::*;
-use crate::source;
+use crate::html::source;
 
 /// Lines of a source around those that have time.
 const LINES_AROUND: u32 = 3;

@@ -34,7 +34,7 @@ pub(crate) fn headline(out: &mut String, report: &Report<'_>) {
 
 /// The key to the colours.
 pub(crate) fn legend(out: &mut String, report: &Report<'_>) {
-    let sums = group::sums(&report.stats.answers.accounting);
+    let sums = palette::sums(&report.stats.answers.accounting);
     *out += "<ul class=legend aria-label=colours>";
     for (group, ns) in GROUPS.iter().zip(sums) {
         if ns > 0 {
@@ -85,7 +85,7 @@ pub(crate) fn tree(out: &mut String, report: &Report<'_>) {
     causes.sort_by_key(|(cause, ns)| (cause.is_loss(), std::cmp::Reverse(*ns)));
     let mut before = 0;
     for (cause, ns) in causes {
-        let key = group::of(cause).key;
+        let key = palette::of(cause).key;
         let name = cause.name().replace('_', " ");
         row(1, key, &name, cause.meaning(), ns, before);
         let mut at = before;

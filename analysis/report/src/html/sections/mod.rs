@@ -20,10 +20,10 @@ use omptrace_analysis::answers::{
 use omptrace_analysis::{bytes, counted, time, with_commas};
 use serde_json::Value;
 
-use crate::group::{self, GROUPS};
-use crate::html::{Text, percent, short};
+use crate::html::escape::{Text, percent, short};
+use crate::html::limits::Limits;
+use crate::html::palette::{self, GROUPS};
 use crate::input::Report;
-use crate::limits::Limits;
 
 pub(crate) use blame::blame;
 pub(crate) use comparison::comparison;
@@ -130,7 +130,7 @@ fn left_out(out: &mut String, all: usize, shown: usize, more: &str) {
 
 /// A bar whose parts are the groups, as wide as their shares.
 fn bar(sums: &Accounting) -> String {
-    let groups = group::sums(sums);
+    let groups = palette::sums(sums);
     let total: u64 = groups.iter().sum();
     if total == 0 {
         return String::new();
