@@ -9,9 +9,10 @@ use omptrace_trace_format::{Ending, Finding, Reader, Stream};
 use serde::Serialize;
 
 use crate::check::{findings, of_recording};
-use crate::mpi;
-use crate::selection::SelectedThreads;
-use crate::stats::{Collector, ProcessStats};
+use crate::constructs::Collector;
+use crate::model::mpi;
+use crate::model::process_stats::ProcessStats;
+use crate::passes::selection::SelectedThreads;
 use omptrace_symbols::Table;
 use omptrace_timeline::{
     DeviceReport, Dialect, EventCounts, Manner, ThreadIntroduction, process_name, replay_with,

@@ -1,30 +1,55 @@
 //! Answers from traces, in numbers and words: statistics of constructs, teams, locks and devices ([`Stats`]), a summary
 //! ([`Info`]), whether a trace is sound ([`check()`]).
+//!
+//! ```text
+//! model          what the numbers are: answers, places, causes, sums
+//! states         one state per thread, from event to event; its time goes to a cause, and who kept others waiting is charged
+//! critical_path  the longest chain of work; what_if: when threads would have been where, if something were changed
+//! scaling        the work of teams, scheduled on other numbers of threads
+//! devices        what devices did, and how it overlaps
+//! constructs     sums per construct, thread, lock, function, counter and phase
+//! overview       states, devices and counters over time; ranks beside each other
+//! findings       rules: what could be improved
+//! answers        what all processes answer together
+//! passes         reads a timeline once or twice, in windows and segments, for all of these
+//! summary        what a trace keeps of this; compare: several runs beside each other
+//! text           numbers as tables and words
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod answers;
 mod check;
 pub mod compare;
-mod gaps;
+mod constructs;
+mod critical_path;
+mod devices;
+mod findings;
 mod info;
-mod mpi;
-mod segments;
-mod selection;
-mod stats;
-mod sum;
+mod model;
+mod overview;
+mod passes;
+mod scaling;
+mod states;
 pub mod summary;
-mod table;
 mod talp;
-mod window;
+mod text;
+mod what_if;
 
 pub use check::check;
+pub use constructs::counters::CounterStats;
+pub use constructs::flame::{FlameFrame, FlameGraph};
+pub use constructs::functions::{FunctionStats, SampledTime};
+pub use constructs::phases::RECORDED;
+pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Site, Transfers};
 pub use info::Info;
-pub use mpi::MPI_NOT_SEEN;
-pub use omptrace_symbols::printable::{is_unprintable, printable};
-pub use stats::{
-    Analysed, By, ConstructStats, CounterStats, DeviceStats, DeviceUse, FlameFrame, FlameGraph,
-    FunctionStats, Input, LockStats, LoopStats, NoAnswer, Options, Outlier, PhaseStats, PlaceMemory,
-    PlaceTransfers, ProcessStats, RECORDED, Ranks, SampledTime, Site, Stats, TeamStats, ThreadStats, Times,
-    Transfers,
+pub use model::mpi::MPI_NOT_SEEN;
+pub use model::process_stats::ProcessStats;
+pub use model::stats::{
+    Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
+    Times,
 };
-pub use table::{Layout, Style, bytes, counted, markdown, percent, time, with_commas};
+pub use omptrace_symbols::printable::{is_unprintable, printable};
+pub use overview::ranks::{Outlier, Ranks};
+pub use passes::{Input, NoAnswer, Options};
+pub use text::stats::By;
+pub use text::table::{Layout, Style, bytes, counted, markdown, percent, time, with_commas};

@@ -18,8 +18,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::answers::{Accounting, Cause};
-use crate::stats::{DeviceUse, Stats};
+use crate::devices::DeviceUse;
+use crate::model::accounting::Accounting;
+use crate::model::cause::Cause;
+use crate::model::stats::Stats;
 
 /// The version of TALP whose JSON this is.
 const VERSION: &str = "3.7.0";
@@ -212,7 +214,7 @@ impl Stats {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answers::{Answers, RegionAnswer};
+    use crate::model::answers::{Answers, RegionAnswer};
 
     #[test]
     fn efficiencies_multiply_to_the_whole() {
@@ -254,7 +256,7 @@ mod tests {
         let mut answers = Answers {
             threads: 2,
             duration_ns: 100,
-            mpi_note: Some(crate::mpi::MPI_NOT_SEEN.to_owned()),
+            mpi_note: Some(crate::model::mpi::MPI_NOT_SEEN.to_owned()),
             ..Answers::default()
         };
         answers.accounting.add(Cause::Useful, 150);

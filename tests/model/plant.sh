@@ -8,28 +8,28 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
 git -C "$root" archive HEAD | tar -x -C "$copy"
-answers=$copy/analysis/src/answers
+sources=$copy/analysis/src
 
-# Name; file below analysis/src/answers; what sed does to it.
+# Name; file below analysis/src; what sed does to it.
 faults=(
-    "half of what a late member costs|process/states.rs|s/(clocks.late - membership.clocks.late).min(ns)/((clocks.late - membership.clocks.late) \/ 2).min(ns)/"
-    "half of what the wait for tasks costs|process/states.rs|s/(clocks.starved - membership.clocks.starved).min/((clocks.starved - membership.clocks.starved) \/ 2).min/"
-    "a task forgets the thread that begins it|process/tasks.rs|s/of_thread.now.chain.max(task.start.chain)/task.start.chain/"
-    "a mutex hands no chain over|process/locks.rs|s/now.chain.max(release.chain)/now.chain/"
-    "meetings cost what the thread waited|what_if.rs|s/(time - self.recorded.max(other.recorded)).max(0)/(time - self.recorded).max(0)/"
-    "no more than two threads are busy|activity.rs|s/self.most = self.most.max(busy);/self.most = self.most.max(busy.min(2));/"
-    "waits are no part of the span|process/graph.rs|s/now.max(children), children/now, children/"
-    "a schedule ends with any of its strands|process/schedule.rs|s/Some(end) => last = last.max(end)/Some(end) => last = end/"
-    "each task is blamed for all waits|process/mod.rs|s/f64::from(self.waiting) \/ f64::from(self.running)/f64::from(self.waiting)/"
-    "regions are visited twice|part/of_process.rs|s/visits: region.visits,/visits: region.visits * 2,/"
+    "half of what a late member costs|states/transitions.rs|s/(clocks.late - membership.clocks.late).min(ns)/((clocks.late - membership.clocks.late) \/ 2).min(ns)/"
+    "half of what the wait for tasks costs|states/transitions.rs|s/(clocks.starved - membership.clocks.starved).min/((clocks.starved - membership.clocks.starved) \/ 2).min/"
+    "a task forgets the thread that begins it|states/members/tasks.rs|s/of_thread.now.chain.max(task.start.chain)/task.start.chain/"
+    "a mutex hands no chain over|states/members/locks.rs|s/now.chain.max(release.chain)/now.chain/"
+    "meetings cost what the thread waited|what_if/mod.rs|s/(time - self.recorded.max(other.recorded)).max(0)/(time - self.recorded).max(0)/"
+    "no more than two threads are busy|states/concurrency.rs|s/self.most = self.most.max(busy);/self.most = self.most.max(busy.min(2));/"
+    "waits are no part of the span|scaling/phase.rs|s/now.max(children), children/now, children/"
+    "a schedule ends with any of its strands|scaling/list_scheduler.rs|s/Some(end) => last = last.max(end)/Some(end) => last = end/"
+    "each task is blamed for all waits|states/mod.rs|s/f64::from(self.waiting) \/ f64::from(self.running)/f64::from(self.waiting)/"
+    "regions are visited twice|answers/of_process.rs|s/visits: region.visits,/visits: region.visits * 2,/"
 )
 
 missed=0
 for fault in "${faults[@]}"; do
     IFS='|' read -r name file edit <<<"$fault"
-    cp "$answers/$file" "$copy/original"
-    sed -i "$edit" "$answers/$file"
-    if cmp -s "$answers/$file" "$copy/original"; then
+    cp "$sources/$file" "$copy/original"
+    sed -i "$edit" "$sources/$file"
+    if cmp -s "$sources/$file" "$copy/original"; then
         echo "cannot be planted: $name ($file)"
         exit 2
     fi
@@ -42,6 +42,6 @@ for fault in "${faults[@]}"; do
             echo "found: $name"
         fi
     fi
-    cp "$copy/original" "$answers/$file"
+    cp "$copy/original" "$sources/$file"
 done
 exit $((missed > 0))

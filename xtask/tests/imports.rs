@@ -227,6 +227,22 @@ impl Crate {
         edges
     }
 
+    /// The files of a folder that import others of it. Its `mod.rs` may, and so may a file and those of the folder named like it.
+    fn imports_within(&self, folder: &Path) -> Vec<(PathBuf, PathBuf)> {
+        let part = |unit: usize| {
+            let inner = self.files[unit].strip_prefix(folder).ok()?;
+            let part = inner.components().next()?.as_os_str();
+            Some(Path::new(part).with_extension("")).filter(|part| part != Path::new("mod"))
+        };
+        let all = self.edges();
+        let pairs = all.iter().flat_map(|(from, targets)| targets.iter().map(move |target| (*from, *target)));
+        let within = pairs.filter(|(from, to)| match (part(*from), part(*to)) {
+            (Some(from), Some(to)) => from != to,
+            _ => false,
+        });
+        within.map(|(from, to)| (self.files[from].clone(), self.files[to].clone())).collect()
+    }
+
     /// The sets of files that import each other.
     fn circles(&self) -> Vec<Vec<String>> {
         let edges = self.edges();
@@ -468,14 +484,69 @@ fn no_further_files_import_each_other() {
     assert!(gone.is_empty(), "in no circle any more: {gone:?}; OMPTRACE_BLESS=1 takes them off the list");
 }
 
+/// What several commands need lies beside them, so that each can be read alone.
 #[test]
-fn a_circle_is_found() {
-    let folder = std::env::temp_dir().join(format!("omptrace-imports-{}", std::process::id()));
-    let write = |name: &str, text: &str| {
-        let path = folder.join(name);
+fn no_command_imports_another() {
+    let program = Crate::read(&root().join("cli/src/lib.rs"));
+    let commands = root().join("cli/src/commands");
+    assert!(program.files.iter().filter(|file| file.starts_with(&commands)).count() > 10);
+    let imports = program.imports_within(&commands);
+    assert!(imports.is_empty(), "commands that import commands: {imports:?}");
+}
+
+#[test]
+fn an_import_within_a_folder_is_found() {
+    let folder = Folder::new("within");
+    folder.write("lib.rs", "mod parts; mod shared;");
+    folder.write("shared.rs", "pub fn f() {}");
+    folder.write("parts/mod.rs", "mod a; mod b; fn g() { a::g(); b::f() }");
+    folder.write("parts/a.rs", "use crate::shared::f; pub fn g() { f() }");
+    folder.write("parts/b.rs", "pub use crate::shared::f;");
+    let within = || {
+        let imports = Crate::read(&folder.path("lib.rs")).imports_within(&folder.path("parts"));
+        imports
+            .iter()
+            .map(|(from, to)| [from, to].map(|file| file.file_name().map(ToOwned::to_owned)))
+            .collect::<Vec<_>>()
+    };
+    assert!(within().is_empty());
+    folder.write("parts/a.rs", "use crate::shared::f; pub fn g() { f() } mod c;");
+    folder.write("parts/a/c.rs", "pub(super) fn h() { super::g() }");
+    assert!(within().is_empty(), "{:?}", within());
+    folder.write("parts/a/c.rs", "use crate::parts::b; pub(super) fn h() { b::f() }");
+    folder.write("parts/b.rs", "pub fn f() {}");
+    assert_eq!(within(), [["c.rs", "b.rs"].map(|name| Some(name.into()))]);
+}
+
+/// A crate that is planted for a test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        Folder(std::env::temp_dir().join(format!("omptrace-imports-{name}-{}", std::process::id())))
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
         fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
         fs::write(path, text).expect("a file");
-    };
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_circle_is_found() {
+    let folder = Folder::new("circle");
+    let write = |name: &str, text: &str| folder.write(name, text);
     write("lib.rs", "mod a; mod b; mod c; pub use a::A;");
     write(
         "a.rs",
@@ -487,7 +558,7 @@ fn a_circle_is_found() {
         "c.rs",
         "use crate::A as Other; pub struct C; pub const fn number() -> u32 { 1 } fn f(_: Other) {}",
     );
-    let circles = Crate::read(&folder.join("lib.rs")).circles();
+    let circles = Crate::read(&folder.path("lib.rs")).circles();
     let names = |circle: &Vec<String>| {
         circle
             .iter()
@@ -496,8 +567,7 @@ fn a_circle_is_found() {
     };
     let found: Vec<Vec<String>> = circles.iter().map(names).collect();
     write("c.rs", "pub struct C; pub const fn number() -> u32 { 1 }");
-    let repaired = Crate::read(&folder.join("lib.rs")).circles();
-    fs::remove_dir_all(&folder).expect("can be removed");
+    let repaired = Crate::read(&folder.path("lib.rs")).circles();
     assert_eq!(found, [["a.rs", "b.rs", "c.rs"]]);
     assert!(repaired.is_empty(), "{repaired:?}");
 }

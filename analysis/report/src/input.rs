@@ -4,7 +4,7 @@ use omptrace_analysis::answers::Overview;
 use omptrace_analysis::compare::{Diff, Scaling};
 use omptrace_analysis::{Info, Stats};
 
-use crate::source::SourceFile;
+use crate::html::source::SourceFile;
 
 /// All that a report is made of.
 #[derive(Debug)]

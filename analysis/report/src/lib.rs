@@ -1,34 +1,29 @@
 //! A page to hand on: what `omptrace report` makes of answers. Nothing is read here: who calls it brings numbers and sources.
 //!
 //! ```text
-//! Report --> sections: html (text, escaped) + picture (threads over time) + assets --> one page of MAX_PAGE bytes at most
+//! Report --> html: sections of escaped text + state_raster (threads over time) + assets --> one page of MAX_PAGE bytes at most
 //!       \--> markdown, of MAX_MARKDOWN bytes at most
 //! ```
 #![forbid(unsafe_code)]
 
-mod group;
 mod html;
 mod input;
-mod limits;
 mod markdown;
-mod page;
-mod picture;
-mod sections;
-mod source;
 
-pub use group::{GROUPS, Group};
+pub use html::MAX_PAGE;
+pub use html::palette::{GROUPS, Group};
+pub use html::source::SourceFile;
 pub use input::Report;
 pub use markdown::MAX_MARKDOWN;
-pub use page::MAX_PAGE;
-pub use source::SourceFile;
 
+use html::source;
 use omptrace_analysis::Stats;
 use omptrace_analysis::answers::Overview;
 
 impl Report<'_> {
     /// The page: HTML of at most [`MAX_PAGE`] bytes, which needs nothing else.
     pub fn page(&self) -> String {
-        page::of(self)
+        html::of(self)
     }
 
     /// Markdown of at most [`MAX_MARKDOWN`] bytes.

@@ -42,7 +42,7 @@ fn with_rows(report: &Report<'_>, rows: usize) -> String {
     let instances = report.stats.answers.findings.iter().take(3);
     let commands: Vec<String> = instances
         .filter_map(|finding| finding.instances.first())
-        .map(|moment| crate::sections::view_command(&report.view, moment))
+        .map(|moment| crate::html::sections::view_command(&report.view, moment))
         .collect();
     if !commands.is_empty() {
         text += "\n## look at it\n\n```sh\n";
@@ -53,7 +53,7 @@ fn with_rows(report: &Report<'_>, rows: usize) -> String {
         text += "```\n";
     }
     text += "\n## where this comes from\n\n";
-    for (name, value) in crate::sections::provenance(report) {
+    for (name, value) in crate::html::sections::provenance(report) {
         let _infallible = writeln!(text, "- {name}: {}", inline_code(&value));
     }
     text

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::answers::{FunctionName, Place, SCHEMA};
 use crate::compare::condition::{Condition, Unmet};
 use crate::compare::functions;
 use crate::compare::metric::{Metric, RegionPair, Row};
 use crate::compare::pairs::pairs;
 use crate::compare::run::Run;
 use crate::compare::sample::{Difference, Summary, real};
+use crate::model::answers::{FunctionName, SCHEMA};
+use crate::model::place::Place;
 
 /// The chance that a comparison of equal programs reports anything. Two families of tests have half of it each: the whole
 /// run's figures, and all others.

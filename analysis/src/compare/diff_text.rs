@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use crate::answers::text::percents;
-use crate::answers::{FunctionName, Place};
 use crate::compare::diff::{Diff, Side};
 use crate::compare::functions::FunctionPair;
 use crate::compare::metric::{Metric, RegionPair, Row};
-use crate::table::{Column, Layout, Table, column, counted, time, write_more, write_wrapped};
+use crate::model::answers::FunctionName;
+use crate::model::place::Place;
+use crate::text::answers::percents;
+use crate::text::table::{Column, Layout, Table, column, counted, time, write_more, write_wrapped};
 
 const COLUMNS: [Column; 4] =
     [column("before", 1), column("after", 1), column("change", 0), column("95 % interval", 2)];

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::answers::FunctionName;
 use crate::compare::run::Run;
+use crate::model::answers::FunctionName;
 
 /// A function before and after; `None` where there is none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]

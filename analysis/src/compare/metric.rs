@@ -2,9 +2,12 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::answers::{Accounting, Answers, Cause, Efficiency, Place, RegionAnswer};
 use crate::compare::functions::FunctionPair;
 use crate::compare::sample::Summary;
+use crate::model::accounting::Accounting;
+use crate::model::answers::{Answers, Efficiency, RegionAnswer};
+use crate::model::cause::Cause;
+use crate::model::place::Place;
 
 /// A number that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

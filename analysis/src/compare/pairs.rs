@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::answers::{Place, Position};
+use crate::model::place::{Place, Position};
 
 /// Lines that a place may move within its function, beside what the whole function moves.
 const MAX_LINES: u64 = 20;

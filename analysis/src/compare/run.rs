@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::answers::{Answers, FunctionName};
+use crate::model::answers::{Answers, FunctionName};
 use crate::{FunctionStats, Stats};
 
 /// A run of a program: the answers of all of its processes.

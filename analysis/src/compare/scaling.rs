@@ -5,10 +5,13 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::answers::text::percents;
-use crate::answers::{Accounting, Cause, Efficiency, Place, SCHEMA};
 use crate::compare::run::Run;
-use crate::table::{self, Layout, Table, time, write_wrapped};
+use crate::model::accounting::Accounting;
+use crate::model::answers::{Efficiency, SCHEMA};
+use crate::model::cause::Cause;
+use crate::model::place::Place;
+use crate::text::answers::percents;
+use crate::text::table::{self, Layout, Table, time, write_wrapped};
 
 /// Causes that are named as those that grow.
 const MAX_NAMED: usize = 3;
@@ -283,7 +286,8 @@ impl fmt::Display for Text<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answers::{Answers, Blame, Place};
+    use crate::model::answers::{Answers, Blame};
+    use crate::model::place::Place;
 
     /// A second of serial code, then eight seconds of work spread over the threads, and a tenth of imbalance per thread.
     fn run(threads: u32, processes: usize) -> Run {
@@ -358,7 +362,7 @@ imbalance                       1.1   3.8  28.6
     #[test]
     fn time_in_mpi_is_named_beside_the_efficiencies() {
         let mut with_mpi = run(4, 2);
-        with_mpi.answers.mpi_note = Some(crate::mpi::MPI_NOT_SEEN.to_owned());
+        with_mpi.answers.mpi_note = Some(crate::model::mpi::MPI_NOT_SEEN.to_owned());
         let text = shown(&[run(2, 1), with_mpi]);
         assert!(text.contains("note: time in MPI is not seen"), "{text}");
         assert!(!shown(&[run(2, 1)]).contains("MPI"));

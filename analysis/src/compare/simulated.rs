@@ -1,8 +1,11 @@
 //! Runs with noise, and what comparing them reports.
 
-use crate::answers::{Accounting, Answers, Cause, Efficiency, Place, RegionAnswer};
 use crate::compare::{Diff, Metric, Options, Run};
-use crate::table::Layout;
+use crate::model::accounting::Accounting;
+use crate::model::answers::{Answers, Efficiency, RegionAnswer};
+use crate::model::cause::Cause;
+use crate::model::place::Place;
+use crate::text::table::Layout;
 
 /// A generator of random numbers: xorshift.
 struct Random(u64);

@@ -9,8 +9,8 @@
 //! A summary has all that the first pass finds, so that what processes merge to is that of their traces, byte for byte. It is
 //! used by the version of the analysis that made it, and by no other. Times count from the session's start.
 
-pub(crate) mod pairs;
-pub(crate) mod words;
+pub(crate) mod map_as_pairs;
+pub(crate) mod static_str;
 
 use std::fmt;
 use std::io;
@@ -25,8 +25,14 @@ use omptrace_trace_format::summary::{self as stored, Packed};
 use omptrace_trace_format::{Ending, Reader, Severity};
 use serde::{Deserialize, Serialize};
 
-use crate::answers::{Answers, Finding, NotPredicted, OtherThreads, Part, TaskRegion, WhatIf};
-use crate::stats::{CounterSums, FunctionSums, PhaseStats, Phases, Stats, Sums, wire};
+use crate::answers::part::Part;
+use crate::constructs::counters::CounterSums;
+use crate::constructs::functions::FunctionSums;
+use crate::constructs::phases::Phases;
+use crate::constructs::sums::Sums;
+use crate::constructs::wire;
+use crate::model::answers::{Answers, Finding, NotPredicted, OtherThreads, TaskRegion, WhatIf};
+use crate::model::stats::{PhaseStats, Stats};
 
 /// The version of the analysis: that of the program, and a number that grows with each change between two releases.
 pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/6");

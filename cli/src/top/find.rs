@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 use omptrace_trace_format::block::{FILE_MAGIC, FileHeader, SPOOL_MAGIC};
 use omptrace_trace_format::{liveness, open_regular};
 
-use crate::failure::{Failure, Result};
-use crate::inputs;
+use crate::input::inputs;
+use crate::output::failure::{Failure, Result};
 
 /// How a program comes to have a trace.
 const START: &str =

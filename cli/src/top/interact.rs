@@ -9,9 +9,9 @@ use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, Ke
 
 use super::screen::{self, View};
 use super::watch::{Choice, Look, Watched};
-use crate::failure::{Failure, Result};
-use crate::process::processor_ns;
-use crate::streams;
+use crate::output::failure::{Failure, Result};
+use crate::output::streams;
+use crate::record::child_process::processor_ns;
 
 /// The shortest time from one look to the next: ten in a second.
 const MIN_PERIOD: Duration = Duration::from_millis(100);

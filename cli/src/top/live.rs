@@ -18,10 +18,10 @@ use ratatui::crossterm::terminal::{
 
 use super::interact::{Asked, Session};
 use super::watch::{Choice, Watched};
-use crate::failure::{Failure, Result};
-use crate::process;
-use crate::recorded_traces;
-use crate::streams;
+use crate::output::failure::{Failure, Result};
+use crate::output::streams;
+use crate::record::child_process;
+use crate::record::recorded_traces;
 
 /// How often one looks for the first trace.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -110,7 +110,7 @@ fn draw(
             let mut session = Session::new(choice, watched);
             loop {
                 match session.look_once(&mut terminal, is_over)? {
-                    Some(Asked::Interrupt) => process::interrupt_group(),
+                    Some(Asked::Interrupt) => child_process::interrupt_group(),
                     Some(Asked::Quit) => return Ok(()),
                     None if is_over() => return Ok(()),
                     None => session.add(news()),

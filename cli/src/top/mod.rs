@@ -21,10 +21,11 @@ use clap::Args;
 use omptrace_analysis::answers::SCHEMA;
 use serde::Serialize;
 
-use crate::answer::AnswerOptions;
-use crate::arguments::DebugDirs;
-use crate::failure::{Outcome, Result};
-use crate::{message, streams, units};
+use crate::options::shared::DebugDirs;
+use crate::options::units;
+use crate::output::failure::{Outcome, Result};
+use crate::output::json_output::AnswerOptions;
+use crate::output::{message, streams};
 pub(crate) use live::Live;
 use watch::{Choice, Look, Watched};
 

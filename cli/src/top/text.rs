@@ -7,7 +7,7 @@ use omptrace_analysis::{counted, time};
 use omptrace_symbols::printable::printable;
 
 use super::watch::{Look, State, per_second};
-use crate::message;
+use crate::output::message;
 
 /// The rows of each list, where nobody says how many.
 pub(super) const USUAL_ROWS: usize = 8;

@@ -18,10 +18,10 @@ use omptrace_trace_format::{Ending, Follower, InDoubt, Reader};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::failure::{Failure, Result};
-use crate::message;
-use crate::process::{Now, raw_ns};
-use crate::sealing::{self, Job};
+use crate::output::failure::{Failure, Result};
+use crate::output::message;
+use crate::record::child_process::{Now, raw_ns};
+use crate::seal::sealing::{self, Job};
 
 /// Words that are read of the spool at a time: more are passed over.
 const MAX_WORDS: u64 = 1 << 20;

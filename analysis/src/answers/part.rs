@@ -1,0 +1,394 @@
+//! The answers of some processes, which can be merged with those of others.
+//!
+//! All sums are integers, and keys are places in words, so that parts merge to the same answers in any order.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use omptrace_timeline::sink::Ns;
+use serde::{Deserialize, Serialize};
+
+use crate::model::accounting::Accounting;
+use crate::model::answers::{FunctionName, Moment};
+use crate::model::cause::Cause;
+use crate::model::place::Place;
+use crate::model::sum::{Sum, sum};
+use crate::model::worst_instances::MAX_INSTANCES;
+use crate::passes::window::Windows;
+use crate::scaling::thread_counts;
+use crate::states::blamed_functions::Functions;
+use crate::summary::{map_as_pairs, static_str};
+use omptrace_symbols::FileNames;
+
+/// When a process ran, and with how many threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Life {
+    pub(super) begin: Ns,
+    pub(super) end: Ns,
+    pub(super) threads: u64,
+    /// The processors that it may run on, where the trace has them.
+    pub(super) processors: Option<u32>,
+}
+
+/// The regions before and after serial code; `None` at the program's begin and end.
+pub(crate) type Around = (Option<Place>, Option<Place>);
+
+/// Sums of a parallel region.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct RegionPart {
+    pub(crate) visits: u64,
+    pub(crate) duration: u64,
+    pub(crate) accounting: Accounting,
+    pub(crate) path: u64,
+    pub(crate) max_useful: u64,
+    pub(crate) threads: u64,
+    pub(crate) max_team: u32,
+    /// See [`RegionSums`](crate::model::state_sums::RegionSums).
+    pub(crate) busiest_inside: u32,
+}
+
+impl RegionPart {
+    pub(super) fn merge(&mut self, other: RegionPart) {
+        self.visits += other.visits;
+        self.duration.grow_by(other.duration);
+        self.accounting.merge(&other.accounting);
+        self.path.grow_by(other.path);
+        self.max_useful.grow_by(other.max_useful);
+        self.threads = self.threads.max(other.threads);
+        self.max_team = self.max_team.max(other.max_team);
+        self.busiest_inside = self.busiest_inside.max(other.busiest_inside);
+    }
+}
+
+/// Sums of a place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PlaceSums {
+    pub(crate) useful: u64,
+    pub(crate) visits: u64,
+    pub(crate) tasks: u64,
+    pub(crate) dependent_tasks: u64,
+    pub(crate) chunks: u64,
+    /// The least that it costs to hand these out.
+    pub(crate) chunks_cost: u64,
+    /// The threads of the team around a region that was opened in a single or masked region; else 0.
+    pub(crate) around_single: u32,
+    pub(crate) arrivals: u64,
+    pub(crate) idle_arrivals: u64,
+    pub(crate) holds: u64,
+    pub(crate) contended: u64,
+    pub(crate) held_ns: u64,
+    pub(crate) is_single: bool,
+    /// The place of a device's work: `jacobi.c:41`, `main+0x13c`.
+    pub(crate) spot: String,
+    /// It is an operation on a device's data.
+    pub(crate) is_data_op: bool,
+    pub(crate) data_ops: u64,
+    pub(crate) sized_ops: u64,
+    pub(crate) bytes: u64,
+    pub(crate) kernels: u64,
+    /// The part of `kernels` of which a device or the host showed a time, and that time.
+    pub(crate) timed_kernels: u64,
+    pub(crate) kernels_ns: u64,
+    /// The threads that were busy at the busiest time of a region inside another, in a process with these processors.
+    pub(crate) nested: BTreeMap<u32, u32>,
+    pub(crate) nested_barriers_ns: u64,
+    #[serde(deserialize_with = "static_str::set")]
+    pub(crate) schedules: BTreeSet<&'static str>,
+}
+
+impl PlaceSums {
+    pub(super) fn merge(&mut self, other: PlaceSums) {
+        self.useful.grow_by(other.useful);
+        self.visits += other.visits;
+        self.tasks.grow_by(other.tasks);
+        self.dependent_tasks.grow_by(other.dependent_tasks);
+        self.chunks += other.chunks;
+        self.chunks_cost.grow_by(other.chunks_cost);
+        self.around_single = self.around_single.max(other.around_single);
+        self.arrivals += other.arrivals;
+        self.idle_arrivals += other.idle_arrivals;
+        self.holds += other.holds;
+        self.contended += other.contended;
+        self.held_ns.grow_by(other.held_ns);
+        self.is_single |= other.is_single;
+        self.spot = std::mem::take(&mut self.spot).max(other.spot);
+        self.is_data_op |= other.is_data_op;
+        self.data_ops += other.data_ops;
+        self.sized_ops += other.sized_ops;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.kernels += other.kernels;
+        self.timed_kernels += other.timed_kernels;
+        self.kernels_ns.grow_by(other.kernels_ns);
+        for (processors, threads) in other.nested {
+            let known = self.nested.entry(processors).or_default();
+            *known = (*known).max(threads);
+        }
+        self.nested_barriers_ns.grow_by(other.nested_barriers_ns);
+        self.schedules.extend(other.schedules);
+    }
+}
+
+/// A pair of threads, one of which waited for a mutex of the other.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct BlockedBy {
+    pub(super) cause: Cause,
+    pub(super) process: String,
+    pub(super) lock: Option<u64>,
+    pub(super) holder: Option<(String, Place)>,
+    pub(super) waiter: (String, Place),
+}
+
+/// A device that ran kernels and moved bytes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct Overlap {
+    pub(crate) process: String,
+    pub(crate) device_num: i32,
+    pub(crate) kernels_ns: u64,
+    pub(crate) transfers_ns: u64,
+    /// When both were done.
+    pub(crate) both_ns: u64,
+}
+
+/// The longest chain of work.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Path {
+    pub(super) ns: u64,
+    #[serde(with = "map_as_pairs")]
+    pub(super) places: BTreeMap<Place, u64>,
+    #[serde(with = "map_as_pairs")]
+    pub(super) functions: BTreeMap<FunctionName, u64>,
+}
+
+impl Path {
+    /// Whether it is the longer one of two, in any order of comparison.
+    fn is_longer(&self, other: &Path) -> bool {
+        (self.ns, &other.places, &other.functions) > (other.ns, &self.places, &self.functions)
+    }
+}
+
+/// The answers of some processes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Part {
+    pub(super) lives: Vec<Life>,
+    pub(crate) accounting: Accounting,
+    #[serde(with = "map_as_pairs")]
+    pub(crate) regions: BTreeMap<Place, RegionPart>,
+    #[serde(with = "map_as_pairs")]
+    pub(crate) blame: BTreeMap<(Cause, Place), u64>,
+    #[serde(with = "map_as_pairs")]
+    pub(crate) places: BTreeMap<Place, PlaceSums>,
+    pub(crate) taskwaits: u64,
+    /// The fewest threads that regions asked for.
+    #[serde(with = "map_as_pairs")]
+    pub(crate) requested: BTreeMap<Place, u32>,
+    /// The instances that caused most, or lost most.
+    #[serde(with = "map_as_pairs")]
+    pub(crate) instances: BTreeMap<(Cause, Place), Vec<(u64, Moment)>>,
+    /// The waits for mutexes that other threads had.
+    #[serde(with = "map_as_pairs")]
+    pub(super) blocked: BTreeMap<BlockedBy, u64>,
+    /// The overlaps of each device that shows when it did what.
+    pub(crate) overlaps: Vec<Overlap>,
+    /// The functions that waits are due to.
+    pub(crate) functions: Functions,
+    pub(super) max_useful: u64,
+    pub(super) path: Path,
+    /// The regions around serial code.
+    #[serde(with = "map_as_pairs")]
+    pub(crate) serial: BTreeMap<Place, Around>,
+    #[serde(with = "map_as_pairs")]
+    pub(super) not_seen: BTreeMap<Cause, String>,
+    /// A process uses MPI.
+    #[serde(default)]
+    pub(crate) has_mpi: bool,
+}
+
+impl Part {
+    /// Adds the answers of other processes: associative and commutative.
+    pub(crate) fn merge(&mut self, other: Part) {
+        self.lives.extend(other.lives);
+        self.lives.sort_unstable();
+        self.accounting.merge(&other.accounting);
+        for (place, region) in other.regions {
+            self.regions.entry(place).or_default().merge(region);
+        }
+        for (key, ns) in other.blame {
+            self.blame.entry(key).or_default().grow_by(ns);
+        }
+        self.taskwaits += other.taskwaits;
+        for (place, requested) in other.requested {
+            let known = self.requested.entry(place).or_insert(requested);
+            *known = (*known).min(requested);
+        }
+        for (key, ns) in other.blocked {
+            self.blocked.entry(key).or_default().grow_by(ns);
+        }
+        self.overlaps.extend(other.overlaps);
+        self.overlaps.sort_unstable();
+        for (key, moments) in other.instances {
+            merge_moments(self.instances.entry(key).or_default(), moments);
+        }
+        for (place, sums) in other.places {
+            self.places.entry(place).or_default().merge(sums);
+        }
+        self.max_useful = self.max_useful.max(other.max_useful);
+        self.has_mpi |= other.has_mpi;
+        self.functions.merge(other.functions);
+        if other.path.is_longer(&self.path) {
+            self.path = other.path;
+        }
+        for (place, around) in other.serial {
+            let known = self.serial.entry(place).or_insert_with(|| around.clone());
+            if around < *known {
+                *known = around;
+            }
+        }
+        for (cause, reason) in other.not_seen {
+            let known = self.not_seen.entry(cause).or_default();
+            if reason > *known {
+                *known = reason;
+            }
+        }
+    }
+
+    /// Names the files of all places for people: each as the others require it. Processes of one program know different files, and the
+    /// names must not depend on who comes first. Gives the names.
+    pub(crate) fn name_files(&mut self) -> FileNames {
+        let places = self.regions.keys().chain(self.places.keys());
+        let places = places.chain(self.requested.keys());
+        let places = places.chain(self.blame.keys().map(|(_, place)| place));
+        let places = places.chain(self.instances.keys().map(|(_, place)| place));
+        let places = places.chain(self.path.places.keys()).chain(self.serial.keys());
+        let around = self.serial.values();
+        let places = places.chain(around.flat_map(|(after, before)| after.iter().chain(before)));
+        let blocked = self.blocked.keys().flat_map(|key| {
+            let holder = key.holder.iter().map(|(_, place)| place);
+            holder.chain([&key.waiter.1])
+        });
+        let names = Place::file_names(places.chain(blocked));
+        let name = |mut place: Place| {
+            place.name_file(&names);
+            place
+        };
+        /// The map with other keys, which are equal to those that it had.
+        fn with_keys<K: Ord, V>(map: &mut BTreeMap<K, V>, key: impl Fn(K) -> K) {
+            let entries = std::mem::take(map).into_iter();
+            *map = entries.map(|(old, value)| (key(old), value)).collect();
+        }
+        with_keys(&mut self.regions, name);
+        with_keys(&mut self.places, name);
+        with_keys(&mut self.requested, name);
+        with_keys(&mut self.blame, |(cause, place)| (cause, name(place)));
+        with_keys(&mut self.instances, |(cause, place)| (cause, name(place)));
+        with_keys(&mut self.path.places, name);
+        with_keys(&mut self.serial, name);
+        for (after, before) in self.serial.values_mut() {
+            let places = after.iter_mut().chain(before);
+            places.for_each(|place| place.name_file(&names));
+        }
+        with_keys(&mut self.blocked, |key| BlockedBy {
+            holder: key.holder.map(|(thread, place)| (thread, name(place))),
+            waiter: (key.waiter.0, name(key.waiter.1)),
+            ..key
+        });
+        names
+    }
+
+    /// Times that were those in windows are those of the whole timeline.
+    pub(crate) fn on_timeline(&mut self, windows: &Windows) {
+        for (_, moment) in self.instances.values_mut().flatten() {
+            moment.begin_ns = windows.begin(moment.begin_ns);
+            moment.end_ns = windows.end(moment.end_ns);
+        }
+    }
+
+    /// All of it happened `ns` later.
+    pub(crate) fn shift(&mut self, ns: Ns) {
+        for life in &mut self.lives {
+            life.begin = life.begin.saturating_add(ns);
+            life.end = life.end.saturating_add(ns);
+        }
+        for (_, moment) in self.instances.values_mut().flatten() {
+            moment.begin_ns = moment.begin_ns.saturating_add(ns);
+            moment.end_ns = moment.end_ns.saturating_add(ns);
+        }
+    }
+
+    /// A process uses MPI: its time there counts as work.
+    pub(crate) fn set_mpi(&mut self) {
+        self.has_mpi = true;
+    }
+
+    /// Whether nothing of any process was analysed.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lives.is_empty()
+    }
+
+    /// The thread time by cause.
+    pub(crate) fn account(&self) -> Accounting {
+        self.accounting
+    }
+
+    /// Useful time by place, the most first.
+    pub(crate) fn useful(&self) -> Vec<(Place, u64)> {
+        let places = self.places.iter().filter(|(_, sums)| sums.useful > 0);
+        let mut useful: Vec<_> = places.map(|(place, sums)| (place.clone(), sums.useful)).collect();
+        useful.sort_by_key(|(_, ns)| Reverse(*ns));
+        useful
+    }
+
+    /// The threads that all processes that ran at once had, at the busiest time.
+    pub(crate) fn busiest(&self) -> u64 {
+        let ends = self.lives.iter().map(|life| (life.end, false, life.threads));
+        let begins = self.lives.iter().map(|life| (life.begin, true, life.threads));
+        let mut changes: Vec<_> = ends.chain(begins).collect();
+        changes.sort_unstable();
+        let (mut now, mut most) = (0_u64, 0);
+        for (_, begins, threads) in changes {
+            now = match begins {
+                true => now + threads,
+                false => now.saturating_sub(threads),
+            };
+            most = most.max(now);
+        }
+        most
+    }
+
+    /// The threads and processors of the process that has most threads for each of its processors, where they are too few.
+    pub(crate) fn oversubscribed(&self) -> Option<(u64, u32)> {
+        let known = |life: &Life| Some((life.threads, life.processors.filter(|known| *known > 0)?));
+        let per_processor = |(threads, processors): &(u64, u32)| threads / u64::from(*processors);
+        let lives = self.lives.iter().filter_map(known);
+        lives.filter(|(threads, processors)| *threads > u64::from(*processors)).max_by_key(per_processor)
+    }
+
+    /// The cost of a region's begin, end, barriers and waits for tasks to its threads, beside the work that they wait for.
+    pub(crate) fn costs(&self, region: &RegionPart) -> u64 {
+        let causes = [Cause::Fork, Cause::Join, Cause::Barrier, Cause::Runtime];
+        sum(causes.map(|cause| region.accounting[cause]))
+    }
+
+    /// Whether there are several processes.
+    pub(crate) fn has_several(&self) -> bool {
+        self.lives.len() > 1
+    }
+
+    /// From the first process's begin to the last one's end.
+    pub(crate) fn duration(&self) -> u64 {
+        let begin = self.lives.iter().map(|life| life.begin).min().unwrap_or(0);
+        let end = self.lives.iter().map(|life| life.end).max().unwrap_or(0);
+        end.abs_diff(begin)
+    }
+
+    /// The numbers of threads that it is worth to schedule regions on: up to 2 x N.
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        thread_counts::numbers(u32::try_from(self.busiest()).unwrap_or(u32::MAX))
+    }
+}
+
+/// Keeps the heaviest of all.
+pub(crate) fn merge_moments(known: &mut Vec<(u64, Moment)>, more: impl IntoIterator<Item = (u64, Moment)>) {
+    known.extend(more);
+    known.sort_by(|(a, at), (b, other)| b.cmp(a).then_with(|| at.cmp(other)));
+    known.truncate(MAX_INSTANCES);
+}

@@ -1,0 +1,206 @@
+//! What a part answers, when all others are merged into it: changes that are worth a replay, and then numbers and words.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use omptrace_timeline::sink::Ns;
+
+use super::part::{BlockedBy, Part, RegionPart};
+use crate::findings;
+use crate::model::accounting::Accounting;
+use crate::model::answers::{
+    Answers, Blame, Blocked, CriticalPath, Efficiency, NotSeen, PathRow, RegionAnswer, SCHEMA, WhatIf,
+};
+use crate::model::cause::Cause;
+use crate::model::mpi::MPI_NOT_SEEN;
+use crate::model::place::Place;
+use crate::scaling::Scalability;
+use crate::states::collector::Predicted;
+use crate::what_if::scenario::{Plan, Target};
+use crate::what_if::{Change, MAX_SCENARIOS};
+
+/// Places whose work is tried twice as fast.
+const MAX_FASTER: usize = 3;
+
+impl Part {
+    /// The changes that are worth a replay.
+    pub(crate) fn plans(&self) -> Vec<Plan> {
+        let plan = |change, target, text: &str| Plan { change, target, text: text.to_owned() };
+        let mut plans = vec![
+            plan(Change::Nothing, Target::Everything, "nothing changed"),
+            plan(Change::OverheadFree, Target::Everything, "regions and barriers without cost"),
+        ];
+        let candidates = findings::candidates(self, self.busiest(), self.duration());
+        let mut wanted: Vec<Plan> = Vec::new();
+        for plan in candidates.into_iter().filter_map(|candidate| candidate.plan) {
+            if !wanted.contains(&plan) {
+                wanted.push(plan);
+            }
+        }
+        wanted.truncate(MAX_SCENARIOS - plans.len() - MAX_FASTER);
+        plans.extend(wanted);
+        let mut useful: Vec<_> = self.path.places.iter().collect();
+        useful.sort_by_key(|(place, ns)| (Reverse(**ns), *place));
+        useful.retain(|(place, _)| !self.serial.contains_key(place));
+        plans.extend(
+            useful
+                .into_iter()
+                .take(MAX_FASTER)
+                .map(|(place, _)| plan(Change::Faster(0.5), Target::Place(place.clone()), "twice as fast")),
+        );
+        plans
+    }
+
+    /// The answers in words and numbers, with what the replay of `plans` predicted.
+    pub(crate) fn answers(mut self, replay: Option<(&[Plan], &Predicted)>) -> Answers {
+        let (threads, duration) = (self.busiest(), self.duration());
+        // Processes that begin later or end earlier than others.
+        let whole = duration.saturating_mul(threads);
+        let missing = whole.saturating_sub(self.accounting.total());
+        self.lose(Cause::Unobserved, Place::new("no process"), missing);
+        let file_names = self.name_files();
+        let last = self.lives.iter().map(|life| life.end).max();
+        let replayed = replay.and_then(|(_, predicted)| predicted.ends.first());
+        let replay_error_ns = replayed.map(|end| end - last.unwrap_or(*end));
+        let gains: Vec<(&Plan, u64)> = replay.map_or_else(Vec::new, |(plans, predicted)| {
+            let predicted = &predicted.ends;
+            let recorded = predicted.first().copied().unwrap_or_default();
+            let gain = |end: &Ns| (recorded - end).max(0).cast_unsigned();
+            plans.iter().zip(predicted.iter().map(gain)).collect()
+        });
+
+        let scalability = replay
+            .map_or_else(Scalability::default, |(_, predicted)| Scalability::of(&self, &predicted.scaling));
+        let efficiency = efficiency(&self.accounting, threads, self.max_useful, self.path.ns, duration);
+        let regions = self.regions.iter().map(|(place, region)| RegionAnswer {
+            place: place.clone(),
+            visits: region.visits,
+            duration_ns: region.duration,
+            accounting: region.accounting,
+            efficiency: efficiency_of(region),
+        });
+        let mut regions: Vec<RegionAnswer> = regions.collect();
+        regions.sort_by_key(|region| Reverse(region.accounting.lost()));
+        let mut blame: Vec<Blame> = self
+            .blame
+            .iter()
+            .filter(|(_, ns)| **ns > 0)
+            .map(|((cause, place), ns)| {
+                let (functions, no_sample_ns) = self.functions.of_row(*cause, place, *ns);
+                Blame { cause: *cause, place: place.clone(), ns: *ns, functions, no_sample_ns }
+            })
+            .collect();
+        blame.sort_by_key(|row| Reverse(row.ns));
+        let rows = self.path.functions.iter();
+        let rows = rows.map(|(name, ns)| (name, *ns));
+        let (path_functions, path_no_sample_ns) = self.functions.shares(self.path.ns, rows);
+        let mut rows: Vec<PathRow> =
+            self.path.places.iter().map(|(place, ns)| PathRow { place: place.clone(), ns: *ns }).collect();
+        rows.sort_by_key(|row| Reverse(row.ns));
+        let mut blocked: Vec<Blocked> = self
+            .blocked
+            .into_iter()
+            .filter(|(_, ns)| *ns > 0)
+            .map(|(key, ns)| Blocked::of(key, ns))
+            .collect();
+        self.blocked = BTreeMap::new();
+        blocked.sort_by_key(|row| Reverse(row.ns));
+        let findings = findings::of(&self, threads, duration, &gains);
+        let mut what_if: Vec<WhatIf> = gains
+            .iter()
+            .filter(|(plan, _)| plan.change != Change::Nothing)
+            .map(|(plan, gain)| what_if(plan, *gain, duration))
+            .collect();
+        what_if.sort_by_key(|row| Reverse(row.gain_ns));
+        let mut answers = Answers {
+            schema: SCHEMA,
+            threads: u32::try_from(threads).unwrap_or(u32::MAX),
+            duration_ns: duration,
+            accounting: self.accounting,
+            efficiency,
+            regions,
+            blame,
+            blocked,
+            critical_path: CriticalPath {
+                length_ns: duration,
+                useful_ns: self.path.ns,
+                rows,
+                functions: path_functions,
+                no_sample_ns: path_no_sample_ns,
+            },
+            findings,
+            what_if,
+            other_threads: scalability.rows,
+            not_predicted: scalability.not_predicted,
+            task_regions: scalability.task_regions,
+            replay_error_ns,
+            not_seen: self.not_seen.into_iter().map(|(cause, reason)| NotSeen { cause, reason }).collect(),
+            mpi_note: self.has_mpi.then(|| MPI_NOT_SEEN.to_owned()),
+        };
+        let places = answers.what_if.iter_mut().map(|row| &mut row.place);
+        let not_predicted = answers.not_predicted.iter_mut();
+        let places = places.chain(not_predicted.map(|row| &mut row.place));
+        let task_regions = answers.task_regions.iter_mut();
+        let places = places.chain(task_regions.map(|row| &mut row.place));
+        places.for_each(|place| place.name_file(&file_names));
+        answers
+    }
+}
+
+impl Blocked {
+    fn of(key: BlockedBy, ns: u64) -> Blocked {
+        let (holder_thread, holder) = key.holder.unzip();
+        let (waiter_thread, waiter) = key.waiter;
+        let lock = key.lock.filter(|wait_id| *wait_id != 0);
+        Blocked {
+            cause: key.cause,
+            process: key.process,
+            lock: lock.map(|wait_id| format!("{} {wait_id:#x}", key.cause.name())),
+            holder_thread,
+            holder,
+            waiter_thread,
+            waiter,
+            ns,
+        }
+    }
+}
+
+fn efficiency_of(region: &RegionPart) -> Efficiency {
+    efficiency(&region.accounting, region.threads, region.max_useful, region.path, region.duration)
+}
+
+/// POP's formulas (additive and multiplicative hybrid models), without MPI.
+fn efficiency(
+    accounting: &Accounting,
+    threads: u64,
+    max_useful: u64,
+    path: u64,
+    duration: u64,
+) -> Efficiency {
+    let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
+    let useful = accounting[Cause::Useful] as f64;
+    let (max_useful, path, duration) = (max_useful as f64, path as f64, duration as f64);
+    Efficiency {
+        parallel: accounting.share(Cause::Useful),
+        load_balance: ratio(useful / threads.max(1) as f64, max_useful),
+        communication: ratio(max_useful, duration),
+        serialisation: ratio(max_useful, path),
+        transfer: ratio(path, duration),
+    }
+}
+
+/// The gain of a plan, in words.
+fn what_if(plan: &Plan, gain_ns: u64, duration_ns: u64) -> WhatIf {
+    let place = match &plan.target {
+        Target::Everything => Place::default(),
+        Target::Place(place) => place.clone(),
+        Target::Places(places) => places.first().cloned().unwrap_or_default(),
+        Target::Serial(before) => Place::serial(None, before.as_ref()),
+    };
+    WhatIf {
+        change: plan.text.clone(),
+        place,
+        gain_ns,
+        gain_percent: gain_ns as f64 * 100.0 / duration_ns.max(1) as f64,
+    }
+}

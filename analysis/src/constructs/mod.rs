@@ -1,0 +1,858 @@
+//! Adds up a timeline as it comes.
+
+pub(crate) mod chunks;
+pub(crate) mod counters;
+pub(crate) mod flame;
+pub(crate) mod functions;
+pub(crate) mod locks;
+pub(crate) mod open_loop;
+pub(crate) mod phases;
+pub(crate) mod resumed_regions;
+mod segments;
+pub(crate) mod sums;
+pub(crate) mod thread_times;
+pub(crate) mod wire;
+
+use std::collections::BTreeMap;
+
+use ompt_sys as ompt;
+
+use crate::constructs::locks::Locks;
+use crate::constructs::open_loop::OpenLoop;
+use crate::constructs::resumed_regions::{JustLeft, Part, Tasks};
+use crate::constructs::sums::{ConstructSums, ProcessSums, Sums};
+use crate::constructs::thread_times::{Account, Doing, Kind, Wait, outside};
+use crate::devices::{self, Devices};
+use crate::model::place::Place;
+use crate::model::process_stats::ProcessStats;
+use crate::model::stats::{ConstructStats, DeviceStats, Ended, Seen, ThreadStats, Times, unknown};
+use crate::model::sum::add;
+use crate::passes::gaps::Gaps;
+use crate::passes::selection::SelectedThreads;
+use crate::passes::window::Collects;
+use omptrace_symbols::fast_map::FastMap;
+use omptrace_timeline::Cause;
+use omptrace_timeline::sink::{
+    Arguments, Awaited, Category, Construct, Enter, Interval, Item, Link, LinkKind, Location, LocationKind,
+    LockId, Ns, Part as Slice, Point, Process, ProcessId, Region, RegionId, Sink, Summary, TaskId, TeamId,
+    ThreadEvent, ThreadRole, Wants,
+};
+
+/// Adds up the timeline of one process.
+pub(crate) struct Collector {
+    /// Its number among all processes.
+    number: u32,
+    selected: SelectedThreads,
+    /// True where what comes now is counted.
+    is_inside: bool,
+    /// It is given windows.
+    has_windows: bool,
+    processes: Vec<Traced>,
+    /// By region.
+    constructs: Vec<Collected>,
+    /// By location.
+    lanes: Vec<Lane>,
+    tasks: Tasks,
+    /// Teams of which something is missing, by process and number.
+    teams: FastMap<(u32, TeamId), Team>,
+    locks: Locks,
+    devices: Devices,
+    notes: Vec<String>,
+    /// It has a segment of the process only: when that began, and how the process ended.
+    is_of_segment: bool,
+    began: Option<Ns>,
+    summary: Option<(ProcessId, Summary)>,
+}
+
+/// A process, and what is known of it.
+struct Traced {
+    process: Process,
+    /// The time of the last thing that was seen.
+    last: Ns,
+    stats: ProcessStats,
+    /// When recording was off.
+    gaps: Gaps,
+}
+
+impl Traced {
+    fn begin(&self) -> Ns {
+        let lifetime = self.process.lifetime;
+        lifetime.started.unwrap_or(lifetime.traced_from)
+    }
+
+    fn end(&self) -> Ns {
+        let ended = self.process.lifetime.ended;
+        ended.map_or(self.last, |ended| ended.max(self.last))
+    }
+}
+
+struct Collected {
+    sums: ConstructSums,
+    /// Some are tasks without ids, in the process that is added up now.
+    lacks_ids: bool,
+    kind: Kind,
+    category: Category,
+    is_chunk: bool,
+    /// It is the attempt to get a lock that may be another thread's.
+    is_test: bool,
+    /// Where nothing shows when tasks run, their ends do.
+    completes_task: bool,
+}
+
+impl Collected {
+    /// Whether a wait inside goes on after tasks that interrupt it.
+    fn may_wait_on(&self) -> bool {
+        self.category == Category::Sync
+    }
+}
+
+/// A location: a thread with its open regions, a device's queue.
+enum Lane {
+    Thread(Box<ThreadLane>),
+    Queue { process: u32, device_num: i32, host_observed: bool, name: String, work: BTreeMap<String, Times> },
+    Other,
+}
+
+struct ThreadLane {
+    process: u32,
+    is_selected: bool,
+    stats: ThreadStats,
+    account: Account,
+    role: ThreadRole,
+    /// Something was seen of the thread.
+    has_begun: bool,
+    /// Explicit tasks that it began, or parts of those without ids.
+    tasks: u64,
+    /// Some had no id.
+    lacks_ids: bool,
+    open: Vec<Open>,
+    just_left: JustLeft,
+    next: Next,
+    /// Chunks and iterations of the loop that is left next.
+    chunks: Option<(u64, u64)>,
+}
+
+/// The facts about the region that is entered next.
+#[derive(Clone, Copy, Default)]
+struct Next {
+    /// The explicit task that it is.
+    task: Option<TaskId>,
+    /// The trace gives that task no id.
+    lacks_id: bool,
+    /// The team that it is the parallel region of, and since when that is formed.
+    forked: Option<(TeamId, Ns)>,
+    /// The team, and its size, that it is the implicit task of.
+    joined: Option<(TeamId, u32)>,
+    /// The schedule of the loop that it is.
+    schedule: Option<ompt::ompt_work_t>,
+    /// The critical or atomic region that it is.
+    held: Option<LockId>,
+}
+
+/// An open region.
+struct Open {
+    region: usize,
+    begin: Ns,
+    /// Whether it is more than a further part of one that was cut, or of one that is counted.
+    is_new: bool,
+    /// It lies in the window, at least in part.
+    is_inside: bool,
+    /// It is a wait.
+    is_wait: bool,
+    /// The thread's state while it is the innermost.
+    doing: Doing,
+    in_parallel: bool,
+    /// It is the program's, and on a thread that was selected; else the runtime's own or another thread's.
+    is_counted: bool,
+    /// Time of the regions inside.
+    inside: u64,
+    /// Time of waiting inside.
+    waited: u64,
+    /// Time inside in which events were lost.
+    lost: u64,
+    /// Time of the regions inside of which nothing is known.
+    unobserved: u64,
+    /// Time of the parts before.
+    before: u64,
+    /// The wait in it: a further one in a barrier or taskwait goes on where a task interrupted it.
+    wait: Option<resumed_regions::Wait>,
+    /// The explicit task that this is.
+    task: Option<TaskId>,
+    /// The team that this is the implicit task of, and its size.
+    team: Option<(TeamId, u32)>,
+    /// The team that this is the parallel region of.
+    forked: Option<TeamId>,
+    of_loop: Option<OpenLoop>,
+    lock: Option<(LockId, bool)>,
+}
+
+/// A parallel region that has not ended, or some of whose members have not.
+struct Team {
+    region: usize,
+    /// It lies in the window, at least in part.
+    is_inside: bool,
+    begin: Ns,
+    end: Option<Ns>,
+    /// Members that have ended, and how many there are once one of them reports it.
+    members: u32,
+    size: Option<u32>,
+    working: u64,
+    waiting: u64,
+    longest: u64,
+}
+
+impl Team {
+    fn is_complete(&self) -> bool {
+        self.end.is_some() && self.size.is_some_and(|size| self.members >= size)
+    }
+}
+
+impl Collector {
+    /// The collector of the process of this number. Only what `selected` threads do is counted.
+    pub(crate) fn new(number: u32, selected: SelectedThreads) -> Collector {
+        Collector {
+            number,
+            selected,
+            is_inside: true,
+            has_windows: false,
+            processes: Vec::new(),
+            constructs: Vec::new(),
+            lanes: Vec::new(),
+            tasks: Tasks::default(),
+            teams: FastMap::default(),
+            locks: Locks::default(),
+            devices: Devices::default(),
+            notes: Vec::new(),
+            is_of_segment: false,
+            began: None,
+            summary: None,
+        }
+    }
+
+    /// Returns it for a segment of a process.
+    pub(crate) fn of_segment(self) -> Self {
+        Collector { is_of_segment: true, ..self }
+    }
+
+    /// The numbers; none of a process of which nothing was selected.
+    pub(crate) fn sums(mut self) -> Sums {
+        let mut left: Vec<_> = std::mem::take(&mut self.teams).into_iter().collect();
+        left.sort_unstable_by_key(|(key, _)| *key);
+        left.into_iter().for_each(|(_, team)| self.team_ended(team));
+        let mut whole = |region: usize, ns| self.constructs[region].sums.add_whole(ns);
+        self.tasks.end_all(&mut whole);
+        for lane in &mut self.lanes {
+            if let Lane::Thread(lane) = lane {
+                lane.just_left.end(&mut whole);
+            }
+        }
+
+        let number = self.number;
+        let Some(mut traced) = self.processes.pop() else {
+            return Sums::default();
+        };
+        let is_selected = |lane: &Lane| matches!(lane, Lane::Thread(lane) if lane.is_selected);
+        let has_time = !self.has_windows || traced.begin() < traced.end();
+        if !has_time || !self.selected.is_all() && !self.lanes.iter().any(is_selected) {
+            return Sums::default();
+        }
+        let names = self.constructs.iter().map(|construct| {
+            let stats = &construct.sums.stats;
+            (stats.name.clone(), stats.place.clone())
+        });
+        let names: Vec<(String, Place)> = names.collect();
+        let constructs = self.constructs.into_iter();
+        let constructs = constructs
+            .filter(|construct| construct.sums.stats.times.count > 0 && !construct.is_chunk)
+            .map(|construct| construct.sums);
+        let name = &traced.process.name;
+        let locks = self.locks.stats(number, &traced.process, &names);
+        let (mut threads, mut devices) = (Vec::new(), Vec::new());
+        for lane in self.lanes {
+            match lane {
+                Lane::Thread(lane) if lane.is_selected => threads.push(lane.stats),
+                Lane::Queue { name: queue, work, .. } => {
+                    devices.extend(work.into_iter().map(|(what, times)| DeviceStats {
+                        process: name.clone(),
+                        process_id: number,
+                        queue: queue.clone(),
+                        name: what,
+                        times,
+                    }))
+                }
+                Lane::Thread(_) | Lane::Other => {}
+            }
+        }
+        let device_use = self.devices.stats(name, number);
+        traced.stats.device_load_balance = devices::load_balance(&device_use, number);
+        let process =
+            ProcessSums { stats: traced.stats, threads, locks, device_use, devices, notes: self.notes };
+        Sums::of(number, process, constructs)
+    }
+
+    /// A team whose members were not recorded has no numbers.
+    fn team_ended(&mut self, team: Team) {
+        if team.members == 0 || !team.is_inside {
+            return;
+        }
+        let Some(construct) = self.constructs.get_mut(team.region) else {
+            return;
+        };
+        let members = u64::from(team.members);
+        let all = team.end.map_or(0, |end| end.abs_diff(team.begin).saturating_mul(members));
+        let ended = Ended {
+            members,
+            members_ns: all,
+            // Where events make no sense, a member may be seen for longer than its region.
+            waiting_ns: team.waiting.min(all),
+            working_ns: team.working,
+            longest_ns: team.longest,
+        };
+        let stats = construct.sums.stats.team.get_or_insert_default();
+        stats.add(&ended);
+    }
+
+    /// Numbers of a team are known once all of it has ended.
+    fn change_team(&mut self, process: u32, team: TeamId, change: impl FnOnce(&mut Team)) {
+        let Some(known) = self.teams.get_mut(&(process, team)) else {
+            return;
+        };
+        change(known);
+        if known.is_complete()
+            && let Some(complete) = self.teams.remove(&(process, team))
+        {
+            self.team_ended(complete);
+        }
+    }
+
+    fn thread(&mut self, at: Point) -> Option<&mut ThreadLane> {
+        match self.lanes.get_mut(at.location.0 as usize)? {
+            Lane::Thread(lane) => Some(lane),
+            _ => None,
+        }
+    }
+
+    /// Something was seen on a thread.
+    fn saw(processes: &mut [Traced], lane: &mut ThreadLane, time: Ns) {
+        let traced = &mut processes[lane.process as usize];
+        traced.last = traced.last.max(time);
+        let doing = match lane.open.last() {
+            Some(open) => open.doing,
+            None => outside(lane.role, &traced.process, lane.has_begun),
+        };
+        lane.account.until(time, doing, &traced.gaps);
+        lane.has_begun = true;
+    }
+}
+
+impl ThreadLane {
+    /// Takes note of a region's end.
+    fn leave(
+        &mut self,
+        constructs: &mut [Collected],
+        tasks: &mut Tasks,
+        gaps: &Gaps,
+        end: Ns,
+    ) -> Option<Left> {
+        let open = self.open.pop()?;
+        let construct = &mut constructs[open.region];
+        let ns = end.abs_diff(open.begin);
+        let own = ns.saturating_sub(open.inside);
+        let off = gaps.between(open.begin, end);
+        let lost = match construct.kind {
+            Kind::Lost => ns.saturating_sub(off),
+            _ => open.lost,
+        };
+        let unobserved = off.saturating_add(lost).min(ns);
+        let waited = open.waited.saturating_add(match open.is_wait {
+            true => own.saturating_sub(unobserved.saturating_sub(open.unobserved)),
+            false => 0,
+        });
+        let is_counted = open.is_counted && open.is_inside;
+        // Those of this loop: a loop that is cut, or that is not counted, leaves none for the next.
+        let chunks = self.chunks.take();
+        if is_counted {
+            let stats = &mut construct.sums.stats;
+            stats.times.add_part(ns, open.is_new);
+            add(&mut stats.self_ns, own);
+            add(stats.waiting_ns.get_or_insert(0), waited);
+            if let Some(mut of_loop) = open.of_loop {
+                (of_loop.chunks, of_loop.iterations) = chunks.unwrap_or_default();
+                construct.sums.add_loop(&of_loop, ns);
+            }
+        }
+        let is_wait = construct.category == Category::Wait;
+        if let Some(around) = self.open.last_mut() {
+            add(&mut around.inside, ns);
+            add(&mut around.waited, waited);
+            add(&mut around.lost, lost);
+            add(&mut around.unobserved, unobserved);
+        }
+        let part = Part {
+            region: open.region,
+            ns: open.before.saturating_add(ns),
+            wait: open.wait,
+            is_counted: is_counted || !open.is_new,
+        };
+        let around = self.open.last_mut();
+        let around = around.filter(|around| is_wait && constructs[around.region].may_wait_on());
+        match (around, open.task) {
+            (Some(around), _) => {
+                if let Some(other) = around.wait.take_if(|wait| wait.region != part.region)
+                    && other.is_counted
+                {
+                    constructs[other.region].sums.add_whole(other.ns);
+                }
+                let before = around.wait.map_or(0, |wait| wait.ns);
+                around.wait = Some(resumed_regions::Wait {
+                    region: part.region,
+                    ns: before.saturating_add(part.ns),
+                    is_counted: part.is_counted,
+                });
+            }
+            (None, Some(task)) => {
+                let inside = std::mem::take(&mut self.just_left);
+                tasks.left(self.process, task, part, inside);
+            }
+            (None, None) => self.just_left.push(part),
+        }
+        Some(Left {
+            begin: open.begin,
+            forked: open.forked,
+            member_of: open.team,
+            working: ns.saturating_sub(waited).saturating_sub(unobserved),
+            waited,
+        })
+    }
+}
+
+/// A region that was left.
+struct Left {
+    begin: Ns,
+    /// The team that it was the parallel region of.
+    forked: Option<TeamId>,
+    /// The team, and its size, that it was the implicit task of.
+    member_of: Option<(TeamId, u32)>,
+    working: u64,
+    waited: u64,
+}
+
+impl Collector {
+    fn process(&mut self, process: &Process) {
+        self.processes.push(Traced {
+            last: process.lifetime.traced_from,
+            process: process.clone(),
+            stats: ProcessStats::default(),
+            gaps: Gaps::default(),
+        });
+    }
+
+    fn location(&mut self, location: &Location) {
+        let process = location.process.0;
+        let traced = &self.processes[process as usize];
+        let name = location.name.clone();
+        self.lanes.push(match location.kind {
+            LocationKind::Thread { os_tid, stream, role } => {
+                let is_of_process =
+                    |lane: &&Lane| matches!(lane, Lane::Thread(lane) if lane.process == process);
+                let before = self.lanes.iter().filter(is_of_process).count();
+                let is_selected = self.selected.has(&name, before as u32, os_tid);
+                Lane::Thread(Box::new(ThreadLane {
+                    process,
+                    is_selected,
+                    stats: ThreadStats {
+                        process: traced.process.name.clone(),
+                        process_id: self.number,
+                        rank: traced.process.rank,
+                        name,
+                        number: before as u32,
+                        stream,
+                        tid: os_tid,
+                        role: role.name(),
+                        ..ThreadStats::default()
+                    },
+                    account: Account::new(traced.begin()),
+                    role,
+                    has_begun: false,
+                    tasks: 0,
+                    lacks_ids: false,
+                    open: Vec::new(),
+                    just_left: JustLeft::default(),
+                    next: Next::default(),
+                    chunks: None,
+                }))
+            }
+            LocationKind::DeviceQueue { device_num, host_observed } => {
+                Lane::Queue { process, device_num, host_observed, name, work: BTreeMap::new() }
+            }
+            LocationKind::Lock { .. } | LocationKind::Device { .. } | LocationKind::Track => Lane::Other,
+        });
+    }
+
+    fn region(&mut self, region: &Region) {
+        self.constructs.push(Collected {
+            sums: ConstructSums::of(
+                ConstructStats {
+                    name: region.name.clone(),
+                    category: region.category.name(),
+                    place: Place::of(region),
+                    ..ConstructStats::default()
+                },
+                matches!(Kind::of(region), Kind::Parallel),
+            ),
+            lacks_ids: false,
+            kind: Kind::of(region),
+            category: region.category,
+            is_chunk: region.construct.is_chunk(),
+            is_test: region.construct == Construct::MutexWait(ompt::ompt_mutex_test_lock),
+            completes_task: region.construct == Construct::TaskCompleted,
+        });
+    }
+
+    fn enter(&mut self, enter: &Enter<Arguments<'_>>) {
+        let at = enter.at;
+        let region = enter.region.0 as usize;
+        let construct = &self.constructs[region];
+        let (category, kind) = (construct.category, construct.kind);
+        let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) else {
+            return;
+        };
+        Self::saw(&mut self.processes, lane, at.time);
+        let process = &self.processes[lane.process as usize].process;
+        let reports = process.reports;
+        let next = std::mem::take(&mut lane.next);
+        let is_further = enter.part == Slice::Further;
+        let lock = match (enter.part, enter.awaited) {
+            (Slice::First, Some(Awaited::Mutex { lock, held })) => Some((lock, held.is_some())),
+            _ => None,
+        };
+        let around = lane.open.last();
+        let around_wait = around.and_then(|around| around.wait);
+        let goes_on = around_wait.filter(|wait| category == Category::Wait && wait.region == region);
+
+        let is_task = matches!(kind, Kind::Task);
+        let is_programs =
+            lane.role != ThreadRole::Helper || is_task || around.is_some_and(|around| around.is_counted);
+        let is_counted = is_programs && lane.is_selected;
+        let begins_parallel = match (lane.role, kind) {
+            (ThreadRole::Helper, _) => is_task,
+            (_, Kind::Parallel | Kind::Wait(Wait::WakeUp)) => true,
+            (ThreadRole::Worker | ThreadRole::Other, _) => {
+                !matches!(kind, Kind::Idle | Kind::Tracer | Kind::Lost)
+            }
+            _ => next.joined.is_some(),
+        };
+        let in_parallel = begins_parallel || around.is_some_and(|around| around.in_parallel);
+        let wait = kind.wait(&reports);
+        let doing = match (kind, wait) {
+            (Kind::Lost, _) => Doing::Unobserved,
+            (_, Some(wait)) if in_parallel => Doing::Waiting(wait),
+            (Kind::Idle, _) => Doing::Idle,
+            _ if in_parallel => Doing::Working,
+            (Kind::Tracer, _) => {
+                around.map_or_else(|| outside(lane.role, process, true), |around| around.doing)
+            }
+            _ if lane.role == ThreadRole::Helper => Doing::Idle,
+            _ => Doing::Serial,
+        };
+
+        let mut whole = |region: usize, ns| self.constructs[region].sums.add_whole(ns);
+        let before = match next.task {
+            _ if !is_further => None,
+            Some(task) => self.tasks.resume(lane.process, task).map(|(part, inside)| {
+                lane.just_left.end(&mut whole);
+                lane.just_left = inside;
+                part
+            }),
+            None => lane.just_left.resume(region, &mut whole),
+        };
+        if !is_further {
+            lane.just_left.end(&mut whole);
+        }
+        let is_new = match (is_further, goes_on) {
+            (true, _) => before.is_some_and(|part| !part.is_counted),
+            (false, Some(wait)) => !wait.is_counted,
+            (false, None) => true,
+        };
+        if is_task && !is_further && self.is_inside {
+            lane.tasks += 1;
+            lane.lacks_ids |= next.lacks_id;
+            self.constructs[region].lacks_ids |= next.lacks_id;
+        }
+        if let Some(lock) = next.held {
+            self.locks.entered((lane.process, lock), region, self.is_inside);
+        }
+        lane.open.push(Open {
+            region,
+            begin: at.time,
+            is_new,
+            is_inside: self.is_inside,
+            is_wait: wait.is_some() || matches!(kind, Kind::Idle),
+            doing,
+            in_parallel,
+            is_counted,
+            inside: 0,
+            waited: 0,
+            lost: 0,
+            unobserved: 0,
+            before: before.map_or(0, |part| part.ns),
+            wait: before.and_then(|part| part.wait),
+            task: next.task,
+            team: next.joined,
+            forked: next.forked.map(|(team, _)| team),
+            of_loop: next
+                .schedule
+                .map(|schedule| OpenLoop { schedule: Some(schedule), ..OpenLoop::default() }),
+            lock,
+        });
+        let process = lane.process;
+        if let Some((team, begin)) = next.forked.filter(|_| is_programs && reports.members) {
+            let new = Team {
+                region,
+                is_inside: self.is_inside,
+                begin,
+                end: None,
+                members: 0,
+                size: None,
+                working: 0,
+                waiting: 0,
+                longest: 0,
+            };
+            if let Some(old) = self.teams.insert((process, team), new) {
+                self.team_ended(old);
+            }
+        }
+    }
+
+    fn leave(&mut self, at: Point) {
+        let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) else {
+            return;
+        };
+        Self::saw(&mut self.processes, lane, at.time);
+        let process = lane.process;
+        if let Some(open) = lane.open.last()
+            && let Some((lock, _)) = open.lock
+            && self.constructs[open.region].is_test
+            && self.is_inside
+        {
+            self.locks.not_acquired((process, lock));
+        }
+        let gaps = &self.processes[process as usize].gaps;
+        let Some(left) = lane.leave(&mut self.constructs, &mut self.tasks, gaps, at.time) else {
+            return;
+        };
+        let unobserved_before = |team: &Team| gaps.between(team.begin, left.begin);
+        if let Some((team, size)) = left.member_of {
+            let forked = self.teams.get(&(process, team));
+            let unobserved = forked.map_or(0, unobserved_before);
+            self.change_team(process, team, |team| {
+                // From the begin of the region on, the member is awaited.
+                let late = left.begin.saturating_sub(team.begin).max(0).cast_unsigned();
+                let late = late.saturating_sub(unobserved);
+                team.members += 1;
+                team.size = Some(size);
+                add(&mut team.working, left.working);
+                add(&mut team.waiting, left.waited.saturating_add(late));
+                team.longest = team.longest.max(left.working);
+            });
+        }
+        if let Some(team) = left.forked {
+            self.change_team(process, team, |team| team.end = Some(at.time));
+        }
+    }
+
+    fn instant(&mut self, at: Point, region: RegionId) {
+        let construct = &mut self.constructs[region.0 as usize];
+        if let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) {
+            Self::saw(&mut self.processes, lane, at.time);
+            let innermost = lane.open.last();
+            let is_programs =
+                lane.role != ThreadRole::Helper || innermost.is_some_and(|open| open.is_counted);
+            if !is_programs || !lane.is_selected || !self.is_inside {
+                return;
+            }
+            lane.tasks += u64::from(construct.completes_task);
+        }
+        if self.is_inside {
+            construct.sums.stats.times.count += 1;
+        }
+    }
+
+    fn thread_event(&mut self, at: Point, event: ThreadEvent) {
+        let is_inside = self.is_inside;
+        let Some(lane) = self.thread(at) else {
+            return;
+        };
+        let process = lane.process;
+        match event {
+            ThreadEvent::Fork { team, .. } => lane.next.forked = Some((team, at.time)),
+            ThreadEvent::TeamBegin { team, size, .. } => lane.next.joined = Some((team, size)),
+            ThreadEvent::TaskSwitch { task, has_id } => {
+                lane.next.task = Some(task);
+                lane.next.lacks_id = !has_id;
+            }
+            ThreadEvent::Loop { schedule } => lane.next.schedule = Some(schedule),
+            ThreadEvent::Chunks { chunks, iterations } => lane.chunks = Some((chunks, iterations)),
+            ThreadEvent::TaskComplete { task } => {
+                let mut whole = |region: usize, ns| self.constructs[region].sums.add_whole(ns);
+                self.tasks.end(process, task, &mut whole);
+            }
+            ThreadEvent::InitLock { lock, region } => {
+                self.locks.made((process, lock), region.0 as usize, is_inside);
+            }
+            ThreadEvent::ReleaseUnseen { lock, kind, region } => {
+                let region = region.0 as usize;
+                self.locks.released_unseen((process, lock), kind, region, is_inside);
+            }
+            ThreadEvent::Recording { on } => {
+                let gaps = &mut self.processes[process as usize].gaps;
+                match on {
+                    true => gaps.end(at.time),
+                    false => gaps.begin(at.time),
+                }
+            }
+            ThreadEvent::ReleaseLock { lock, order } => {
+                self.locks.released((process, lock), order, at.time, is_inside);
+            }
+            ThreadEvent::AcquireLock { lock, kind, order } => {
+                let innermost = lane.open.last_mut();
+                let asked = innermost.and_then(|open| {
+                    let (_, is_held) = open.lock.take_if(|(asked, _)| *asked == lock)?;
+                    Some((open.region, is_held, at.time.abs_diff(open.begin)))
+                });
+                if is_shown_on_thread(kind) {
+                    lane.next.held = Some(lock);
+                }
+                let acquisition = (order, at.time);
+                self.locks.acquired((process, lock), kind, acquisition, asked, is_inside);
+            }
+            _ => {}
+        }
+    }
+
+    fn interval(&mut self, interval: &Interval<'_>) {
+        let ns = interval.end.abs_diff(interval.begin);
+        if let Some(Lane::Queue { process, device_num, host_observed, work, .. }) =
+            self.lanes.get_mut(interval.track.0 as usize)
+        {
+            self.devices.interval((*process, *device_num), *host_observed, interval);
+            match work.get_mut(interval.name) {
+                Some(times) => times.add(ns),
+                None => work.entry(interval.name.to_owned()).or_default().add(ns),
+            }
+        }
+    }
+
+    /// A kernel was submitted.
+    fn link(&mut self, link: &Link) {
+        if link.kind == LinkKind::TargetSubmit
+            && let Some(Lane::Queue { process, device_num, host_observed: false, .. }) =
+                self.lanes.get(link.to.location.0 as usize)
+        {
+            let ns = link.to.time.abs_diff(link.from.time);
+            self.devices.launched(*process, *device_num, ns);
+        }
+    }
+
+    fn note(&mut self, process: ProcessId, text: &str) {
+        let name = &self.processes[process.0 as usize].process.name;
+        self.notes.push(format!("{name}: {text}"));
+    }
+
+    fn summary(&mut self, process: ProcessId, summary: &Summary) {
+        match self.is_of_segment {
+            true => self.summary = Some((process, summary.clone())),
+            false => self.ended(process, summary),
+        }
+    }
+
+    fn ended(&mut self, process: ProcessId, summary: &Summary) {
+        let traced = &mut self.processes[process.0 as usize];
+        traced.last = traced.last.max(summary.end);
+        let (begin, end) = (traced.begin(), traced.end());
+        self.devices.lived(process.0, end.abs_diff(begin));
+        let mut repairs = summary.repairs.iter();
+        let has_parts = repairs.any(|(cause, _)| *cause == Cause::PartOfTask.name());
+        for construct in &mut self.constructs {
+            let lacks_ids = std::mem::take(&mut construct.lacks_ids);
+            construct.sums.stats.times.is_of_parts |= lacks_ids && has_parts;
+        }
+        let mut seen = Seen { unobserved: false, parts_of_tasks: has_parts };
+        let mut main = None;
+        let mut threads = 0;
+        for lane in &mut self.lanes {
+            let Lane::Thread(lane) = lane else { continue };
+            if lane.process != process.0 {
+                continue;
+            }
+            // What has not ended by now is not known to go on.
+            let doing = match lane.role {
+                _ if traced.process.is_overwritten && !lane.has_begun => Doing::Unobserved,
+                ThreadRole::Main => Doing::Serial,
+                _ => Doing::Idle,
+            };
+            lane.account.until(end, doing, &traced.gaps);
+            seen.unobserved |= lane.account.unobserved > 0;
+            let is_counted = !(has_parts && lane.lacks_ids);
+            lane.stats.tasks = is_counted.then_some(lane.tasks);
+            lane.stats.duration_ns = end.abs_diff(begin);
+            lane.stats.set(&lane.account, &traced.process.reports, lane.role);
+            threads += 1;
+            if lane.role == ThreadRole::Main {
+                main = Some(&lane.account);
+            }
+        }
+        traced.stats = ProcessStats::of(&traced.process, begin, end, threads, main);
+        traced.stats.id = self.number;
+        let name = &traced.process.name;
+        let unknown = unknown(&traced.process.reports, seen);
+        traced.stats.unknown = unknown.map(str::to_owned).collect();
+        let notes = traced.stats.unknown.iter();
+        self.notes.extend(notes.map(|note| format!("{name}: {note}")));
+    }
+}
+
+impl Collects for Collector {
+    fn set_inside(&mut self, is_inside: bool) {
+        self.has_windows = true;
+        self.is_inside = is_inside;
+    }
+
+    fn window_begins(&mut self) {
+        for lane in &mut self.lanes {
+            if let Lane::Thread(lane) = lane {
+                lane.open.iter_mut().for_each(|open| open.is_inside = true);
+            }
+        }
+        self.teams.values_mut().for_each(|team| team.is_inside = true);
+    }
+}
+
+impl Sink for Collector {
+    fn wants(&self) -> Wants {
+        Wants::THREAD_EVENTS.and(Wants::DEPENDENCES)
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Enter(enter) => self.enter(enter),
+            Item::Leave(leave) => self.leave(leave.at),
+            Item::Instant(instant) => self.instant(instant.at, instant.region),
+            Item::ThreadEvent(at, event) => self.thread_event(*at, *event),
+            Item::Interval(interval) => self.interval(interval),
+            Item::Link(link) => self.link(link),
+            Item::Region(region) => self.region(region),
+            Item::Process(process) => self.process(process),
+            Item::Location(location) => self.location(location),
+            Item::Note(process, text) => self.note(*process, text),
+            Item::Summary(process, summary) => self.summary(*process, summary),
+            Item::Segment => self.begin_segment(),
+            _ => {}
+        }
+    }
+}
+
+/// Whether it is a region of its thread: a lock is not.
+fn is_shown_on_thread(kind: ompt::ompt_mutex_t) -> bool {
+    matches!(kind, ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic)
+}

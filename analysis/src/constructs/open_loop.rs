@@ -1,0 +1,11 @@
+//! A loop that a thread is in.
+
+use ompt_sys as ompt;
+
+/// What the thread has got of the loop so far.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct OpenLoop {
+    pub(crate) schedule: Option<ompt::ompt_work_t>,
+    pub(crate) chunks: u64,
+    pub(crate) iterations: u64,
+}

@@ -1,0 +1,200 @@
+//! Numbers of a segment of a process, which begins and ends between two parallel regions.
+//!
+//! Workers are in no region then, though they may report that late. The initial thread is in its initial task, which goes on. It
+//! counts in the first segment, and its time in each. How long all of it took is known in the last.
+
+use omptrace_timeline::sink::LocationId;
+
+use super::*;
+use crate::passes::segments::{Continues, RegionKey, region_numbers};
+
+impl Collector {
+    /// A segment begins at the latest event: nothing was before, but for the regions that are open.
+    pub(super) fn begin_segment(&mut self) {
+        let Some(begin) = self.processes.last().map(|process| process.last) else {
+            return;
+        };
+        self.began = Some(begin);
+        for construct in &mut self.constructs {
+            construct.lacks_ids = false;
+            construct.sums = construct.sums.without_numbers();
+        }
+        for lane in &mut self.lanes {
+            if let Lane::Thread(lane) = lane {
+                lane.account = Account::new(begin);
+                lane.tasks = 0;
+                lane.lacks_ids = false;
+                lane.just_left = JustLeft::default();
+                lane.next = Next::default();
+                lane.chunks = None;
+                for open in &mut lane.open {
+                    match lane.role {
+                        ThreadRole::Worker | ThreadRole::Helper => open.is_over(begin),
+                        _ => open.goes_on(begin),
+                    }
+                }
+            }
+        }
+        self.tasks = Tasks::default();
+        self.teams.clear();
+        self.locks.begin_segment();
+        self.notes.clear();
+    }
+}
+
+impl Collector {
+    /// When the parallel region ended that the thread is a member of; `None` where it is of none that has ended.
+    fn end_of_region(&self, lane: &ThreadLane) -> Option<Ns> {
+        let mut teams = lane.open.iter().rev().filter_map(|open| open.team);
+        let (team, _) = teams.next()?;
+        self.teams.get(&(lane.process, team))?.end
+    }
+}
+
+impl Open {
+    /// The region ended where the segment begins, which its thread reports late.
+    fn is_over(&mut self, begin: Ns) {
+        self.begin = begin;
+        self.is_new = true;
+        self.is_inside = false;
+        self.is_counted = false;
+        self.wait = None;
+        self.task = None;
+        self.team = None;
+        self.forked = None;
+        self.of_loop = None;
+        self.lock = None;
+    }
+
+    /// The region goes on in the segment.
+    fn goes_on(&mut self, begin: Ns) {
+        self.before = self.before.saturating_add(begin.abs_diff(self.begin));
+        self.begin = begin;
+        self.is_new = false;
+        self.inside = 0;
+        self.waited = 0;
+        self.lost = 0;
+        self.unobserved = 0;
+    }
+}
+
+impl ThreadLane {
+    /// Counts the regions that go on behind `end` as far as they have come.
+    fn cut(&mut self, constructs: &mut [Collected], end: Ns) {
+        let mut inside = (0, 0);
+        for open in self.open.iter_mut().rev() {
+            add(&mut open.inside, inside.0);
+            add(&mut open.waited, inside.1);
+            let ns = end.abs_diff(open.begin);
+            let own = ns.saturating_sub(open.inside);
+            if open.is_wait {
+                add(&mut open.waited, own);
+            }
+            inside = (ns, open.waited);
+            if open.is_counted && open.is_inside {
+                let stats = &mut constructs[open.region].sums.stats;
+                stats.times.add_part(ns, open.is_new);
+                add(&mut stats.self_ns, own);
+                add(stats.waiting_ns.get_or_insert(0), open.waited);
+            }
+        }
+    }
+
+    /// Adds what the thread did in a later segment. `known`: what the regions of that are here.
+    fn append(&mut self, next: ThreadLane, known: impl Fn(usize) -> usize) {
+        self.account.append(&next.account);
+        self.tasks += next.tasks;
+        self.lacks_ids |= next.lacks_ids;
+        self.has_begun |= next.has_begun;
+        self.open = next.open;
+        for open in &mut self.open {
+            open.region = known(open.region);
+        }
+        self.just_left = next.just_left.known_as(known);
+    }
+}
+
+impl Continues for Collector {
+    fn end_segment(&mut self) -> bool {
+        let Some(end) = self.processes.last().map(|process| process.last) else {
+            return false;
+        };
+        for number in 0..self.lanes.len() {
+            let location = LocationId(number as u32);
+            while let Lane::Thread(lane) = &self.lanes[number]
+                && matches!(lane.role, ThreadRole::Worker | ThreadRole::Helper)
+                && lane.open.iter().any(|open| open.is_inside)
+            {
+                let Some(time) = self.end_of_region(lane) else {
+                    return false;
+                };
+                self.leave(Point { location, time });
+            }
+            if let Lane::Thread(lane) = &mut self.lanes[number] {
+                // What was over before the segment began.
+                lane.open.retain(|open| open.is_inside);
+                Self::saw(&mut self.processes, lane, end);
+                let mut whole = |region: usize, ns| self.constructs[region].sums.add_whole(ns);
+                lane.just_left.end(&mut whole);
+                lane.cut(&mut self.constructs, end);
+            }
+        }
+        self.teams.is_empty() && self.tasks.are_none() && self.locks.are_free()
+    }
+
+    fn append(&mut self, next: Self) -> bool {
+        let end = self.processes.last().map(|process| process.last);
+        let own = self.constructs.iter().map(Collected::key);
+        let numbers = region_numbers(own, next.constructs.iter().map(Collected::key));
+        for (number, construct) in numbers.iter().zip(next.constructs) {
+            match self.constructs.get_mut(*number) {
+                Some(own) if !own.is_like(&construct) => return false,
+                Some(own) => {
+                    own.lacks_ids |= construct.lacks_ids;
+                    own.sums.merge(construct.sums);
+                }
+                None => self.constructs.push(construct),
+            }
+        }
+        let known = |region: usize| numbers[region];
+        for (number, lane) in next.lanes.into_iter().enumerate() {
+            match (self.lanes.get_mut(number), lane) {
+                (Some(Lane::Thread(own)), Lane::Thread(next)) => own.append(*next, known),
+                (Some(Lane::Thread(_)), _) | (_, Lane::Thread(_)) => return false,
+                (Some(own), next) => *own = next,
+                (None, next) => self.lanes.push(next),
+            }
+        }
+        self.tasks = next.tasks.known_as(known);
+        for (key, mut team) in next.teams {
+            team.region = known(team.region);
+            self.teams.insert(key, team);
+        }
+        self.locks.append(next.locks, known);
+        self.devices = next.devices;
+        self.notes.extend(next.notes);
+        for (own, next) in self.processes.iter_mut().zip(next.processes) {
+            own.last = next.last;
+            own.gaps = next.gaps;
+        }
+        self.summary = next.summary;
+        end.is_some() && end == next.began
+    }
+
+    fn complete(&mut self) {
+        if let Some((process, summary)) = self.summary.take() {
+            self.ended(process, &summary);
+        }
+    }
+}
+
+impl Collected {
+    fn key(&self) -> RegionKey {
+        (self.sums.stats.name.clone(), self.category)
+    }
+
+    fn is_like(&self, other: &Collected) -> bool {
+        let all = |it: &Collected| (it.kind, it.is_chunk, it.is_test, it.completes_task);
+        all(self) == all(other)
+    }
+}

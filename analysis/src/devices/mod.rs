@@ -1,0 +1,445 @@
+//! How devices were used: how long kernels ran and bytes moved, how much of that side by side, how soon kernels began.
+//!
+//! Times are those of devices' own records. Of work that the host alone observed, only number and bytes count: the host does not
+//! know when the device did it.
+
+pub(crate) mod overlap;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::place::Position;
+use crate::model::sum::add;
+use crate::summary::static_str::{self, Word};
+use omptrace_symbols::FileNames;
+use omptrace_symbols::fast_map::FastMap;
+use omptrace_timeline::DeviceReport;
+use omptrace_timeline::sink::{DeviceWork, Interval, Ns, Source};
+
+/// Stretches of time that are kept of each kind of work. Of a device with more, what ran side by side is not known.
+const MAX_SPANS: usize = 1 << 20;
+
+/// How a device was used.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DeviceUse {
+    /// Its process.
+    pub process: String,
+    /// The number of its process in these numbers.
+    pub process_id: u32,
+    /// Its number.
+    pub device_num: i32,
+    /// Kernels that it ran.
+    pub kernels: u64,
+    /// Pieces of work of which only the host's begin and end are known; they have no part in the times below.
+    pub host_observed: u64,
+    /// When at least one kernel ran; `None` where the device recorded nothing, as for all times below.
+    pub kernels_ns: Option<u64>,
+    /// When bytes moved, to it or from it.
+    pub transfers_ns: Option<u64>,
+    /// When both did.
+    pub overlap_ns: Option<u64>,
+    /// When neither did, of the time that the process lived.
+    pub idle_ns: Option<u64>,
+    /// From the begin of a submission on the host to that of its kernel, on average.
+    pub launch_mean_ns: Option<u64>,
+    /// The longest of these.
+    pub launch_max_ns: Option<u64>,
+    /// Bytes of its memory that were in use at once, at most, by the host's allocations. `None` where no allocation was seen, or
+    /// where a part of the run is analysed.
+    pub peak_bytes: Option<u64>,
+    /// The transfers to it.
+    pub to_device: Transfers,
+    /// The transfers from it.
+    pub from_device: Transfers,
+    /// The transfers by where the host asked for them, the most bytes first.
+    pub places: Vec<PlaceTransfers>,
+    /// The allocations by where the host asked for them, the most bytes first; empty where `peak_bytes` is `None`.
+    pub memory: Vec<PlaceMemory>,
+}
+
+/// A line of the program. Parts that are not known are `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Site {
+    /// The source file.
+    pub file: Option<String>,
+    /// The line in it.
+    pub line: Option<u32>,
+    /// The function.
+    pub function: Option<String>,
+    /// Whether it is there.
+    pub position: Option<Position>,
+}
+
+impl Site {
+    fn of(source: &Source) -> Site {
+        let (file, line) = source.line.clone().unzip();
+        Site {
+            file,
+            line,
+            function: source.function.clone(),
+            position: source.is_known().then(|| source.position.into()),
+        }
+    }
+
+    /// The order of those with as many bytes: by their names.
+    fn order(&self) -> (Option<String>, &Site) {
+        (self.name(&FileNames::default()), self)
+    }
+
+    /// Its name for people: the file and the line, else the function; `None` where neither is known.
+    pub(crate) fn name(&self, file_names: &FileNames) -> Option<String> {
+        let line = self.file.as_deref().zip(self.line);
+        let line = line.map(|(file, line)| format!("{}:{line}", file_names.name(file)));
+        line.or_else(|| self.function.clone())
+    }
+}
+
+/// What one line of the program allocated.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlaceMemory {
+    /// Where the host asked for it.
+    #[serde(flatten)]
+    pub site: Site,
+    /// How often.
+    pub allocations: u64,
+    /// Bytes of it that were in use at once, at most.
+    pub peak_bytes: u64,
+}
+
+/// Transfers of one line of the program, in one direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PlaceTransfers {
+    /// Where the host asked for them.
+    #[serde(flatten)]
+    pub site: Site,
+    /// `to_device` or `from_device`.
+    #[serde(deserialize_with = "static_str::word")]
+    pub direction: Word,
+    /// How many.
+    pub count: u64,
+    /// Bytes of all.
+    pub bytes: u64,
+    /// How long they took, all together; `None` where a device did not record one of them.
+    pub total_ns: Option<u64>,
+}
+
+/// Transfers in one direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Transfers {
+    /// How many.
+    pub count: u64,
+    /// Bytes of all.
+    pub bytes: u64,
+    /// Bytes per second of those with a record; two at once share the time.
+    pub bytes_per_second: Option<u64>,
+}
+
+/// How evenly kernels were spread over a process's devices: the mean of the times that they ran by the longest. `None` where that
+/// says nothing: of one device, or where none recorded kernels.
+pub(crate) fn load_balance(devices: &[DeviceUse], process_id: u32) -> Option<f64> {
+    let of_process = devices.iter().filter(|device| device.process_id == process_id);
+    let times: Vec<u64> = of_process.filter_map(|device| device.kernels_ns).collect();
+    let longest = times.iter().copied().max().filter(|longest| *longest > 0)?;
+    let mean = times.iter().map(|ns| *ns as f64).sum::<f64>() / times.len() as f64;
+    (times.len() > 1).then_some(mean / longest as f64)
+}
+
+/// Adds up the devices of all processes.
+#[derive(Debug, Default)]
+pub(crate) struct Devices {
+    /// By process and number.
+    devices: BTreeMap<(u32, i32), Device>,
+}
+
+#[derive(Debug, Default)]
+struct Device {
+    kernels: u64,
+    host_observed: u64,
+    recorded: u64,
+    kernel_spans: Spans,
+    /// Bytes that moved: there, back.
+    moved: [Moved; 2],
+    launches: u64,
+    launch_ns: u64,
+    launch_max_ns: u64,
+    lived_ns: u64,
+}
+
+#[derive(Debug, Default)]
+struct Moved {
+    count: u64,
+    bytes: u64,
+    /// Bytes of those with a record.
+    recorded_bytes: u64,
+    spans: Spans,
+    /// The transfers by line: as many as the program has lines that move bytes.
+    places: FastMap<Source, PlaceTransfers>,
+}
+
+impl Devices {
+    /// A device's queue has this interval.
+    pub(crate) fn interval(
+        &mut self,
+        (process, device_num): (u32, i32),
+        host_observed: bool,
+        interval: &Interval<'_>,
+    ) {
+        let device = self.devices.entry((process, device_num)).or_default();
+        let (begin, end) = (interval.begin, interval.end);
+        let count = if host_observed { &mut device.host_observed } else { &mut device.recorded };
+        *count += 1;
+        let (moved, bytes, source) = match interval.work {
+            Some(DeviceWork::Kernel(_)) => {
+                device.kernels += 1;
+                if !host_observed {
+                    device.kernel_spans.add(begin, end);
+                }
+                return;
+            }
+            Some(DeviceWork::TransferTo { bytes, source }) => (&mut device.moved[0], bytes, source),
+            Some(DeviceWork::TransferFrom { bytes, source }) => (&mut device.moved[1], bytes, source),
+            _ => return,
+        };
+        moved.count += 1;
+        add(&mut moved.bytes, bytes);
+        let ns = (!host_observed).then(|| end.abs_diff(begin));
+        moved.at(source, bytes, ns);
+        if !host_observed {
+            add(&mut moved.recorded_bytes, bytes);
+            moved.spans.add(begin, end);
+        }
+    }
+
+    /// A kernel with a record began this long after the begin of its submission.
+    pub(crate) fn launched(&mut self, process: u32, device_num: i32, ns: u64) {
+        let device = self.devices.entry((process, device_num)).or_default();
+        device.launches += 1;
+        add(&mut device.launch_ns, ns);
+        device.launch_max_ns = device.launch_max_ns.max(ns);
+    }
+
+    /// The process lived this long.
+    pub(crate) fn lived(&mut self, process: u32, ns: u64) {
+        let devices = self.devices.range_mut((process, i32::MIN)..=(process, i32::MAX));
+        devices.for_each(|(_, device)| device.lived_ns = ns);
+    }
+
+    /// The numbers, by number; `name` and `process_id` are those of the process.
+    pub(crate) fn stats(self, name: &str, process_id: u32) -> Vec<DeviceUse> {
+        let stats = |((_, device_num), device): ((u32, i32), Device)| DeviceUse {
+            process: name.to_owned(),
+            process_id,
+            device_num,
+            ..device.stats()
+        };
+        self.devices.into_iter().map(stats).collect()
+    }
+}
+
+impl DeviceUse {
+    /// The names of its lines' files for people.
+    pub(crate) fn file_names(&self) -> FileNames {
+        let places = self.places.iter().map(|place| &place.site);
+        let sites = places.chain(self.memory.iter().map(|place| &place.site));
+        FileNames::of(sites.filter_map(|site| site.file.as_deref()))
+    }
+
+    /// Takes over how much memory was in use.
+    pub(crate) fn set_memory(&mut self, report: &DeviceReport) {
+        let of_place = |memory: &omptrace_timeline::MemoryOfPlace| PlaceMemory {
+            site: Site::of(&memory.source),
+            allocations: memory.allocations,
+            peak_bytes: memory.peak_bytes,
+        };
+        self.peak_bytes = Some(report.peak_bytes).filter(|_| !report.memory.is_empty());
+        self.memory = report.memory.iter().map(of_place).collect();
+        self.memory.sort_by(|one, other| {
+            let by_bytes = other.peak_bytes.cmp(&one.peak_bytes);
+            by_bytes.then_with(|| one.site.order().cmp(&other.site.order()))
+        });
+    }
+}
+
+impl Device {
+    fn stats(self) -> DeviceUse {
+        let is_recorded = self.recorded > 0;
+        let [to, from] = self.moved;
+        let places = [("to_device", &to), ("from_device", &from)];
+        let places = places.map(|(direction, moved)| moved.by_place(direction));
+        let mut places = places.concat();
+        places.sort_by(|one, other| {
+            let by_bytes = other.bytes.cmp(&one.bytes);
+            by_bytes
+                .then_with(|| (one.direction, one.site.order()).cmp(&(other.direction, other.site.order())))
+        });
+        let (to_device, to) = to.stats();
+        let (from_device, from) = from.stats();
+        let kernels = self.kernel_spans.merged();
+        let transfers = to.zip(from).map(|(to, from)| merged([to, from].concat()));
+        let overlap = kernels.as_ref().zip(transfers.as_ref());
+        let overlap = overlap.map(|(kernels, transfers)| overlap_ns(kernels, transfers));
+        let kernels_ns = kernels.as_deref().map(total_ns);
+        let transfers_ns = transfers.as_deref().map(total_ns);
+        let idle = |((kernels, transfers), overlap): ((u64, u64), u64)| {
+            let busy = kernels.saturating_add(transfers).saturating_sub(overlap);
+            self.lived_ns.saturating_sub(busy)
+        };
+        let idle_ns = kernels_ns.zip(transfers_ns).zip(overlap).map(idle);
+        DeviceUse {
+            kernels: self.kernels,
+            host_observed: self.host_observed,
+            kernels_ns: kernels_ns.filter(|_| is_recorded),
+            transfers_ns: transfers_ns.filter(|_| is_recorded),
+            overlap_ns: overlap.filter(|_| is_recorded),
+            idle_ns: idle_ns.filter(|_| is_recorded),
+            launch_mean_ns: self.launch_ns.checked_div(self.launches),
+            launch_max_ns: (self.launches > 0).then_some(self.launch_max_ns),
+            to_device,
+            from_device,
+            places,
+            ..DeviceUse::default()
+        }
+    }
+}
+
+impl Moved {
+    /// Bytes moved for the line `source`, in this time where a device recorded it.
+    fn at(&mut self, source: &Source, bytes: u64, ns: Option<u64>) {
+        if !self.places.contains_key(source) {
+            let new =
+                PlaceTransfers { site: Site::of(source), total_ns: Some(0), ..PlaceTransfers::default() };
+            self.places.insert(source.clone(), new);
+        }
+        if let Some(of_place) = self.places.get_mut(source) {
+            of_place.count += 1;
+            add(&mut of_place.bytes, bytes);
+            let known = of_place.total_ns.zip(ns);
+            of_place.total_ns = known.map(|(total, ns)| total.saturating_add(ns));
+        }
+    }
+
+    /// The transfers of each line.
+    fn by_place(&self, direction: &'static str) -> Vec<PlaceTransfers> {
+        let of_place = |place: &PlaceTransfers| PlaceTransfers { direction, ..place.clone() };
+        self.places.values().map(of_place).collect()
+    }
+
+    /// The numbers, and when bytes moved.
+    fn stats(self) -> (Transfers, Option<Vec<(Ns, Ns)>>) {
+        let spans = self.spans.merged();
+        let ns = spans.as_deref().map(total_ns).filter(|ns| *ns > 0);
+        let rate = |ns| u128::from(self.recorded_bytes) * 1_000_000_000 / u128::from(ns);
+        let transfers = Transfers {
+            count: self.count,
+            bytes: self.bytes,
+            bytes_per_second: ns.and_then(|ns: u64| u64::try_from(rate(ns)).ok()),
+        };
+        (transfers, spans)
+    }
+}
+
+/// Stretches of time, mostly in order.
+#[derive(Debug, Default)]
+struct Spans {
+    spans: Vec<(Ns, Ns)>,
+    are_too_many: bool,
+}
+
+impl Spans {
+    fn add(&mut self, begin: Ns, end: Ns) {
+        if let Some((last_begin, last_end)) = self.spans.last_mut()
+            && (*last_begin..=*last_end).contains(&begin)
+        {
+            *last_end = end.max(*last_end);
+        } else if self.spans.len() < MAX_SPANS {
+            self.spans.push((begin, end.max(begin)));
+        } else {
+            self.are_too_many = true;
+        }
+    }
+
+    /// In order, without what overlaps or touches; `None` where some are missing.
+    fn merged(self) -> Option<Vec<(Ns, Ns)>> {
+        (!self.are_too_many).then(|| merged(self.spans))
+    }
+}
+
+fn merged(mut spans: Vec<(Ns, Ns)>) -> Vec<(Ns, Ns)> {
+    spans.sort_unstable();
+    spans.dedup_by(|next, span| {
+        let meets = next.0 <= span.1;
+        if meets {
+            span.1 = span.1.max(next.1);
+        }
+        meets
+    });
+    spans
+}
+
+fn total_ns(spans: &[(Ns, Ns)]) -> u64 {
+    let ns = spans.iter().map(|(begin, end)| end.abs_diff(*begin));
+    ns.fold(0, u64::saturating_add)
+}
+
+/// How long both lists, merged, have a span.
+fn overlap_ns(a: &[(Ns, Ns)], b: &[(Ns, Ns)]) -> u64 {
+    let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
+    let mut ns = 0;
+    while let (Some(one), Some(other)) = (a.peek(), b.peek()) {
+        let (begin, end) = (one.0.max(other.0), one.1.min(other.1));
+        if begin < end {
+            add(&mut ns, end.abs_diff(begin));
+        }
+        let is_first = one.1 <= other.1;
+        if is_first {
+            a.next();
+        } else {
+            b.next();
+        }
+    }
+    ns
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spans(list: &[(Ns, Ns)]) -> Spans {
+        let mut spans = Spans::default();
+        list.iter().for_each(|(begin, end)| spans.add(*begin, *end));
+        spans
+    }
+
+    #[test]
+    fn spans_count_once_in_any_order() {
+        let spans = spans(&[(10, 20), (15, 30), (5, 8), (40, 50), (8, 9), (41, 42)]);
+        let merged = spans.merged().expect("not too many");
+        assert_eq!(merged, [(5, 9), (10, 30), (40, 50)]);
+        assert_eq!(total_ns(&merged), 34);
+    }
+
+    #[test]
+    fn load_balance_is_the_mean_by_the_longest() {
+        let device = |process_id, kernels_ns| DeviceUse { process_id, kernels_ns, ..DeviceUse::default() };
+        let devices = [device(0, Some(100)), device(0, Some(50)), device(0, None), device(1, Some(100))];
+        assert_eq!(load_balance(&devices, 0), Some(0.75));
+        assert_eq!(load_balance(&devices, 1), None);
+        assert_eq!(load_balance(&[device(0, Some(0)), device(0, Some(0))], 0), None);
+    }
+
+    #[test]
+    fn overlap_is_what_both_have() {
+        let (a, b) = ([(0, 10), (20, 30), (40, 50)], [(5, 25), (28, 60)]);
+        assert_eq!(overlap_ns(&a, &b), 5 + 5 + 2 + 10);
+        assert_eq!(overlap_ns(&b, &a), 22);
+        assert_eq!(overlap_ns(&a, &[]), 0);
+    }
+
+    #[test]
+    fn spans_beyond_the_limit_are_not_known() {
+        let mut spans = Spans::default();
+        (0..=MAX_SPANS as Ns).for_each(|n| spans.add(2 * n, 2 * n + 1));
+        assert_eq!(spans.merged(), None);
+    }
+}

@@ -1,0 +1,64 @@
+//! What rules are applied to, and what they give.
+
+use serde_json::{Map, Value};
+
+use crate::answers::part::Part;
+use crate::model::answers::{Finding, Moment};
+use crate::model::cause::Cause;
+use crate::model::place::{Place, Position};
+use crate::what_if::scenario::Plan;
+
+use super::rules::MIN_GAIN;
+
+/// The facts that rules are applied to.
+pub(crate) struct Case<'a> {
+    pub(crate) part: &'a Part,
+    pub(crate) threads: u64,
+    pub(crate) duration: u64,
+}
+
+/// A finding as the sums show it, and the replay that shows what it would gain.
+pub(crate) struct Candidate {
+    pub(crate) finding: Finding,
+    pub(crate) plan: Option<Plan>,
+    /// The share of the wall time that it must gain.
+    pub(crate) min_gain: f64,
+}
+
+impl Case<'_> {
+    /// Lost thread time as wall time: what all threads lose together, each gains.
+    pub(crate) fn gain(&self, ns: u64) -> u64 {
+        ns / self.threads.max(1)
+    }
+
+    pub(crate) fn is_worth_it(&self, gain: u64) -> bool {
+        self.threads > 1 && self.is_much(gain)
+    }
+
+    /// Like [`Case::is_worth_it`], also of what a single thread waits for.
+    pub(crate) fn is_much(&self, gain: u64) -> bool {
+        gain as f64 >= MIN_GAIN * self.duration as f64
+    }
+
+    pub(crate) fn instances(&self, cause: Cause, place: &Place) -> Vec<Moment> {
+        let known = self.part.instances.get(&(cause, place.clone()));
+        let moments = known.into_iter().flatten();
+        moments.map(|(_, moment)| moment.clone()).collect()
+    }
+}
+
+/// The figures that a finding rests on.
+pub(crate) fn evidence(figures: &[(&str, u64)]) -> Map<String, Value> {
+    let figures = figures.iter();
+    figures.map(|(name, figure)| ((*name).to_owned(), Value::from(*figure))).collect()
+}
+
+/// A place in words: `at jacobi.c:41`.
+pub(crate) fn at(place: &Place) -> String {
+    match (place.source(), &place.function) {
+        (Some(source), _) => format!("at {source}"),
+        _ if place.position == Some(Position::Inside) => format!("\"{}\"", place.long()),
+        (None, Some(function)) => format!("in {function}"),
+        (None, None) => format!("\"{}\"", place.construct_name()),
+    }
+}

@@ -1,0 +1,387 @@
+//! Rules: what could be improved, and what that would gain.
+
+mod advice;
+mod case;
+pub(crate) mod counters;
+mod devices;
+mod functions;
+mod mutexes;
+mod rules;
+
+pub use rules::RULES;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use case::{Candidate, Case, at};
+use devices::is_small_kernel;
+use rules::{
+    CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_CHUNK_NS,
+    MIN_EDGE_NS, MIN_GAIN, MIN_GAIN_OF_FEW, MIN_REGION_NS, MIN_TASK_NS, TRACER_DISTURBS,
+};
+
+use crate::answers::part::{Part, PlaceSums, RegionPart};
+use crate::model::answers::{Answers, Finding};
+use crate::model::cause::Cause;
+use crate::model::place::Place;
+use crate::model::sum::{Sum, sum};
+use crate::model::worst_instances::MAX_INSTANCES;
+use crate::what_if::Change;
+use crate::what_if::scenario::{Plan, Target};
+
+/// A row of blame, with what is known of its place.
+struct Row<'a> {
+    cause: Cause,
+    place: &'a Place,
+    ns: u64,
+    sums: &'a PlaceSums,
+}
+
+/// The statement of a rule.
+struct Advice {
+    id: &'static str,
+    text: String,
+    evidence: Map<String, Value>,
+}
+
+/// Possible improvements, the one that gains the most first. `gains`: what replays of plans showed.
+pub(crate) fn of(part: &Part, threads: u64, duration: u64, gains: &[(&Plan, u64)]) -> Vec<Finding> {
+    let gain_of = |plan: &Plan| gains.iter().find(|(other, _)| *other == plan);
+    let mut candidates = candidates(part, threads, duration);
+    candidates.retain_mut(|candidate| {
+        let finding = &mut candidate.finding;
+        if let Some((_, gain)) = candidate.plan.as_ref().and_then(gain_of) {
+            finding.gain_ns = *gain;
+        }
+        let is_much = finding.gain_ns as f64 >= candidate.min_gain * duration as f64;
+        is_much || finding.id == TRACER_DISTURBS
+    });
+    mutexes::drop_unless_together(&mut candidates, duration);
+    let findings = candidates.into_iter().map(|candidate| candidate.finding);
+    let mut findings: Vec<Finding> = findings.collect();
+    sort(&mut findings);
+    // A fault that makes threads wait in two ways is one.
+    let mut known = BTreeSet::new();
+    findings.retain(|finding| known.insert((finding.id.clone(), finding.place.clone())));
+    findings
+}
+
+impl Answers {
+    /// Takes up what else was found.
+    pub(crate) fn add_findings(&mut self, more: Vec<Finding>) {
+        self.findings.extend(more);
+        sort(&mut self.findings);
+    }
+}
+
+/// Puts what gains the most first.
+fn sort(findings: &mut [Finding]) {
+    findings.sort_by(|a, b| (b.gain_ns, &a.id, &a.place).cmp(&(a.gain_ns, &b.id, &b.place)));
+}
+
+/// Possible improvements by the sums alone, the one that seems to gain the most first.
+pub(crate) fn candidates(part: &Part, threads: u64, duration: u64) -> Vec<Candidate> {
+    let case = Case { part, threads, duration };
+    let none = PlaceSums::default();
+    let serial = serial_by_end(part);
+    let rows = part.blame.iter().filter(|((cause, _), _)| *cause != Cause::Serial);
+    let rows = rows.map(|((cause, place), ns)| (cause, place, ns));
+    let serial = serial.iter().map(|(place, ns)| (&Cause::Serial, *place, ns));
+    let mut candidates: Vec<Candidate> = rows
+        .chain(serial)
+        .filter_map(|(cause, place, ns)| {
+            let row = Row { cause: *cause, place, ns: *ns, sums: part.places.get(place).unwrap_or(&none) };
+            case.of_blame(&row)
+        })
+        .collect();
+    candidates.extend(part.regions.iter().filter_map(|(place, region)| case.of_region(place, region)));
+    let places = part.places.iter();
+    candidates.extend(places.filter_map(|(place, sums)| case.of_chunks(place, sums)));
+    let places = part.places.iter();
+    candidates.extend(places.filter_map(|(place, sums)| case.of_nested(place, sums)));
+    candidates.extend(case.of_mutexes());
+    candidates.extend(functions::candidates(&case));
+    candidates.extend(case.of_data_ops());
+    let devices = part.overlaps.iter();
+    candidates.extend(devices.filter_map(|device| case.of_device(device)));
+    if part.has_mpi {
+        candidates.retain(|candidate| !MAY_BE_MPI.contains(&&*candidate.finding.id));
+    }
+    candidates.sort_by(|a, b| {
+        let (a, b) = (&a.finding, &b.finding);
+        (b.gain_ns, &a.id, &a.place).cmp(&(a.gain_ns, &b.id, &b.place))
+    });
+    candidates
+}
+
+/// Serial code that ends at the same region is one: the first time it is after the program's begin, then after the last
+/// region. Its place is that with the longest time. What lies at the program's begin and end only, and is short, is the
+/// loader's.
+fn serial_by_end(part: &Part) -> Vec<(&Place, u64)> {
+    let mut sums: BTreeMap<Option<&Place>, (u64, u64, &Place)> = BTreeMap::new();
+    for ((cause, place), ns) in &part.blame {
+        let Some((after, before)) = part.serial.get(place).filter(|_| *cause == Cause::Serial) else {
+            continue;
+        };
+        let is_edge = after.is_none() || before.is_none();
+        if is_edge && *ns < MIN_EDGE_NS * part.busiest().saturating_sub(1) {
+            continue;
+        }
+        let (sum, longest, at) = sums.entry(before.as_ref()).or_insert((0, 0, place));
+        sum.grow_by(*ns);
+        if ns > longest {
+            (*longest, *at) = (*ns, place);
+        }
+    }
+    sums.into_values().map(|(sum, _, at)| (at, sum)).collect()
+}
+
+impl Case<'_> {
+    fn of_blame(&self, row: &Row<'_>) -> Option<Candidate> {
+        // See [`Case::late`].
+        let holds_mutex = row.sums.holds > 0;
+        if holds_mutex && row.cause == Cause::Imbalance {
+            return None;
+        }
+        // The regions inside have all threads, and some of them are over before others.
+        if row.cause == Cause::NarrowTeam && self.has_all_threads_inside(row.place) {
+            return None;
+        }
+        // They are many, and belong together.
+        if row.cause == Cause::Target && self.is_small_op(row.sums) {
+            return None;
+        }
+        let lost = match row.cause {
+            cause if cause.is_mutex() => row.ns + self.late(row.place),
+            _ => row.ns,
+        };
+        let gain = match row.cause {
+            // The others may have nothing to do meanwhile.
+            Cause::Target => lost,
+            _ => self.gain(lost),
+        };
+        let share = lost as f64 / (self.duration as f64 * self.threads as f64).max(1.0);
+        let is_worth_it = match row.cause {
+            Cause::Tracer => share > MAX_TRACER,
+            Cause::Target => self.is_much(gain),
+            _ => self.is_worth_it(gain),
+        };
+        if !is_worth_it {
+            return None;
+        }
+        let instances = self.instances(row.cause, row.place);
+        let advice = self.advice(row)?;
+        let min_gain = match CHANCE_EXPLAINS.contains(&advice.id) {
+            true => self.min_gain_beyond_chance(row),
+            false => MIN_GAIN,
+        };
+        let mut evidence = advice.evidence;
+        evidence.insert("lost_ns".to_owned(), lost.into());
+        evidence.insert("threads".to_owned(), self.threads.into());
+        Some(Candidate {
+            finding: Finding {
+                id: advice.id.to_owned(),
+                place: row.place.clone(),
+                gain_ns: gain,
+                text: advice.text,
+                evidence,
+                instances,
+            },
+            plan: self.plan(row),
+            min_gain,
+        })
+    }
+
+    /// The share of the wall time that must be gained where threads that lose their processor look like threads that work longer.
+    fn min_gain_beyond_chance(&self, row: &Row<'_>) -> f64 {
+        let known = self.part.instances.get(&(row.cause, row.place.clone()));
+        let known = known.map_or(&[][..], |known| &known[..]);
+        let heaviest = known.first().map_or(0, |(weight, _)| *weight);
+        let heaviest = heaviest as f64 / row.ns.max(1) as f64;
+        let mut threads = known.iter().map(|(_, moment)| (&moment.process, &moment.thread));
+        let first = threads.next();
+        let is_same = known.len() >= MAX_INSTANCES && threads.all(|thread| Some(thread) == first);
+        if is_same && heaviest < MAX_SHARE_OF_REPEATED {
+            return MIN_GAIN;
+        }
+        let sums = &self.part.accounting;
+        let delays = [Cause::Fork, Cause::Join].map(|cause| sums[cause]);
+        let delays = sum(delays) as f64;
+        let all = self.duration as f64 * self.threads as f64;
+        let min_gain = match heaviest < MAX_SHARE_OF_ONE {
+            true => MIN_GAIN,
+            false => MIN_GAIN_OF_FEW,
+        };
+        min_gain + DELAYS * delays / all.max(1.0)
+    }
+
+    /// The replay that shows the gain if a loss ended.
+    fn plan(&self, row: &Row<'_>) -> Option<Plan> {
+        let place = Target::Place(row.place.clone());
+        let (change, target, text) = match row.cause {
+            Cause::Serial => {
+                let (_, before) = self.part.serial.get(row.place)?.clone();
+                let share = 1.0 / self.threads as f64;
+                let target = Target::Serial(before);
+                (Change::Faster(share), target, "spread over all threads")
+            }
+            Cause::Imbalance if row.sums.around_single > 0 => {
+                let change = Change::Wider(row.sums.around_single);
+                (change, place, "with the threads of the team around")
+            }
+            Cause::NarrowTeam => {
+                let threads = u32::try_from(self.threads).ok()?;
+                (Change::Wider(threads), place, "with all threads")
+            }
+            Cause::Imbalance => (Change::Balanced, place, "in perfect balance"),
+            Cause::TaskStarvation => (Change::TasksBalanced, place, "in perfect balance"),
+            cause if cause.is_mutex() => (Change::LockFree, place, "without waits for the mutex"),
+            Cause::Fork => (Change::Without(Cause::Fork), place, "threads begin at once"),
+            Cause::Target if is_small_kernel(row.sums) => {
+                let share = row.sums.kernels_ns as f64 / row.ns.max(1) as f64;
+                let change = Change::Shorter(Cause::Target, share.min(1.0));
+                (change, place, "its kernels only")
+            }
+            Cause::Reduction | Cause::Target | Cause::Preempted | Cause::Tracer => {
+                (Change::Without(row.cause), place, "without this time")
+            }
+            _ => return None,
+        };
+        Some(Plan { change, target, text: text.to_owned() })
+    }
+
+    /// Whether the region and those inside it have all threads of its process at one time.
+    fn has_all_threads_inside(&self, place: &Place) -> bool {
+        let region = self.part.regions.get(place);
+        region.is_some_and(|region| u64::from(region.busiest_inside) >= region.threads)
+    }
+
+    fn has_tasks(&self) -> bool {
+        self.part.places.values().any(|sums| sums.tasks > 0)
+    }
+
+    /// Rules of whole regions: their costs lie in several causes.
+    fn of_region(&self, place: &Place, region: &RegionPart) -> Option<Candidate> {
+        let cost: u64 =
+            [Cause::Fork, Cause::Join, Cause::Barrier].map(|cause| region.accounting[cause]).iter().sum();
+        let gain = self.gain(cost);
+        if !self.is_worth_it(gain) || region.visits < 2 {
+            return None;
+        }
+        let members = u64::from(region.max_team.max(1));
+        let mean = region.accounting[Cause::Useful] / members / region.visits;
+        let (id, text) = if mean < MIN_REGION_NS {
+            (
+                "region_too_small",
+                format!(
+                    "the region {} works shorter than it takes to begin and end: merge it with others, or use an if clause",
+                    at(place)
+                ),
+            )
+        } else if let Some((tasks, grain)) = self.fine_tasks() {
+            (
+                "tasks_too_fine",
+                format!(
+                    "{tasks} tasks of {grain} ns each cost more than they work: make them larger, or use final and mergeable"
+                ),
+            )
+        } else {
+            return None;
+        };
+        let mut evidence = Map::new();
+        evidence.insert("visits".to_owned(), region.visits.into());
+        evidence.insert("useful_mean_ns".to_owned(), mean.into());
+        evidence.insert("cost_ns".to_owned(), cost.into());
+        Some(Candidate {
+            finding: Finding {
+                id: id.to_owned(),
+                place: place.clone(),
+                gain_ns: gain,
+                text,
+                evidence,
+                instances: self.instances(Cause::Fork, place),
+            },
+            plan: Some(without_region_cost(place)),
+            min_gain: MIN_GAIN,
+        })
+    }
+
+    /// Loops whose chunks cost as much as they work.
+    fn of_chunks(&self, place: &Place, sums: &PlaceSums) -> Option<Candidate> {
+        let mean = sums.useful.checked_div(sums.chunks)?;
+        let cost = sums.chunks_cost.checked_div(sums.chunks)?;
+        let gain = self.gain(sums.chunks * cost.min(mean));
+        if sums.chunks <= 1000 || mean >= MIN_CHUNK_NS || !self.is_worth_it(gain) {
+            return None;
+        }
+        let mut evidence = Map::new();
+        evidence.insert("chunks".to_owned(), sums.chunks.into());
+        evidence.insert("chunk_mean_ns".to_owned(), mean.into());
+        evidence.insert("assumed_chunk_cost_ns".to_owned(), cost.into());
+        Some(Candidate {
+            finding: Finding {
+                id: "chunk_too_small".to_owned(),
+                place: place.clone(),
+                gain_ns: gain,
+                text: format!(
+                    "the loop {} hands out its iterations in chunks of {mean} ns: give schedule a larger chunk size",
+                    at(place)
+                ),
+                evidence,
+                instances: self.instances(Cause::Useful, place),
+            },
+            plan: None,
+            min_gain: MIN_GAIN,
+        })
+    }
+
+    /// Regions inside others, where threads wait for processors.
+    fn of_nested(&self, place: &Place, sums: &PlaceSums) -> Option<Candidate> {
+        let too_many = |(processors, threads): &(&u32, &u32)| threads > processors;
+        let (processors, threads) = sums.nested.iter().find(too_many)?;
+        let of = |cause| self.part.blame.get(&(cause, place.clone()));
+        let forks = of(Cause::Fork).unwrap_or(&0) + of(Cause::Join).unwrap_or(&0);
+        let cost = sums.nested_barriers_ns + forks;
+        let gain = self.gain(cost);
+        if !self.is_worth_it(gain) {
+            return None;
+        }
+        let mut evidence = Map::new();
+        evidence.insert("busy_threads".to_owned(), (*threads).into());
+        evidence.insert("processors".to_owned(), (*processors).into());
+        evidence.insert("cost_ns".to_owned(), cost.into());
+        Some(Candidate {
+            finding: Finding {
+                id: "nested_oversubscription".to_owned(),
+                place: place.clone(),
+                gain_ns: gain,
+                text: format!(
+                    "the region {} inside another one makes {threads} threads busy on {processors} processors: set OMP_MAX_ACTIVE_LEVELS=1, or num_threads of both",
+                    at(place)
+                ),
+                evidence,
+                instances: self.instances(Cause::Fork, place),
+            },
+            plan: Some(without_region_cost(place)),
+            min_gain: MIN_GAIN,
+        })
+    }
+
+    fn fine_tasks(&self) -> Option<(u64, u64)> {
+        let mut tasks = self.part.places.values().filter(|sums| sums.tasks > 1000);
+        tasks.find_map(|sums| {
+            let grain = sums.useful / sums.tasks;
+            (grain < MIN_TASK_NS).then_some((sums.tasks, grain))
+        })
+    }
+}
+
+/// The replay without what the region at `place` costs to begin and to end.
+fn without_region_cost(place: &Place) -> Plan {
+    Plan {
+        change: Change::RegionsFree,
+        target: Target::Place(place.clone()),
+        text: "without the cost of the region's begin and end".to_owned(),
+    }
+}

@@ -1,0 +1,193 @@
+//! The rules of findings and their thresholds, as `docs/analysis.md` has them.
+
+/// The rules: their ids, and when they apply beside a gain of [`MIN_GAIN`]. `docs/analysis.md` has the same table.
+pub const RULES: &[(&str, &str)] = &[
+    (
+        "load_imbalance",
+        "threads wait at a barrier for those that work longer at this place, and chance does not explain it",
+    ),
+    ("single_serialises", "threads wait for the one in a single region"),
+    (
+        "region_in_single",
+        "as single_serialises, for a parallel region that is opened in a single or masked region",
+    ),
+    ("single_creator", "as single_serialises, in a program with explicit tasks"),
+    ("serial_part", "serial code before this region; 250 ms or more at the program's begin and end"),
+    (
+        "serial_function",
+        "a function of the program takes 250 ms of processor time and a tenth of all, by samples, and all of it in serial code",
+    ),
+    (
+        "user_spinning",
+        "by samples, a function takes 50 ms of processor time and a twentieth of all for flushes, or to test whether a lock is free",
+    ),
+    (
+        "memory_bound",
+        "by counters, less than half an instruction per cycle in a construct; where it is counted, ten cache misses or more in 1000 instructions, or else half of the cycles stalled in the back end",
+    ),
+    ("narrow_team", "the region has fewer threads than N, and so have regions inside it"),
+    ("false_num_threads", "as narrow_team, and the region gets fewer threads than it asks for"),
+    (
+        "nested_oversubscription",
+        "begin, end and barriers of a region inside another, while more threads are busy than there are processors",
+    ),
+    ("critical_contention", "threads wait for a critical region"),
+    ("critical_for_atomic", "as critical_contention, held for 500 ns or less on average"),
+    ("lock_contention", "threads wait for a lock"),
+    ("atomic_contention", "threads wait for an atomic update"),
+    (
+        SEVERAL_MUTEXES,
+        "threads wait for several mutexes, and to free all of them gains more than to free each",
+    ),
+    ("ordered_serialises", "threads wait for their turn in an ordered region"),
+    (
+        "too_few_tasks",
+        "threads at a barrier have no task while others run theirs, and chance does not explain it",
+    ),
+    ("taskwait_chain", "as too_few_tasks, with less than two tasks for each wait"),
+    ("dependence_chain", "as too_few_tasks, where most tasks wait for others that they depend on"),
+    (
+        "tasks_too_fine",
+        "more than 1000 tasks of less than 5 us, in a region whose begin, end and barriers cost",
+    ),
+    ("region_too_small", "two visits or more, in which a member works less than 20 us on average"),
+    (
+        "needless_barrier",
+        "the cost of a barrier at which most threads arrive with less than 1 us of work since the one before",
+    ),
+    ("chunk_too_small", "more than 1000 chunks of less than 2 us, on average"),
+    ("late_wake_up", "threads begin late in a region that is entered ten times or more"),
+    ("oversubscription", "as late_wake_up, in a process that has more threads than processors"),
+    ("target_wait", "the host waits in a target construct"),
+    ("small_kernels", "as target_wait, with 100 kernels or more that run less than 10 us on average"),
+    (
+        "small_transfers",
+        "the host waits in 100 operations or more on device data of less than 64 KiB on average, at one line",
+    ),
+    (
+        "transfers_not_overlapped",
+        "a device moves bytes and runs kernels, at the same time for less than a fifth of the shorter of both",
+    ),
+    ("reduction_cost", "threads combine the results of a reduction"),
+    ("preempted", "others had the processors of threads that worked at this place"),
+    (TRACER_DISTURBS, "the tracer's writing takes more than 1 % of the threads' time, whatever the gain"),
+];
+
+/// Regions that are entered less often do not show how threads are woken.
+pub(super) const MIN_WAKE_UPS: u64 = 10;
+
+/// A chunk should run longer than this.
+pub(super) const MIN_CHUNK_NS: u64 = 2_000;
+
+/// Below this share of the wall time, nothing is worth a finding.
+pub(super) const MIN_GAIN: f64 = 0.03;
+
+/// As [`MIN_GAIN`], where few instances show that some threads work longer: a thread that loses its processor once would be enough.
+pub(super) const MIN_GAIN_OF_FEW: f64 = 0.1;
+
+/// Instances are few where the heaviest has at least this share of the loss.
+pub(super) const MAX_SHARE_OF_ONE: f64 = 0.25;
+
+/// It is the same thread again and again where the heaviest instances are of one thread, and none has this share of the loss.
+pub(super) const MAX_SHARE_OF_REPEATED: f64 = 0.5;
+
+/// Where chance may explain a loss, the gain must be larger by this many times what threads take to begin and end regions. A busy
+/// machine delays that as it delays work.
+pub(super) const DELAYS: f64 = 2.0;
+
+/// A mutex's section that is shorter could be an atomic or a reduction.
+pub(super) const MAX_ATOMIC_NS: u64 = 500;
+
+/// A region's threads should work longer than this, each.
+pub(super) const MIN_REGION_NS: u64 = 20_000;
+
+/// A task should run longer than this.
+pub(super) const MIN_TASK_NS: u64 = 5_000;
+
+/// Fewer kernels or operations on data cannot cost much.
+pub(super) const MIN_TARGETS: u64 = 100;
+
+/// A kernel should run longer than this: about what it takes to launch it.
+pub(super) const MIN_KERNEL_NS: u64 = 10_000;
+
+/// Operations on data should be of more bytes: a bus moves as many in the time that an operation takes to begin.
+pub(super) const MIN_OP_BYTES: u64 = 64 << 10;
+
+/// At least this share of the shorter of kernels and transfers should overlap.
+pub(super) const MIN_OVERLAP: f64 = 0.2;
+
+/// Threads that work should execute this many instructions per cycle. Processors of today can do four and more.
+pub(super) const MAX_IPC: f64 = 0.5;
+
+/// Cache misses per instruction of code that waits for memory: a miss costs some hundred cycles.
+pub(super) const MIN_MISSES: f64 = 0.01;
+
+/// The share of cycles in which code that waits for memory cannot go on.
+pub(super) const MIN_STALLED: f64 = 0.5;
+
+/// The tracer should take less of the threads' time.
+pub(super) const MAX_TRACER: f64 = 0.01;
+
+/// The rules about losses that also arise where a thread loses its processor.
+pub(super) const CHANCE_EXPLAINS: [&str; 3] = ["load_imbalance", "too_few_tasks", "dependence_chain"];
+
+/// The rules about one thread's work that others wait for. In a program that uses MPI, that may be a wait for other processes.
+pub(super) const MAY_BE_MPI: [&str; 5] =
+    ["serial_part", "serial_function", "single_serialises", "region_in_single", "single_creator"];
+
+/// Serial code at the program's begin or end that is shorter is the loader's and the runtime's.
+/// On a busy machine these take 50 to 150 ms.
+pub(super) const MIN_EDGE_NS: u64 = 250_000_000;
+
+/// The rule about all mutexes together.
+pub(super) const SEVERAL_MUTEXES: &str = "several_mutexes";
+
+/// The rule about the tracer itself, whose share counts and not its gain.
+pub(super) const TRACER_DISTURBS: &str = "tracer_disturbs";
+
+#[cfg(test)]
+mod tests {
+    use super::RULES;
+
+    /// Each id of the table is that of a finding, and each id that is followed by its text is in the table.
+    #[test]
+    fn the_table_has_all_rules() {
+        let code = [
+            include_str!("mod.rs"),
+            include_str!("advice.rs"),
+            include_str!("counters.rs"),
+            include_str!("devices.rs"),
+            include_str!("functions.rs"),
+            include_str!("mutexes.rs"),
+        ];
+        for (id, _) in RULES {
+            let name = match *id {
+                super::TRACER_DISTURBS => "TRACER_DISTURBS,",
+                super::SEVERAL_MUTEXES => "SEVERAL_MUTEXES.to_owned()",
+                id => &format!("\"{id}\""),
+            };
+            let is_used = code.iter().any(|code| code.contains(name));
+            assert!(is_used, "{id} is never reported");
+        }
+        let advice = include_str!("advice.rs").lines().map(str::trim);
+        let advice: Vec<&str> = advice.collect();
+        for two in advice.windows(2).filter(|two| two[1].starts_with("format!(")) {
+            let id = two[0].trim_end_matches(',').trim_matches('"');
+            let is_in_table = RULES.iter().any(|(known, _)| *known == id);
+            assert!(is_in_table || !two[0].starts_with('"'), "{id} is not in the table");
+        }
+    }
+
+    #[test]
+    fn the_documentation_has_the_same_table() {
+        let text = include_str!("../../../docs/analysis.md");
+        for (id, when) in RULES {
+            let row = format!("| `{id}` | {when} |");
+            assert!(text.contains(&row), "docs/analysis.md lacks\n{row}");
+        }
+        for cause in crate::model::cause::Cause::ALL {
+            let row = format!("| `{}` | {} |", cause.name(), cause.meaning());
+            assert!(text.contains(&row), "docs/analysis.md lacks\n{row}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Functions of samples, by number.
+
+use std::collections::BTreeMap;
+
+/// A function, by its number in the timeline.
+pub(crate) type FunctionNumber = u32;
+
+/// Processor time by function.
+pub(crate) type ByFunction = BTreeMap<FunctionNumber, u64>;

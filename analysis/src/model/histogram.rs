@@ -1,0 +1,133 @@
+//! How durations are spread: counts in buckets, which merge exactly.
+
+/// Buckets of each power of two.
+const PARTS: u32 = 16;
+
+/// Counts of durations in buckets. A bucket is narrower than a sixteenth of its durations.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Histogram(Vec<u64>);
+
+impl Histogram {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Bucket and count of those that have any.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, u64)> {
+        let all = self.0.iter().copied().enumerate();
+        all.filter(|(_, count)| *count > 0)
+    }
+
+    /// The histogram of [`Histogram::counts`]; buckets that no duration has are left out.
+    pub(crate) fn of(counts: &[(usize, u64)]) -> Histogram {
+        let mut histogram = Histogram::default();
+        for (bucket, count) in counts.iter().filter(|(of, _)| *of <= bucket(u64::MAX)) {
+            if histogram.0.len() <= *bucket {
+                histogram.0.resize(bucket + 1, 0);
+            }
+            histogram.0[*bucket] += count;
+        }
+        histogram
+    }
+
+    pub(crate) fn add(&mut self, ns: u64) {
+        let bucket = bucket(ns);
+        if self.0.len() <= bucket {
+            self.0.resize(bucket + 1, 0);
+        }
+        self.0[bucket] += 1;
+    }
+
+    /// Adds the counts of another: associative and commutative.
+    pub(crate) fn merge(&mut self, other: &Histogram) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (count, more) in self.0.iter_mut().zip(&other.0) {
+            *count += more;
+        }
+    }
+
+    /// How many durations reach each power of two, and not the next; those of 0 count with 1.
+    pub(crate) fn powers(&self) -> Vec<u64> {
+        let mut powers = Vec::new();
+        for (bucket, count) in self.0.iter().enumerate() {
+            let power = longest(bucket).checked_ilog2().unwrap_or(0) as usize;
+            if powers.len() <= power {
+                powers.resize(power + 1, 0);
+            }
+            powers[power] += count;
+        }
+        powers
+    }
+
+    /// The longest duration of the bucket below which, or in which, this share of all durations lies; `None` where there is none.
+    pub(crate) fn quantile(&self, percent: u64) -> Option<u64> {
+        let all: u64 = self.0.iter().sum();
+        let wanted = (u128::from(all) * u128::from(percent)).div_ceil(100);
+        let mut below = 0;
+        let bucket = self.0.iter().position(|count| {
+            below += u128::from(*count);
+            below > 0 && below >= wanted
+        });
+        Some(longest(bucket?))
+    }
+}
+
+fn bucket(ns: u64) -> usize {
+    let power = ns.checked_ilog2().unwrap_or(0);
+    let bits = PARTS.ilog2();
+    let bucket = match power.checked_sub(bits) {
+        // Each of the shortest durations has a bucket of its own.
+        None => ns,
+        Some(shift) => u64::from(PARTS * (shift + 1)) + ((ns >> shift) - u64::from(PARTS)),
+    };
+    bucket as usize
+}
+
+/// The longest duration in a bucket.
+fn longest(bucket: usize) -> u64 {
+    let (bucket, parts) = (bucket as u64, u64::from(PARTS));
+    match (bucket / parts).checked_sub(1) {
+        None => bucket,
+        Some(shift) => ((bucket % parts + parts + 1) << shift).wrapping_sub(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_narrow_and_in_order() {
+        let mut durations: Vec<u64> = (0..200).collect();
+        durations.extend((7..64).flat_map(|power| [(1 << power) - 1, 1 << power, 3 << (power - 1)]));
+        durations.push(u64::MAX);
+        durations.sort_unstable();
+        for ns in &durations {
+            let top = longest(bucket(*ns));
+            assert!(*ns <= top && (top - ns) as f64 <= *ns as f64 / 16.0, "{ns}: {top}");
+        }
+        assert!(durations.is_sorted_by_key(|ns| bucket(*ns)));
+    }
+
+    #[test]
+    fn powers_have_all_durations() {
+        let mut histogram = Histogram::default();
+        assert!(histogram.powers().is_empty());
+        for ns in [0, 1, 2, 3, 4, 1023, 1024, 1025, 2047] {
+            histogram.add(ns);
+        }
+        let powers = histogram.powers();
+        assert_eq!(powers, [2, 2, 1, 0, 0, 0, 0, 0, 0, 1, 3]);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_buckets() {
+        let mut histogram = Histogram::default();
+        assert_eq!(histogram.quantile(50), None);
+        (1..=10).for_each(|ns| histogram.add(ns));
+        let quantiles = [0, 10, 50, 99, 100].map(|percent| histogram.quantile(percent));
+        assert_eq!(quantiles, [1, 1, 5, 10, 10].map(Some));
+    }
+}

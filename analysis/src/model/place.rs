@@ -1,0 +1,349 @@
+//! Places: a construct, and where it is, as data.
+
+use std::cmp::Ordering;
+use std::hash::{Hash, Hasher};
+
+use omptrace_symbols::FileNames;
+use omptrace_timeline::sink::{self, Construct, Region, plain_name, split_place};
+use serde::{Deserialize, Serialize};
+
+/// Names of code outside of parallel regions begin so.
+const SERIAL: &str = "serial code";
+
+/// Where something is in the program. Parts that are not known are `None`.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "PrintedPlace")]
+pub struct Place {
+    /// The construct, in no language's spelling: `parallel`, `omp_set_lock`, `serial code before stencil.c:35`. Only where neither file
+    /// nor function is known, its code address is behind it: `parallel @app+0x1234`.
+    pub construct: String,
+    /// Whether the construct is a directive of OpenMP: `parallel`, but not `omp_set_lock`.
+    pub is_directive: bool,
+    /// The source file.
+    pub file: Option<String>,
+    /// The line in it.
+    pub line: Option<u32>,
+    /// The function.
+    pub function: Option<String>,
+    /// How function, file and line are related to the construct.
+    pub position: Option<Position>,
+    /// The file's name for people, where the last part of its path does not distinguish it from others. It is no part of what the
+    /// place is.
+    #[serde(skip)]
+    file_name: Option<String>,
+}
+
+/// How a function, file and line are related to what is said to be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Position {
+    /// It is there.
+    At,
+    /// It is in the code at that line, or in a function that is called there.
+    Inside,
+    /// Serial code: it comes before the region that is there.
+    Before,
+    /// Serial code: it comes after the region that is there, with no other behind it.
+    After,
+}
+
+impl Position {
+    /// Its name in answers.
+    pub fn name(self) -> &'static str {
+        match self {
+            Position::At => "at",
+            Position::Inside => "inside",
+            Position::Before => "before",
+            Position::After => "after",
+        }
+    }
+}
+
+impl From<sink::Position> for Position {
+    fn from(position: sink::Position) -> Position {
+        match position {
+            sink::Position::At => Position::At,
+            sink::Position::Inside => Position::Inside,
+        }
+    }
+}
+
+/// A place as it was printed: in schema 1, its construct has a sentinel, and `inside @app.c:7` behind it where its own line is not
+/// known.
+#[derive(Deserialize)]
+struct PrintedPlace {
+    construct: String,
+    #[serde(default)]
+    is_directive: bool,
+    file: Option<String>,
+    line: Option<u32>,
+    function: Option<String>,
+    position: Option<Position>,
+}
+
+impl From<PrintedPlace> for Place {
+    fn from(printed: PrintedPlace) -> Place {
+        let PrintedPlace { construct, is_directive, file, line, function, position } = printed;
+        let place = Place { file, line, function, position, ..Place::new(&construct) };
+        let is_known = place.file.is_some() || place.function.is_some();
+        let of_serial = |place: &Place| match place.construct.starts_with("serial code after") {
+            true => Position::After,
+            false => Position::Before,
+        };
+        let (construct, around) = split_place(&place.construct);
+        let around = around.strip_prefix(" inside @");
+        let around = around.and_then(|around| around.rsplit_once(':'));
+        let line = around.and_then(|(_, line)| line.parse().ok());
+        match (position, around.zip(line)) {
+            (Some(_), _) => Place { is_directive: is_directive || place.is_directive, ..place },
+            (None, Some(((file, _), line))) if !is_known => Place {
+                construct: construct.to_owned(),
+                file: Some(file.to_owned()),
+                line: Some(line),
+                position: Some(Position::Inside),
+                ..place
+            },
+            (None, _) => Place {
+                position: is_known.then(|| match place.is_serial() {
+                    true => of_serial(&place),
+                    false => Position::At,
+                }),
+                is_directive: is_directive || place.is_directive,
+                ..place
+            },
+        }
+    }
+}
+
+impl Place {
+    /// A construct at no known place, by its name for people: `!$omp parallel`, `omp_set_lock`.
+    pub fn new(name: &str) -> Place {
+        let (construct, is_directive) = plain_name(name);
+        Place { construct: construct.to_owned(), is_directive, ..Place::default() }
+    }
+
+    /// A construct, by its name for people, that is in this file, line and function.
+    pub fn at(name: &str, file: Option<&str>, line: Option<u32>, function: Option<&str>) -> Place {
+        Place {
+            file: file.map(str::to_owned),
+            line,
+            function: function.map(str::to_owned),
+            position: (file.is_some() || function.is_some()).then_some(Position::At),
+            ..Place::new(name)
+        }
+    }
+
+    /// A region's place; its construct is that which the programmer wrote, also of a wait for it.
+    pub fn of(region: &Region) -> Place {
+        let source = region.source.clone().unwrap_or_default();
+        let (construct, around) = split_place(&region.name);
+        // Without names, the address says where it is.
+        let construct = match source.is_known() {
+            true => construct,
+            false => &region.name,
+        };
+        let construct = construct.replacen(" (wake-up)", "", 1);
+        let construct = match region.construct {
+            Construct::SyncRegionWait(_) | Construct::MutexWait(_) => construct.replacen(" wait", "", 1),
+            _ => construct,
+        };
+        let position = source.is_known().then(|| source.position.into());
+        let (file, line) = source.line.unzip();
+        let name = around.split_once('@').map_or("", |(_, place)| place);
+        let name = name.rsplit_once(':').map(|(file, _)| file.to_owned());
+        Place {
+            file_name: name.filter(|_| file.is_some()),
+            file,
+            line,
+            function: source.function,
+            position,
+            ..Place::new(&construct)
+        }
+    }
+
+    /// The serial code between two regions; `None` at the program's begin and end.
+    pub(crate) fn serial(after: Option<&Place>, before: Option<&Place>) -> Place {
+        let name = |place: &Place| place.source().unwrap_or_else(|| place.without_function());
+        let construct = match (after, before) {
+            (Some(after), Some(before)) => {
+                format!("{SERIAL} from {} to {}", name(after), name(before))
+            }
+            (None, Some(before)) => format!("{SERIAL} before {}", name(before)),
+            (Some(after), None) => format!("{SERIAL} after {}", name(after)),
+            (None, None) => SERIAL.to_owned(),
+        };
+        let position = match before {
+            Some(_) => Position::Before,
+            None => Position::After,
+        };
+        let at = before.or(after);
+        Place {
+            construct,
+            is_directive: false,
+            position: at.and_then(|at| at.position).map(|_| position),
+            ..at.cloned().unwrap_or_default()
+        }
+    }
+
+    /// Whether it is code outside of parallel regions.
+    pub fn is_serial(&self) -> bool {
+        self.construct.starts_with(SERIAL)
+    }
+
+    /// Whether the line is that of the construct, or of the region around serial code.
+    pub fn has_own_line(&self) -> bool {
+        self.line.is_some() && self.position != Some(Position::Inside)
+    }
+
+    /// The construct for people: `!$omp parallel`.
+    pub fn construct_name(&self) -> String {
+        let sentinel = if self.is_directive { "!$omp " } else { "" };
+        format!("{sentinel}{}", self.construct)
+    }
+
+    /// `stencil.c:35`; where the construct's own line is not known, as [`Place::long`].
+    pub fn short(&self) -> String {
+        self.source().unwrap_or_else(|| self.long())
+    }
+
+    /// `!$omp parallel @stencil.c:35`, `!$omp parallel inside @stencil.c:35`.
+    pub fn long(&self) -> String {
+        let construct = self.construct_name();
+        let inside = match self.position {
+            Some(Position::Inside) => "inside ",
+            _ => "",
+        };
+        match self.line_name().or_else(|| self.function.clone()) {
+            Some(source) => format!("{construct} {inside}@{source}"),
+            None => construct,
+        }
+    }
+
+    /// As [`Place::long`], without the function where no line is known.
+    fn without_function(&self) -> String {
+        match self.line_name() {
+            Some(_) => self.long(),
+            None => self.construct_name(),
+        }
+    }
+
+    /// The file without its folders, and the line; `None` where that is not the construct's own line.
+    pub(crate) fn source(&self) -> Option<String> {
+        let is_own = self.position != Some(Position::Inside);
+        self.line_name().filter(|_| is_own)
+    }
+
+    fn line_name(&self) -> Option<String> {
+        let path = self.file.as_deref()?;
+        let last = path.rsplit('/').next().unwrap_or(path);
+        let file = self.file_name.as_deref().unwrap_or(last);
+        Some(match self.line {
+            Some(line) => format!("{file}:{line}"),
+            None => file.to_owned(),
+        })
+    }
+
+    /// From here on, its file has the name for people that it has among these.
+    pub(crate) fn name_file(&mut self, names: &FileNames) {
+        let file = self.file.as_deref();
+        self.file_name = file.map(|file| names.name(file).to_owned());
+    }
+
+    /// The names of the files of these places.
+    pub(crate) fn file_names<'p>(places: impl IntoIterator<Item = &'p Place>) -> FileNames {
+        FileNames::of(places.into_iter().filter_map(|place| place.file.as_deref()))
+    }
+
+    /// What it is. Directives come first.
+    fn key(&self) -> Key<'_> {
+        (
+            !self.is_directive,
+            &self.construct,
+            self.file.as_deref(),
+            self.line,
+            self.function.as_deref(),
+            self.position,
+        )
+    }
+}
+
+/// See [`Place::key`].
+type Key<'p> = (bool, &'p str, Option<&'p str>, Option<u32>, Option<&'p str>, Option<Position>);
+
+impl PartialEq for Place {
+    fn eq(&self, other: &Place) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl Eq for Place {}
+
+impl Hash for Place {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.key().hash(state);
+    }
+}
+
+impl PartialOrd for Place {
+    fn partial_cmp(&self, other: &Place) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Place {
+    fn cmp(&self, other: &Place) -> Ordering {
+        self.key().cmp(&other.key())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(json: &str) -> Place {
+        serde_json::from_str(json).expect("a place")
+    }
+
+    #[test]
+    fn places_of_schema_1_are_read() {
+        let known = read(r#"{"construct":"!$omp parallel","file":"/src/a.c","line":7,"function":"main"}"#);
+        assert_eq!(
+            (&*known.construct, known.is_directive, known.position),
+            ("parallel", true, Some(Position::At))
+        );
+        assert_eq!(known.long(), "!$omp parallel @a.c:7");
+        let inside =
+            read(r#"{"construct":"!$omp parallel inside @a.c:7","file":null,"line":null,"function":null}"#);
+        assert_eq!(
+            (&*inside.construct, inside.file.as_deref(), inside.line),
+            ("parallel", Some("a.c"), Some(7))
+        );
+        assert_eq!(inside.long(), "!$omp parallel inside @a.c:7");
+        let serial = read(r#"{"construct":"serial code before a.c:7","file":"a.c","line":7,"function":"f"}"#);
+        assert_eq!(serial.position, Some(Position::Before));
+        let nowhere = read(r#"{"construct":"!$omp parallel @app+0x12"}"#);
+        assert_eq!((&*nowhere.long(), nowhere.position), ("!$omp parallel @app+0x12", None));
+    }
+
+    #[test]
+    fn places_are_read_as_they_are_written() {
+        let places = [
+            Place {
+                file: Some("/a/b.c".to_owned()),
+                line: Some(3),
+                position: Some(Position::Inside),
+                ..Place::new("!$omp task")
+            },
+            Place {
+                function: Some("f".to_owned()),
+                position: Some(Position::At),
+                ..Place::new("omp_set_lock")
+            },
+            Place::new("no process"),
+        ];
+        for place in places {
+            let text = serde_json::to_string(&place).expect("JSON");
+            assert_eq!(read(&text), place, "{text}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! `docs/stats.md` has the fields of the JSON, and no others.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::constructs::counters::CounterStats;
+use crate::constructs::functions::{FunctionStats, SampledTime};
+use crate::devices::{DeviceUse, PlaceMemory, PlaceTransfers};
+use crate::model::answers::{
+    Answers, Blame, Blocked, CriticalPath, Finding, FunctionShare, Moment, NotPredicted, NotSeen,
+    OtherThreads, PathRow, RegionAnswer, TaskRegion, WhatIf,
+};
+use crate::model::cause::Cause;
+use crate::model::place::Place;
+use crate::model::process_stats::ProcessStats;
+use crate::model::stats::{
+    Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
+    Times,
+};
+use crate::overview::ranks::{Outlier, Ranks};
+
+/// Numbers in which each list has an element, and each field that may be left out is there.
+fn sample() -> Stats {
+    let place = Place::default;
+    let moment = Moment { begin_ns: 0, end_ns: 0, process: String::new(), thread: String::new() };
+    Stats {
+        answers: Answers {
+            regions: vec![RegionAnswer::default()],
+            blame: vec![Blame {
+                cause: Cause::Lock,
+                place: place(),
+                ns: 0,
+                functions: vec![FunctionShare::default()],
+                no_sample_ns: None,
+            }],
+            blocked: vec![Blocked {
+                cause: Cause::Lock,
+                process: String::new(),
+                lock: None,
+                holder_thread: None,
+                holder: Some(place()),
+                waiter_thread: String::new(),
+                waiter: place(),
+                ns: 0,
+            }],
+            critical_path: CriticalPath {
+                rows: vec![PathRow { place: place(), ns: 0 }],
+                functions: vec![FunctionShare::default()],
+                ..CriticalPath::default()
+            },
+            findings: vec![Finding {
+                id: String::new(),
+                place: place(),
+                gain_ns: 0,
+                text: String::new(),
+                evidence: serde_json::Map::new(),
+                instances: vec![moment],
+            }],
+            what_if: vec![WhatIf { change: String::new(), place: place(), gain_ns: 0, gain_percent: 0.0 }],
+            other_threads: vec![OtherThreads::default()],
+            not_predicted: vec![NotPredicted::default()],
+            task_regions: vec![TaskRegion::default()],
+            not_seen: vec![NotSeen { cause: Cause::Lock, reason: String::new() }],
+            mpi_note: Some(String::new()),
+            ..Answers::default()
+        },
+        analysed: Some(Analysed { threads: vec![String::new()], ..Analysed::default() }),
+        phases: vec![PhaseStats::default()],
+        ranks: Some(Ranks {
+            outliers: vec![Outlier {
+                process_id: 0,
+                rank: 0,
+                distance_ns: 0,
+                cause: Cause::Lock,
+                ns: 0,
+                median_ns: 0,
+            }],
+            missing: vec![0],
+            died: vec![0],
+            ..Ranks::default()
+        }),
+        processes: vec![ProcessStats { unknown: vec![String::new()], ..ProcessStats::default() }],
+        constructs: vec![ConstructStats {
+            team: Some(TeamStats::default()),
+            schedule: Some(String::new()),
+            of_loop: Some(LoopStats::default()),
+            ..ConstructStats::default()
+        }],
+        sampling: Some(SampledTime::default()),
+        no_samples: Some(String::new()),
+        functions: vec![FunctionStats::default()],
+        counters: vec![CounterStats { no_ratios: Some(String::new()), ..CounterStats::default() }],
+        not_counted: vec![String::new()],
+        threads: vec![ThreadStats::default()],
+        locks: vec![LockStats {
+            place: Some(place()),
+            times: Some(Times::default()),
+            ..LockStats::default()
+        }],
+        device_use: vec![DeviceUse {
+            places: vec![PlaceTransfers::default()],
+            memory: vec![PlaceMemory::default()],
+            ..DeviceUse::default()
+        }],
+        devices: vec![DeviceStats::default()],
+        notes: vec![String::new()],
+    }
+}
+
+/// The paths of all fields.
+fn paths(value: &Value, path: &str, paths_of: &mut BTreeSet<String>) {
+    match value {
+        // A table of its own has the causes.
+        Value::Object(fields) if fields.contains_key("total_ns") && path.ends_with("accounting") => {}
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let dot = if path.is_empty() { "" } else { "." };
+                let list = if field.is_array() { "[]" } else { "" };
+                let path = format!("{path}{dot}{name}{list}");
+                paths_of.insert(path.clone());
+                paths(field, &path, paths_of);
+            }
+        }
+        Value::Array(elements) => {
+            let element = elements.first().unwrap_or_else(|| panic!("{path} is empty"));
+            paths(element, path, paths_of);
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn the_document_has_every_field() {
+    let mut fields = BTreeSet::new();
+    let json = serde_json::to_value(sample()).expect("JSON");
+    paths(&json, "", &mut fields);
+    let document = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/stats.md");
+    let document = fs::read_to_string(document).expect("the document");
+    let rows = document.lines().filter_map(|line| line.strip_prefix("| `"));
+    let documented: BTreeSet<String> =
+        rows.filter_map(|row| Some(row.split_once('`')?.0.to_owned())).collect();
+    let missing: Vec<_> = fields.difference(&documented).collect();
+    let gone: Vec<_> = documented.difference(&fields).collect();
+    assert!(missing.is_empty() && gone.is_empty(), "missing: {missing:?}, gone: {gone:?}");
+    for (name, meaning) in TeamStats::ROWS.iter().chain(LoopStats::ROWS) {
+        let row = format!("| `constructs[].{name}` | {meaning} |\n");
+        assert!(document.contains(&row), "docs/stats.md lacks: {row}");
+    }
+}

@@ -1,0 +1,269 @@
+//! The times of a process's threads, in sums by place.
+
+use std::collections::BTreeMap;
+
+use omptrace_symbols::fast_map::FastMap;
+use omptrace_timeline::sink::{LockId, RuntimeActivity};
+use serde::{Deserialize, Serialize};
+
+use crate::model::accounting::Accounting;
+use crate::model::by_place::{ByCause, ByPlace, Dense};
+use crate::model::cause::Cause;
+use crate::model::function_number::{ByFunction, FunctionNumber};
+use crate::model::place_id::{PlaceId, SERIAL};
+use crate::model::sum::Sum;
+use crate::model::worst_instances::{Instance, Instances};
+use crate::states::concurrency::Between;
+
+/// Sums of an outermost region's visits.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RegionSums {
+    pub(crate) visits: u64,
+    pub(crate) duration: u64,
+    pub(crate) accounting: Accounting,
+    pub(crate) path: u64,
+    /// By thread.
+    pub(crate) useful: Dense<u64>,
+    pub(crate) max_team: u32,
+    /// The threads of the process that were busy at the busiest time of regions inside; 0 where there were none.
+    pub(crate) busiest_inside: u32,
+}
+
+/// Sums of a mutex's critical sections at one place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HoldSums {
+    pub(crate) count: u64,
+    pub(crate) waited: u64,
+    pub(crate) held_ns: u64,
+}
+
+/// A wait for a mutex that another thread had: locations are threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Block {
+    pub(crate) cause: Cause,
+    /// `None` where that is not known, and of what is summed up.
+    pub(crate) lock: Option<LockId>,
+    /// The thread that has it, or had it last, and from where; `None` where that was not seen.
+    pub(crate) holder: Option<(usize, PlaceId)>,
+    pub(crate) waiter: (usize, PlaceId),
+}
+
+/// Sums of the explicit tasks created at one place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TaskSums {
+    pub(crate) created: u64,
+    /// Those that had to wait for others.
+    pub(crate) dependent: u64,
+}
+
+/// Sums of the target constructs and operations on data at one place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TargetSums {
+    pub(crate) kernels: u64,
+    pub(crate) data_ops: u64,
+    /// The operations whose size is known, and their bytes.
+    pub(crate) sized_ops: u64,
+    pub(crate) bytes: u64,
+}
+
+/// A function's own processor time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SerialTimes {
+    /// While no parallel region was open.
+    pub(crate) serial_ns: u64,
+    /// At other times.
+    pub(crate) other_ns: u64,
+}
+
+impl SerialTimes {
+    pub(crate) fn all(&self) -> u64 {
+        self.serial_ns.saturating_add(self.other_ns)
+    }
+}
+
+/// The sum of weights of who caused waits, in parts of nanoseconds: in whatever order they are added, it is the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Weight(u128);
+
+impl Weight {
+    const PARTS: f64 = 1024.0;
+
+    fn add(&mut self, ns: f64) {
+        self.0 += u128::from((ns * Weight::PARTS + 0.5) as u64);
+    }
+
+    /// Nanoseconds.
+    pub(crate) fn ns(self) -> f64 {
+        self.0 as f64 / Weight::PARTS
+    }
+}
+
+/// Sums of regions inside others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct NestedSums {
+    /// The threads of the process that were busy at the busiest time.
+    pub(crate) threads: u32,
+    pub(crate) barriers_ns: u64,
+}
+
+/// The times of a process's threads, in sums.
+#[derive(Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) accounting: Accounting,
+    pub(crate) regions: ByPlace<RegionSums>,
+    /// Weights of who caused waits.
+    pub(crate) blame: ByCause<Weight>,
+    /// The same by function, as far as who caused them was sampled. Of [`Cause::NarrowTeam`], processor time in the region.
+    pub(crate) functions: BTreeMap<(Cause, PlaceId), BTreeMap<FunctionNumber, f64>>,
+    /// Processor time in serial code.
+    pub(crate) serial_functions: BTreeMap<Between, ByFunction>,
+    /// Processor time of each function itself.
+    pub(crate) serial_times: BTreeMap<FunctionNumber, SerialTimes>,
+    /// Processor time of flushes and lock tests, by the function that makes them.
+    pub(crate) spins: BTreeMap<(FunctionNumber, RuntimeActivity), u64>,
+    /// A sample was taken.
+    pub(crate) has_samples: bool,
+    /// The instances that caused most, as in `blame`, or else lost most.
+    pub(crate) instances: ByCause<Instances>,
+    /// Loss by the place of the thread that lost it.
+    pub(crate) lost_at: ByCause<u64>,
+    pub(crate) useful_at: ByPlace<u64>,
+    pub(crate) holds: ByCause<HoldSums>,
+    /// Waits for mutexes.
+    pub(crate) blocked: FastMap<Block, u64>,
+    pub(crate) tasks: ByPlace<TaskSums>,
+    pub(crate) targets: BTreeMap<PlaceId, TargetSums>,
+    pub(crate) nested: BTreeMap<PlaceId, NestedSums>,
+    /// Chunks of loops.
+    pub(crate) chunks: ByPlace<u64>,
+    /// Places in regions that were opened in a single or masked region of a team, and that team's threads.
+    pub(crate) in_single: BTreeMap<PlaceId, u32>,
+    /// Arrivals at barriers, and those with next to no work since the barrier before.
+    pub(crate) arrivals: ByPlace<(u64, u64)>,
+    /// The threads that a region's `num_threads` or the environment asked for, at least.
+    pub(crate) requested: BTreeMap<PlaceId, u32>,
+    /// Waits for tasks.
+    pub(crate) taskwaits: u64,
+    pub(crate) visits: ByPlace<u64>,
+    /// Serial places, by number from [`SERIAL`] on.
+    pub(crate) serial_places: Vec<Between>,
+    serial_numbers: FastMap<Between, PlaceId>,
+}
+
+impl RegionSums {
+    fn append(&mut self, more: RegionSums) {
+        self.visits += more.visits;
+        self.duration.grow_by(more.duration);
+        self.accounting.merge(&more.accounting);
+        self.path.grow_by(more.path);
+        self.useful.append(more.useful, |own, more| own.grow_by(more));
+        self.max_team = self.max_team.max(more.max_team);
+        self.busiest_inside = self.busiest_inside.max(more.busiest_inside);
+    }
+}
+
+/// Pairs of threads that are kept apart by lock. Of further ones, what each waited is known.
+const MAX_BLOCKS: usize = 1 << 16;
+
+impl Sums {
+    /// A thread waited for a mutex.
+    pub(crate) fn block(&mut self, block: Block, ns: u64) {
+        let is_full = self.blocked.len() >= MAX_BLOCKS;
+        if let Some(sum) = self.blocked.get_mut(&block) {
+            sum.grow_by(ns);
+        } else if is_full && block.lock.is_some() {
+            let rest = Block { lock: None, holder: None, ..block };
+            self.blocked.entry(rest).or_default().grow_by(ns);
+        } else {
+            self.blocked.insert(block, ns);
+        }
+    }
+
+    /// Whether more pairs of threads waited for each other than are kept apart.
+    pub(crate) fn is_full(&self) -> bool {
+        self.blocked.len() >= MAX_BLOCKS
+    }
+
+    /// Adds those of a later time, without samples and devices. `known`: what the regions of that time are here. Gives the same of all
+    /// places.
+    pub(crate) fn append<'k>(
+        &mut self,
+        more: Sums,
+        known: &'k dyn Fn(PlaceId) -> PlaceId,
+    ) -> impl Fn(PlaceId) -> PlaceId + use<'k> {
+        let serial = more.serial_places.iter();
+        let serial = serial.map(|(after, before)| self.serial((after.map(known), before.map(known))));
+        let serial: Vec<PlaceId> = serial.collect();
+        let place = move |place: PlaceId| match place.checked_sub(SERIAL) {
+            Some(number) => serial[number as usize],
+            None => known(place),
+        };
+        let known = &place;
+        self.accounting.merge(&more.accounting);
+        self.regions.append(more.regions, known, RegionSums::append);
+        self.blame.append(more.blame, known, |own, more| own.0 += more.0);
+        self.instances.append(more.instances, known, |own, more| own.append(&more));
+        let grow = |own: &mut u64, more: u64| own.grow_by(more);
+        self.lost_at.append(more.lost_at, known, grow);
+        self.useful_at.append(more.useful_at, known, grow);
+        self.holds.append(more.holds, known, |own, more| {
+            own.count += more.count;
+            own.waited += more.waited;
+            own.held_ns.grow_by(more.held_ns);
+        });
+        let on = |(thread, place): (usize, PlaceId)| (thread, known(place));
+        let mut blocked: Vec<(Block, u64)> = more.blocked.into_iter().collect();
+        blocked.sort_unstable();
+        for (block, ns) in blocked {
+            let block = Block { holder: block.holder.map(on), waiter: on(block.waiter), ..block };
+            self.block(block, ns);
+        }
+        self.tasks.append(more.tasks, known, |own, more| {
+            own.created += more.created;
+            own.dependent += more.dependent;
+        });
+        for (place, more) in more.targets {
+            let own = self.targets.entry(known(place)).or_default();
+            own.kernels += more.kernels;
+            own.data_ops += more.data_ops;
+            own.sized_ops += more.sized_ops;
+            own.bytes = own.bytes.saturating_add(more.bytes);
+        }
+        for (place, more) in more.nested {
+            let own = self.nested.entry(known(place)).or_default();
+            own.threads = own.threads.max(more.threads);
+            own.barriers_ns.grow_by(more.barriers_ns);
+        }
+        self.chunks.append(more.chunks, known, |own, more| *own += more);
+        for (place, threads) in more.in_single {
+            let own = self.in_single.entry(known(place)).or_default();
+            *own = threads.max(*own);
+        }
+        self.arrivals.append(more.arrivals, known, |own, more| {
+            own.0 += more.0;
+            own.1 += more.1;
+        });
+        for (place, requested) in more.requested {
+            let own = self.requested.entry(known(place)).or_insert(requested);
+            *own = requested.min(*own);
+        }
+        self.taskwaits += more.taskwaits;
+        self.visits.append(more.visits, known, |own, more| *own += more);
+        place
+    }
+
+    pub(crate) fn serial(&mut self, between: Between) -> PlaceId {
+        let places = &mut self.serial_places;
+        *self.serial_numbers.entry(between).or_insert_with(|| {
+            places.push(between);
+            SERIAL + places.len() as PlaceId - 1
+        })
+    }
+
+    pub(crate) fn blame(&mut self, cause: Cause, place: PlaceId, instance: Instance) {
+        if instance.weight > 0.0 {
+            self.blame.at(cause, place).add(instance.weight);
+            self.instances.at(cause, place).add(instance);
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The few instances that matter most of something that happens often.
+
+use omptrace_timeline::sink::Ns;
+
+/// Instances that are kept.
+pub(crate) const MAX_INSTANCES: usize = 3;
+
+/// Something that happened on a thread.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Instance {
+    pub(crate) begin: Ns,
+    pub(crate) end: Ns,
+    /// The thread's location.
+    pub(crate) location: usize,
+    /// How much it counts.
+    pub(crate) weight: f64,
+}
+
+impl Instance {
+    /// Whether it counts more than `other`. Of two that count as much, the one that began first does.
+    fn is_before(&self, other: &Instance) -> bool {
+        let order = other.weight.total_cmp(&self.weight);
+        let order = order.then((self.begin, self.location).cmp(&(other.begin, other.location)));
+        order.is_lt()
+    }
+}
+
+/// The instances that matter most: the same ones, whatever other instances there were before.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Instances {
+    /// What counts most first.
+    kept: [Option<Instance>; MAX_INSTANCES],
+    /// By location, the newest, which may go on.
+    newest: Vec<Option<Instance>>,
+}
+
+impl Instances {
+    /// Takes in an instance; one that goes on where the last one on its thread ended is the same.
+    pub(crate) fn add(&mut self, new: Instance) {
+        if new.location >= self.newest.len() {
+            self.newest.resize(new.location + 1, None);
+        }
+        match &mut self.newest[new.location] {
+            Some(old) if old.end == new.begin => {
+                old.end = new.end;
+                old.weight += new.weight;
+            }
+            newest => {
+                if let Some(complete) = newest.replace(new) {
+                    self.add_alone(complete);
+                }
+            }
+        }
+    }
+
+    /// Takes in an instance that goes on nowhere.
+    pub(crate) fn add_alone(&mut self, new: Instance) {
+        keep(&mut self.kept, new);
+    }
+
+    /// Takes in those of a later time.
+    pub(crate) fn append(&mut self, more: &Instances) {
+        for instance in more.iter() {
+            self.add_alone(instance);
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Instance> {
+        let mut kept = self.kept;
+        for newest in self.newest.iter().flatten() {
+            keep(&mut kept, *newest);
+        }
+        kept.into_iter().flatten()
+    }
+}
+
+fn keep(kept: &mut [Option<Instance>; MAX_INSTANCES], instance: Instance) {
+    let is_behind = |kept: &Option<Instance>| kept.is_none_or(|kept| instance.is_before(&kept));
+    if let Some(place) = kept.iter().position(is_behind) {
+        kept[place..].rotate_right(1);
+        kept[place] = Some(instance);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_heaviest_are_kept() {
+        let mut instances = Instances::default();
+        for (begin, weight) in [(0, 1.0), (10, 5.0), (20, 3.0), (30, 4.0), (40, 0.5)] {
+            instances.add(Instance { begin, end: begin + 5, location: 1, weight });
+        }
+        let begins: Vec<Ns> = instances.iter().map(|instance| instance.begin).collect();
+        assert_eq!(begins, [10, 30, 20]);
+    }
+}

@@ -1,0 +1,191 @@
+//! Devices and counters over time, on average in each bin. How many kernels ran at once; the values of the timeline's counters, such
+//! as the memory in use on a device.
+
+use std::collections::BTreeMap;
+
+use omptrace_timeline::sink::{
+    CounterId, DeviceWork, Item, Location, LocationId, LocationKind, Ns, Sink, Wants,
+};
+
+use super::bins::{Bins, MAX_BINS, Merge};
+
+/// Levels that a picture has.
+const MAX_LEVELS: usize = 32;
+
+/// Value times nanoseconds, in a bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Area(i128);
+
+impl Merge for Area {
+    fn merge(&mut self, other: &Area) {
+        self.0 = self.0.saturating_add(other.0);
+    }
+}
+
+/// A level, while it is gathered.
+#[derive(Clone, Debug)]
+struct Gathered {
+    name: String,
+    unit: &'static str,
+    bins: Bins<Area>,
+    /// The value since when, of a counter.
+    last: Option<(Ns, i64)>,
+}
+
+impl Gathered {
+    fn add(&mut self, (begin, end): (Ns, Ns), value: i64) {
+        if value != 0 {
+            self.bins.fill(begin, end, MAX_BINS, |area, ns| {
+                area.merge(&Area(i128::from(value).saturating_mul(ns.into())));
+            });
+        }
+    }
+
+    /// The value of the counter from `time` on; `None` where the process has ended.
+    fn count(&mut self, time: Ns, value: Option<i64>) {
+        if let Some((since, before)) = self.last {
+            self.add((since, time), before);
+        }
+        self.last = value.map(|value| (time, value));
+    }
+}
+
+/// Gathers the levels of one process.
+#[derive(Debug, Default)]
+pub(crate) struct LevelCollector {
+    process: String,
+    levels: Vec<Gathered>,
+    counters: BTreeMap<CounterId, usize>,
+    /// The level of the kernels of each queue's device.
+    queues: BTreeMap<LocationId, usize>,
+    kernels: BTreeMap<(i32, bool), usize>,
+}
+
+impl LevelCollector {
+    /// The levels without those that were always 0.
+    pub(crate) fn levels(self) -> Levels {
+        let levels = self.levels.into_iter();
+        let levels = levels.filter(|level| !level.bins.cells.is_empty());
+        Levels(levels.map(|level| (self.process.clone(), level)).collect())
+    }
+
+    fn add(&mut self, name: String, unit: &'static str) -> usize {
+        self.levels.push(Gathered { name, unit, bins: Bins::default(), last: None });
+        self.levels.len() - 1
+    }
+
+    fn location(&mut self, location: &Location) {
+        let LocationKind::DeviceQueue { device_num, host_observed } = location.kind else {
+            return;
+        };
+        let known = self.kernels.get(&(device_num, host_observed)).copied();
+        let level = known.unwrap_or_else(|| {
+            let observed = if host_observed { " (host-observed)" } else { "" };
+            self.add(format!("on device {device_num}{observed}"), "kernels")
+        });
+        self.kernels.insert((device_num, host_observed), level);
+        self.queues.insert(location.id, level);
+    }
+}
+
+impl Sink for LevelCollector {
+    fn wants(&self) -> Wants {
+        Wants::COUNTS
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Process(process) => self.process.clone_from(&process.name),
+            Item::Location(location) => self.location(location),
+            Item::Counter(counter) => {
+                let level = self.add(counter.name.clone(), counter.unit);
+                self.counters.insert(counter.id, level);
+            }
+            Item::Count(count) => {
+                if let Some(level) = self.counters.get(&count.counter) {
+                    self.levels[*level].count(count.time, Some(count.value));
+                }
+            }
+            Item::Interval(interval) => {
+                if let (Some(level), Some(DeviceWork::Kernel(_))) =
+                    (self.queues.get(&interval.track), &interval.work)
+                {
+                    self.levels[*level].add((interval.begin, interval.end), 1);
+                }
+            }
+            Item::Summary(_, summary) => {
+                let levels = self.levels.iter_mut();
+                levels.for_each(|level| level.count(summary.end, None));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The levels of some processes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Levels(Vec<(String, Gathered)>);
+
+impl Levels {
+    /// Adds those of another process.
+    pub(crate) fn extend(&mut self, other: Levels) {
+        self.0.extend(other.0);
+        self.0.truncate(MAX_LEVELS);
+    }
+
+    /// The means in `count` bins of two to the power of `width` nanoseconds, from the bin `first` on.
+    pub(crate) fn draw(self, width: u32, first: i64, count: usize) -> Vec<Level> {
+        let levels = self.0.into_iter();
+        levels
+            .map(|(process, mut level)| {
+                level.bins.widen_to(width);
+                let ns = (1_u64 << width) as f64;
+                let area = |number| level.bins.get(number).copied().unwrap_or_default();
+                let mean = |number| area(number).0 as f64 / ns;
+                Level {
+                    process,
+                    unit: level.unit,
+                    means: (first..).take(count).map(mean).collect(),
+                    name: level.name,
+                }
+            })
+            .collect()
+    }
+
+    /// The widest bins, as a power of two.
+    pub(crate) fn width(&self) -> Option<u32> {
+        self.0.iter().map(|(_, level)| level.bins.width).max()
+    }
+}
+
+/// A number over time.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Level {
+    /// Its process.
+    pub process: String,
+    /// Its name, behind the unit, as in `in use on device 0`.
+    pub name: String,
+    /// The things that it counts, as in `bytes`.
+    pub unit: &'static str,
+    /// The mean in each bin of the [`Overview`](super::Overview).
+    pub means: Vec<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_keeps_its_value_until_the_next() {
+        let mut collector = LevelCollector::default();
+        let level = collector.add("in use".to_owned(), "bytes");
+        let level = &mut collector.levels[level];
+        level.count(1 << 10, Some(4));
+        level.count(3 << 10, Some(0));
+        level.count(4 << 10, Some(-2));
+        level.count(9 << 9, None);
+        let levels = collector.levels().draw(10, 0, 6);
+        assert_eq!(levels[0].means, [0.0, 4.0, 4.0, 0.0, -1.0, 0.0]);
+        assert_eq!(levels.len(), 1);
+    }
+}

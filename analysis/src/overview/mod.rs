@@ -1,0 +1,567 @@
+//! The states of each thread over time: a picture of bounded size, however long the trace is.
+//!
+//! ```text
+//! spans of threads --> Bins, of a row each; bins grow twice as wide where there are too many --> Overview
+//! kernels, counters --> the same (levels)
+//! ```
+
+mod bins;
+pub(crate) mod levels;
+pub(crate) mod ranks;
+
+use std::collections::BTreeMap;
+
+use omptrace_timeline::sink::Ns;
+
+use crate::constructs::flame::FlameGraph;
+use crate::model::accounting::Accounting;
+use crate::model::cause::Cause;
+use crate::model::place::Place;
+use crate::model::place_id::{PlaceId, SERIAL};
+use crate::model::region_names::Regions;
+use crate::model::state_sums::Sums;
+use crate::states::observer::{Due, StateObserver};
+
+use bins::{Bins, MAX_BINS, MIN_WIDTH, Merge, merge_bins};
+pub use levels::Level;
+use levels::Levels;
+
+/// Cells of all rows together.
+const MAX_CELLS: usize = 1 << 17;
+/// Rows: beyond, threads share them.
+const MAX_ROWS: usize = 512;
+/// Bins of a row at least.
+const MIN_BINS: usize = MAX_CELLS / MAX_ROWS;
+/// Bins in which visits of a region are counted.
+const MAX_VISIT_BINS: usize = 256;
+/// Regions of which more is known than sums.
+const MAX_REGIONS: usize = 256;
+/// Durations are counted by their power of two.
+pub const DURATION_CLASSES: usize = 64;
+
+/// The sums of a row's threads in a bin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Cell {
+    accounting: Accounting,
+    /// The place with most of the time, where one has more than half; and by how much.
+    most: (PlaceId, u64),
+}
+
+impl Cell {
+    fn vote(&mut self, (place, ns): (PlaceId, u64)) {
+        let (known, weight) = &mut self.most;
+        if *known == place {
+            *weight = weight.saturating_add(ns);
+        } else if *weight >= ns {
+            *weight -= ns;
+        } else {
+            self.most = (place, ns - *weight);
+        }
+    }
+}
+
+impl Merge for Cell {
+    fn merge(&mut self, other: &Cell) {
+        self.accounting.merge(&other.accounting);
+        self.vote(other.most);
+    }
+}
+
+/// A thread.
+#[derive(Clone, Debug, Default)]
+struct Thread {
+    location: usize,
+    /// Time in a barrier; what follows shows whether that was the last one.
+    pending: Option<(Ns, Ns)>,
+}
+
+/// An outermost region, besides its sums.
+#[derive(Clone, Debug, Default)]
+struct Region {
+    visits: Bins<u64>,
+    durations: Vec<u64>,
+}
+
+/// Gathers what an [`Overview`] shows of a process, while its threads are accounted for.
+#[derive(Debug)]
+pub(crate) struct Gathering {
+    max_rows: usize,
+    max_cells: usize,
+    rows: Vec<Bins<Cell>>,
+    /// How many threads share a row.
+    per_row: usize,
+    threads: Vec<Thread>,
+    regions: BTreeMap<PlaceId, Region>,
+    has_more_regions: bool,
+}
+
+/// The data of a process that an [`Overview`] shows.
+#[derive(Debug)]
+pub(crate) struct Gathered {
+    rows: Vec<Row>,
+    /// The names that cells have by number.
+    names: Vec<String>,
+    regions: Vec<RegionShape>,
+    has_more_regions: bool,
+}
+
+/// A thread, or neighbours.
+#[derive(Debug)]
+struct Row {
+    process: String,
+    first: String,
+    last: String,
+    /// When the processes ran, and how many of the threads each has.
+    lives: Vec<((Ns, Ns), usize)>,
+    bins: Bins<Cell>,
+}
+
+/// A row's share of what all rows may take.
+fn max_bins(max_cells: usize, rows: usize) -> usize {
+    (max_cells / rows.max(1)).clamp(MIN_BINS, MAX_BINS)
+}
+
+impl Gathering {
+    /// The gathering of one process of this number.
+    pub(crate) fn new(processes: usize) -> Gathering {
+        let processes = processes.max(1);
+        Gathering {
+            max_rows: (MAX_ROWS / processes).max(1),
+            max_cells: MAX_CELLS / processes,
+            rows: Vec::new(),
+            per_row: 1,
+            threads: Vec::new(),
+            regions: BTreeMap::new(),
+            has_more_regions: false,
+        }
+    }
+
+    fn max_bins(&self) -> usize {
+        max_bins(self.max_cells, self.rows.len())
+    }
+
+    /// The next thread.
+    fn add_thread(&mut self, location: usize) {
+        self.threads.push(Thread { location, pending: None });
+        if self.threads.len().div_ceil(self.per_row) > self.max_rows {
+            self.per_row *= 2;
+            self.rows = paired(std::mem::take(&mut self.rows), |row, mut other| {
+                merge_bins(row, &mut other, MAX_BINS);
+            });
+        }
+        let rows = self.threads.len().div_ceil(self.per_row);
+        self.rows.resize_with(rows, Bins::default);
+        let max = self.max_bins();
+        for row in &mut self.rows {
+            row.limit(max);
+        }
+    }
+
+    /// Adds the state of a thread in these times.
+    fn add(
+        &mut self,
+        lane: usize,
+        spans: impl IntoIterator<Item = (Ns, Ns)>,
+        cause: Cause,
+        place: Option<PlaceId>,
+    ) {
+        let max = self.max_bins();
+        let Some(row) = self.rows.get_mut(lane / self.per_row) else {
+            return;
+        };
+        let place = place.unwrap_or(SERIAL);
+        for (begin, end) in spans {
+            row.fill(begin, end, max, |cell, part| {
+                cell.accounting.add(cause, part);
+                cell.vote((place, part));
+            });
+        }
+    }
+
+    /// A thread was in a barrier: what comes shows in which.
+    fn add_pending(&mut self, lane: usize, (begin, end): (Ns, Ns), place: PlaceId) {
+        let Some(thread) = self.threads.get_mut(lane) else {
+            return;
+        };
+        match &mut thread.pending {
+            Some((_, until)) if *until == begin => *until = end,
+            Some(_) => {
+                self.end_pending(lane, Cause::Barrier, place);
+                self.add_pending(lane, (begin, end), place);
+            }
+            None => thread.pending = Some((begin, end)),
+        }
+    }
+
+    fn end_pending(&mut self, lane: usize, cause: Cause, place: PlaceId) {
+        let thread = self.threads.get_mut(lane);
+        if let Some(span) = thread.and_then(|thread| thread.pending.take()) {
+            self.add(lane, [span], cause, Some(place));
+        }
+    }
+
+    /// An outermost region took this time.
+    fn add_visit(&mut self, region: PlaceId, (begin, end): (Ns, Ns)) {
+        if !self.regions.contains_key(&region) && self.regions.len() >= MAX_REGIONS {
+            self.has_more_regions = true;
+            return;
+        }
+        let region = self.regions.entry(region).or_default();
+        *region.visits.at(begin, MAX_VISIT_BINS) += 1;
+        region.durations.resize(DURATION_CLASSES, 0);
+        let class = end.abs_diff(begin).max(1).ilog2() as usize;
+        region.durations[class] += 1;
+    }
+
+    /// The process has ended.
+    pub(crate) fn finish(
+        self,
+        process: &str,
+        names: &[Option<String>],
+        life: (Ns, Ns),
+        sums: &Sums,
+        regions: &Regions,
+    ) -> Gathered {
+        let name_of = |thread: Option<&Thread>| {
+            let name = thread.and_then(|thread| names.get(thread.location));
+            name.cloned().flatten().unwrap_or_default()
+        };
+        let mut numbers: BTreeMap<String, PlaceId> = BTreeMap::new();
+        let mut place_names = Vec::new();
+        let (threads, per_row) = (&self.threads, self.per_row);
+        let mut rows: Vec<Row> = Vec::new();
+        for (mut bins, threads) in self.rows.into_iter().zip(threads.chunks(per_row)) {
+            for (place, _) in bins.cells.iter_mut().map(|cell| &mut cell.most) {
+                let words = match *place {
+                    SERIAL.. => "serial code".to_owned(),
+                    id => regions.places[id as usize].long(),
+                };
+                *place = *numbers.entry(words).or_insert_with_key(|words| {
+                    place_names.push(words.clone());
+                    place_names.len() as PlaceId - 1
+                });
+            }
+            rows.push(Row {
+                process: process.to_owned(),
+                first: name_of(threads.first()),
+                last: name_of(threads.last()),
+                lives: vec![(life, threads.len())],
+                bins,
+            });
+        }
+        let shapes = self.regions.into_iter().map(|(id, region)| {
+            let of_region = sums.regions.get(id).into_iter();
+            let useful = of_region.flat_map(|sums| sums.useful.iter());
+            RegionShape {
+                place: regions.places[id as usize].clone(),
+                visits: Visits(region.visits),
+                durations: region.durations,
+                useful: useful
+                    .map(|(lane, ns)| (process.to_owned(), name_of(threads.get(lane)), *ns))
+                    .collect(),
+            }
+        });
+        Gathered {
+            rows,
+            names: place_names,
+            regions: shapes.collect(),
+            has_more_regions: self.has_more_regions,
+        }
+    }
+}
+
+impl StateObserver for Gathering {
+    fn add_thread(&mut self, location: usize) {
+        self.add_thread(location);
+    }
+
+    fn add(
+        &mut self,
+        lane: usize,
+        spans: &mut dyn Iterator<Item = (Ns, Ns)>,
+        cause: Cause,
+        place: Option<PlaceId>,
+        _: Option<Due>,
+    ) {
+        self.add(lane, spans, cause, place);
+    }
+
+    fn add_pending(&mut self, lane: usize, _: usize, span: (Ns, Ns), place: PlaceId) {
+        self.add_pending(lane, span, place);
+    }
+
+    fn end_pending(&mut self, lane: usize, _: usize, cause: Cause, place: PlaceId) {
+        self.end_pending(lane, cause, place);
+    }
+
+    fn add_visit(&mut self, region: PlaceId, span: (Ns, Ns)) {
+        self.add_visit(region, span);
+    }
+
+    fn add_gaps(&mut self, lane: usize, gaps: &mut dyn Iterator<Item = (Ns, Ns)>) {
+        self.add(lane, gaps, Cause::Unobserved, None);
+    }
+}
+
+/// Neighbours become one.
+fn paired<T>(rows: Vec<T>, merge: impl Fn(&mut T, T)) -> Vec<T> {
+    let mut pairs = Vec::new();
+    let mut rows = rows.into_iter();
+    while let Some(mut row) = rows.next() {
+        if let Some(other) = rows.next() {
+            merge(&mut row, other);
+        }
+        pairs.push(row);
+    }
+    pairs
+}
+
+impl Overview {
+    /// The picture of all processes, in the timeline's order. `useful`: useful time by place, the most first.
+    pub(crate) fn of(processes: Vec<Gathered>, levels: Levels, useful: Vec<(Place, u64)>) -> Overview {
+        let mut overview = Overview { useful, ..Overview::default() };
+        let mut weights: BTreeMap<String, u64> = BTreeMap::new();
+        for process in &processes {
+            for (place, weight) in process.rows.iter().flat_map(|row| &row.bins.cells).map(|cell| cell.most) {
+                if let Some(name) = process.names.get(place as usize) {
+                    *weights.entry(name.clone()).or_default() += weight;
+                }
+            }
+        }
+        overview.names = weights.keys().cloned().collect();
+        let by_weight = |name: &String| std::cmp::Reverse(weights[name]);
+        overview.names.sort_by_key(by_weight);
+        overview.names.truncate(usize::from(u8::MAX));
+        let numbers: BTreeMap<&String, PlaceId> = overview.names.iter().zip(0..).collect();
+
+        let mut rows: Vec<Row> = Vec::new();
+        let mut shapes: BTreeMap<Place, RegionShape> = BTreeMap::new();
+        for process in processes {
+            overview.has_more_regions |= process.has_more_regions;
+            for mut row in process.rows {
+                for (place, _) in row.bins.cells.iter_mut().map(|cell| &mut cell.most) {
+                    let name = process.names.get(*place as usize);
+                    let number = name.and_then(|name| numbers.get(name));
+                    *place = number.copied().unwrap_or(PlaceId::MAX);
+                }
+                rows.push(row);
+            }
+            for shape in process.regions {
+                if shapes.len() >= MAX_REGIONS && !shapes.contains_key(&shape.place) {
+                    overview.has_more_regions = true;
+                    continue;
+                }
+                let known = shapes.entry(shape.place.clone()).or_default();
+                known.merge(shape);
+            }
+        }
+        overview.regions = shapes.into_values().collect();
+        while rows.len() > MAX_ROWS {
+            rows = paired(rows, |row, mut other| {
+                merge_bins(&mut row.bins, &mut other.bins, MAX_BINS);
+                row.last = other.last;
+                row.lives.extend(other.lives);
+            });
+        }
+        overview.draw(rows, levels);
+        overview
+    }
+
+    fn draw(&mut self, rows: Vec<Row>, levels: Levels) {
+        let lives = || rows.iter().flat_map(|row| &row.lives).map(|(life, _)| *life);
+        let begin = lives().map(|life| life.0).min().unwrap_or(0);
+        let end = lives().map(|life| life.1).max().unwrap_or(0).max(begin);
+        let last = end.saturating_sub(1).max(begin);
+        let max = max_bins(MAX_CELLS, rows.len());
+        let width = rows.iter().map(|row| row.bins.width).max();
+        let width = width.max(levels.width());
+        let mut width = width.unwrap_or(MIN_WIDTH);
+        while (last >> width).abs_diff(begin >> width) as usize >= max {
+            width += 1;
+        }
+        let first = begin >> width;
+        let bins = (last >> width).abs_diff(first) as usize + 1;
+        self.begin_ns = begin;
+        self.end_ns = end;
+        self.first_bin_ns = first << width;
+        self.width_ns = 1 << width;
+        self.levels = levels.draw(width, first, bins);
+        for mut row in rows {
+            row.bins.widen_to(width);
+            let cells = (first..).take(bins).map(|number| {
+                let bin_begin = number << width;
+                let span = (bin_begin, bin_begin.saturating_add(1 << width));
+                let cell = row.bins.get(number).copied().unwrap_or_default();
+                let (place, weight) = cell.most;
+                let lived = row.lives.iter();
+                OverviewCell {
+                    accounting: cell.accounting,
+                    lived_ns: lived
+                        .map(|(life, threads)| overlap(*life, span).saturating_mul(*threads as u64))
+                        .fold(0, u64::saturating_add),
+                    place: u8::try_from(place).ok().filter(|_| weight > 0),
+                }
+            });
+            let cells = cells.collect();
+            self.rows.push(OverviewRow {
+                process: row.process,
+                first: row.first,
+                last: row.last,
+                threads: row.lives.iter().map(|(_, threads)| threads).sum(),
+                cells,
+            });
+        }
+    }
+}
+
+impl RegionShape {
+    /// Adds that of another process.
+    fn merge(&mut self, mut other: RegionShape) {
+        merge_bins(&mut self.visits.0, &mut other.visits.0, MAX_VISIT_BINS);
+        self.durations.resize(DURATION_CLASSES, 0);
+        for (sum, count) in self.durations.iter_mut().zip(other.durations) {
+            *sum += count;
+        }
+        self.useful.extend(other.useful);
+        self.place = other.place;
+    }
+}
+
+/// Visits of a region over time, by when they began.
+#[derive(Clone, Debug, Default)]
+pub struct Visits(Bins<u64>);
+
+impl Visits {
+    /// When the first bin begins.
+    pub fn begin_ns(&self) -> i64 {
+        self.0.first << self.0.width
+    }
+
+    /// How wide a bin is.
+    pub fn width_ns(&self) -> u64 {
+        1 << self.0.width
+    }
+
+    /// The visits in each bin.
+    pub fn counts(&self) -> impl Iterator<Item = u64> {
+        self.0.cells.iter().copied()
+    }
+}
+
+fn overlap(life: (Ns, Ns), span: (Ns, Ns)) -> u64 {
+    let (begin, end) = (life.0.max(span.0), life.1.min(span.1));
+    if begin < end { end.abs_diff(begin) } else { 0 }
+}
+
+/// The causes that each thread's time went to, over time.
+#[derive(Clone, Debug, Default)]
+pub struct Overview {
+    /// When the first process began, in nanoseconds since the timeline's start.
+    pub begin_ns: i64,
+    /// When the last one ended.
+    pub end_ns: i64,
+    /// When the first bin begins.
+    pub first_bin_ns: i64,
+    /// The width of a bin.
+    pub width_ns: u64,
+    /// The places that cells name by number.
+    pub names: Vec<String>,
+    /// The threads, in the timeline's order. Neighbours share a row where there are many.
+    pub rows: Vec<OverviewRow>,
+    /// Devices and counters. They have the same bins.
+    pub levels: Vec<Level>,
+    /// More about outermost regions than sums.
+    pub regions: Vec<RegionShape>,
+    /// Useful time by place, the most first.
+    pub useful: Vec<(Place, u64)>,
+    /// Whether there are regions of which `regions` has nothing.
+    pub has_more_regions: bool,
+    /// How many chunks of a loop reach each power of two in nanoseconds, by the name of its construct.
+    pub chunks: BTreeMap<String, Vec<u64>>,
+    /// The samples by stack; empty where there are none.
+    pub stacks: FlameGraph,
+}
+
+/// A thread, or neighbours.
+#[derive(Clone, Debug, Default)]
+pub struct OverviewRow {
+    /// The process, of the first one.
+    pub process: String,
+    /// The first thread's name.
+    pub first: String,
+    /// The last thread's name.
+    pub last: String,
+    /// How many threads they are.
+    pub threads: usize,
+    /// The sums of each bin.
+    pub cells: Vec<OverviewCell>,
+}
+
+/// The sums of a row's threads in a bin.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OverviewCell {
+    /// Their time by cause. In what is missing from `lived_ns` they had nothing to do, or it is not known.
+    pub accounting: Accounting,
+    /// The time of the bin in which their processes ran, once for each thread.
+    pub lived_ns: u64,
+    /// The place with most of the time, as a number in [`Overview::names`].
+    pub place: Option<u8>,
+}
+
+/// More about an outermost region than sums.
+#[derive(Clone, Debug, Default)]
+pub struct RegionShape {
+    /// Which.
+    pub place: Place,
+    /// Its visits over time.
+    pub visits: Visits,
+    /// Visits by the power of two that their duration reaches, in nanoseconds.
+    pub durations: Vec<u64>,
+    /// Useful time by process and thread.
+    pub useful: Vec<(String, String, u64)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_share_rows_where_threads_are_many() {
+        let mut gathering = Gathering::new(1);
+        for thread in 0..MAX_ROWS * 3 {
+            gathering.add_thread(thread);
+            let span = (thread as Ns, 5_000_000 + thread as Ns);
+            gathering.add(thread, [span], Cause::Useful, Some(0));
+        }
+        assert_eq!(gathering.rows.len(), MAX_ROWS * 3 / 4);
+        let cells = gathering.rows.iter().flat_map(|row| &row.cells);
+        let sum: u64 = cells.map(|cell| cell.accounting.total()).sum();
+        assert_eq!(sum, 5_000_000 * 3 * MAX_ROWS as u64);
+        let cells: usize = gathering.rows.iter().map(|row| row.cells.len()).sum();
+        assert!(cells <= MAX_CELLS, "{cells}");
+    }
+
+    #[test]
+    fn processes_share_rows_where_they_are_many() {
+        let processes = MAX_ROWS + 200;
+        let gathered = (0..processes).map(|process| {
+            let mut gathering = Gathering::new(processes);
+            for thread in 0..4 {
+                gathering.add_thread(thread);
+                gathering.add(thread, [(0, 3_000_000)], Cause::Useful, None);
+            }
+            let name = process.to_string();
+            let life = (0, 5_000_000);
+            gathering.finish(&name, &[], life, &Sums::default(), &Regions::default())
+        });
+        let overview = Overview::of(gathered.collect(), Levels::default(), Vec::new());
+        assert_eq!(overview.rows.len(), processes.div_ceil(2));
+        let cells = || overview.rows.iter().flat_map(|row| &row.cells);
+        let useful: u64 = cells().map(|cell| cell.accounting.total()).sum();
+        let lived: u64 = cells().map(|cell| cell.lived_ns).sum();
+        assert_eq!(useful, processes as u64 * 4 * 3_000_000);
+        assert_eq!(lived, processes as u64 * 4 * 5_000_000);
+        assert!(cells().count() <= MAX_CELLS);
+        assert_eq!(overview.names, ["serial code"]);
+    }
+}

@@ -1,0 +1,240 @@
+//! The ranks of a job beside each other: which are unlike the others, and which are missing.
+//!
+//! A rank is its thread time by cause. The median is that of each cause. How far a rank is from it is the sum of the
+//! differences, cause by cause: an integer, which any order of ranks gives.
+
+use std::collections::BTreeSet;
+use std::fmt::{self, Write as _};
+
+use serde::Serialize;
+
+use crate::model::accounting::Accounting;
+use crate::model::cause::Cause;
+use crate::model::process_stats::ProcessStats;
+use crate::text::table::{Layout, time, write_wrapped};
+
+/// Ranks that are shown as unlike the others.
+const MAX_OUTLIERS: usize = 5;
+/// A rank whose distance is a smaller share of the median's time is like the others.
+const MIN_SHARE: f64 = 0.05;
+/// Of fewer, there is no usual one.
+const MIN_RANKS: usize = 3;
+/// Ranks that a line names.
+const MAX_NAMED: usize = 12;
+
+/// The ranks of a job beside each other.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Ranks {
+    /// How many there are.
+    pub count: usize,
+    /// The rank that is nearest to the median; `None` where there are fewer than three.
+    pub median: Option<u32>,
+    /// The median of the ranks' thread time, cause by cause.
+    pub median_accounting: Accounting,
+    /// The ranks that differ most from the median, the farthest first; at most five, and none that is nearly like it.
+    pub outliers: Vec<Outlier>,
+    /// The ranks below the highest of which there is no trace.
+    pub missing: Vec<u32>,
+    /// The ranks whose process was killed, or did not finish.
+    pub died: Vec<u32>,
+}
+
+/// A rank that differs from the others.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outlier {
+    /// The number of its process in these numbers.
+    pub process_id: u32,
+    /// Its MPI rank.
+    pub rank: u32,
+    /// How far it is from the median: the sum of the differences, cause by cause.
+    pub distance_ns: u64,
+    /// The cause that differs most.
+    pub cause: Cause,
+    /// The rank's thread time by that cause.
+    pub ns: u64,
+    /// The median's.
+    pub median_ns: u64,
+}
+
+impl Ranks {
+    /// The ranks among `processes`; `None` where there are no two.
+    pub(crate) fn of(processes: &[ProcessStats]) -> Option<Ranks> {
+        let ranks = processes.iter();
+        let ranks: Vec<(u32, &ProcessStats)> =
+            ranks.filter_map(|process| Some((process.rank?, process))).collect();
+        let numbers: BTreeSet<u32> = ranks.iter().map(|(rank, _)| *rank).collect();
+        let last = numbers.last().filter(|_| numbers.len() > 1)?;
+        let is_one_job = numbers.len() == ranks.len();
+        let mut all = Ranks {
+            count: numbers.len(),
+            // Of several jobs together, one may have fewer ranks.
+            missing: match is_one_job {
+                true => (0..*last).filter(|rank| !numbers.contains(rank)).collect(),
+                false => Vec::new(),
+            },
+            died: ranks.iter().filter(|(_, process)| process.has_died()).map(|(rank, _)| *rank).collect(),
+            ..Ranks::default()
+        };
+        if ranks.len() >= MIN_RANKS {
+            all.compare(&ranks);
+        }
+        Some(all)
+    }
+
+    fn compare(&mut self, ranks: &[(u32, &ProcessStats)]) {
+        let mut times = Vec::with_capacity(ranks.len());
+        for cause in Cause::ALL {
+            times.clear();
+            times.extend(ranks.iter().map(|(_, process)| process.accounting[*cause]));
+            let (_, median, _) = times.select_nth_unstable(ranks.len() / 2);
+            self.median_accounting.add(*cause, *median);
+        }
+        let median = self.median_accounting;
+        let mut outliers: Vec<Outlier> =
+            ranks.iter().map(|(rank, process)| Outlier::of(*rank, process, &median)).collect();
+        // By rank where the distance is the same.
+        outliers.sort_by_key(|outlier| (outlier.distance_ns, outlier.rank));
+        self.median = outliers.first().map(|nearest| nearest.rank);
+        let least = (median.total() as f64 * MIN_SHARE) as u64;
+        let far = outliers.into_iter().rev();
+        let far = far.filter(|outlier| outlier.distance_ns > least);
+        self.outliers = far.take(MAX_OUTLIERS).collect();
+    }
+
+    /// Lines for people.
+    pub(crate) fn write(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
+        for line in self.lines() {
+            write_wrapped(f, &line, 0, layout)?;
+        }
+        Ok(())
+    }
+
+    /// How many there are, which are unlike the others, which are missing and which died.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let first: String = match (self.median, &self.outliers[..]) {
+            (None, _) => format!("{} ranks", self.count),
+            (Some(median), []) => {
+                format!("{} ranks, all much like rank {median}, which is nearest to the median", self.count)
+            }
+            (Some(median), _) => format!(
+                "{} ranks; nearest to the median is rank {median}, and most unlike it are:",
+                self.count
+            ),
+        };
+        lines.push(first);
+        lines.extend(self.outliers.iter().map(|outlier| {
+            format!(
+                "rank {}: {} {}, the median {}",
+                outlier.rank,
+                time(outlier.ns),
+                outlier.cause.name().replace('_', " "),
+                time(outlier.median_ns)
+            )
+        }));
+        if !self.missing.is_empty() {
+            lines.push(format!("no trace of {}", named(&self.missing)));
+        }
+        if !self.died.is_empty() {
+            lines.push(format!("killed, or not finished: {}", named(&self.died)));
+        }
+        lines
+    }
+}
+
+/// `rank 3`, `ranks 3, 5 and 7 more`.
+fn named(ranks: &[u32]) -> String {
+    let mut words = match ranks {
+        [_] => "rank ".to_owned(),
+        _ => "ranks ".to_owned(),
+    };
+    for (index, rank) in ranks.iter().take(MAX_NAMED).enumerate() {
+        let comma = if index > 0 { ", " } else { "" };
+        let _ = write!(words, "{comma}{rank}");
+    }
+    if ranks.len() > MAX_NAMED {
+        let _ = write!(words, " and {} more", ranks.len() - MAX_NAMED);
+    }
+    words
+}
+
+impl Outlier {
+    fn of(rank: u32, process: &ProcessStats, median: &Accounting) -> Outlier {
+        let differences = Cause::ALL.iter().map(|cause| {
+            let difference = process.accounting[*cause].abs_diff(median[*cause]);
+            (difference, *cause)
+        });
+        let distance = differences.clone().map(|(ns, _)| ns);
+        // Of equal ones, the first cause.
+        let most = differences.rev().max_by_key(|(ns, _)| *ns);
+        let cause = most.map_or(Cause::Useful, |(_, cause)| cause);
+        Outlier {
+            process_id: process.id,
+            rank,
+            distance_ns: distance.fold(0, u64::saturating_add),
+            cause,
+            ns: process.accounting[cause],
+            median_ns: median[cause],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rank(rank: u32, useful: u64, lock: u64) -> ProcessStats {
+        let mut accounting = Accounting::default();
+        accounting.add(Cause::Useful, useful);
+        accounting.add(Cause::Lock, lock);
+        ProcessStats {
+            id: rank + 100,
+            rank: Some(rank),
+            accounting,
+            ending: "ended".to_owned(),
+            ..ProcessStats::default()
+        }
+    }
+
+    #[test]
+    fn the_rank_that_waits_for_locks_is_found_and_so_is_the_one_that_is_missing() {
+        let mut processes: Vec<_> =
+            (0..10).filter(|number| *number != 4).map(|number| rank(number, 1000, 10)).collect();
+        processes[7] = rank(8, 300, 710);
+        processes[2].ending = "killed by signal 9".to_owned();
+        let ranks = Ranks::of(&processes).expect("ranks");
+        assert_eq!((ranks.count, ranks.median), (9, Some(0)));
+        assert_eq!((&ranks.missing[..], &ranks.died[..]), (&[4][..], &[2][..]));
+        let outlier = Outlier {
+            process_id: 108,
+            rank: 8,
+            distance_ns: 1400,
+            cause: Cause::Useful,
+            ns: 300,
+            median_ns: 1000,
+        };
+        assert_eq!(ranks.outliers, [outlier]);
+        processes.reverse();
+        assert_eq!(Ranks::of(&processes), Some(ranks));
+    }
+
+    #[test]
+    fn one_process_or_none_with_a_rank_are_no_ranks() {
+        assert_eq!(Ranks::of(&[rank(3, 5, 5)]), None);
+        let none = ProcessStats::default();
+        assert_eq!(Ranks::of(&[none.clone(), none]), None);
+    }
+
+    #[test]
+    fn ranks_of_several_jobs_are_not_missing() {
+        let processes = [rank(0, 5, 5), rank(5, 5, 5), rank(0, 5, 5)];
+        assert!(Ranks::of(&processes).expect("ranks").missing.is_empty());
+    }
+
+    #[test]
+    fn long_lists_are_cut() {
+        assert_eq!(named(&[3]), "rank 3");
+        let many: Vec<u32> = (0..20).collect();
+        assert_eq!(named(&many), "ranks 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 8 more");
+    }
+}

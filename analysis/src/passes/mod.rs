@@ -1,0 +1,844 @@
+//! How the numbers and answers of a run are gathered: processes side by side, each alone, and then merged.
+//!
+//! ```text
+//! process --> Windowed --> numbers, answers --> sums and part --\
+//! process --> Windowed --> numbers, answers --> sums and part ---> merged --> what is worth a replay
+//! process --> Windowed --> replay, and a collector for each phase --> merged --> Stats
+//! ```
+//!
+//! A process that is alone is analysed in [segments], where it has some.
+
+pub(crate) mod gaps;
+mod in_segments;
+pub(crate) mod segments;
+pub(crate) mod selection;
+pub(crate) mod window;
+
+use std::error::Error;
+use std::fmt;
+use std::num::NonZero;
+use std::path::PathBuf;
+
+use omptrace_symbols::parallel::{self, in_parallel};
+use omptrace_symbols::{self as symbols, Table};
+use omptrace_timeline::sink::{Item, Ns, Sink, Wants};
+use omptrace_timeline::{
+    KeptArguments, MIN_SEGMENT_EVENTS, Manner, Report, Segments, Start, Timeline, alignment_note,
+    handed_over, origin, uncertainty, why_no_samples,
+};
+use omptrace_trace_format::Reader;
+
+use crate::constructs::chunks::{ChunkCollector, ChunkDurations};
+use in_segments::First;
+
+use crate::answers::part::Part;
+use crate::constructs::Collector;
+use crate::constructs::counters::{CounterCollector, CounterSums};
+use crate::constructs::functions::{FunctionCollector, FunctionStats, FunctionSums};
+use crate::constructs::phases::{PhaseCollector, Phases};
+use crate::constructs::sums::Sums;
+use crate::findings::counters::memory_bound;
+use crate::model::mpi;
+use crate::model::stats::{Analysed, PhaseStats, Stats};
+use crate::overview::levels::{LevelCollector, Levels};
+use crate::overview::{Gathered, Gathering, Overview};
+use crate::passes::selection::SelectedThreads;
+use crate::passes::window::{Windowed, Windows};
+use crate::states::collector::{self, Predicted};
+use crate::summary::{Alone, Body, Earliest, Summarised, Summary};
+use crate::what_if::scenario::Plan;
+
+/// Phases that are analysed, those that took longest.
+const MAX_PHASES: usize = 16;
+
+/// Threads that schedule regions on other numbers of threads. Each may hold some large phases.
+const MAX_SCHEDULERS: usize = 4;
+
+/// Events from one checkpoint to the next, at most: a fraction of a second to read.
+const MAX_CHECKPOINT_DISTANCE: u64 = 1 << 19;
+/// Checkpoints of a shorter trace, about: enough to divide it among as many processors.
+const CHECKPOINTS: u64 = 32;
+/// Bytes of an event, at least, before it is packed.
+const EVENT_BYTES: u64 = 8;
+
+/// Events from one checkpoint to the next, in the trace of `reader`.
+fn checkpoint_distance(reader: &Reader) -> u64 {
+    let events = reader.summary().event_bytes / EVENT_BYTES;
+    (events / CHECKPOINTS).clamp(MIN_SEGMENT_EVENTS, MAX_CHECKPOINT_DISTANCE)
+}
+
+/// Summaries that are merged before their sums are added to those of others.
+const SUMMARIES_AT_ONCE: usize = 256;
+
+/// The note where nothing was replayed.
+const WITHOUT_REPLAY: &str = "from summaries: findings gain what the sums show, nothing was replayed; what_if, task_regions and phases need the \
+                              events (--from events)";
+
+/// The selection of what is analysed, and the ways of analysis.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Where names are looked up.
+    pub symbols: symbols::Options,
+    /// The threads that each process could have run on. Where more were busy at one time, those count.
+    pub threads: Option<NonZero<u32>>,
+    /// Only the time from the first to before the second, in nanoseconds since the timeline's start.
+    pub window: Option<(Ns, Ns)>,
+    /// Only the time in which a thread of any process was in the phase of this name.
+    pub phase: Option<String>,
+    /// Only these threads are accounted for, by name or number; all where there are none.
+    pub selected: Vec<String>,
+    /// Events of a segment that one thread analyses, at least; `None` for as many as are worth it. The numbers are the same.
+    pub min_segment_events: Option<u64>,
+}
+
+impl Options {
+    fn analysed(&self) -> Option<Analysed> {
+        let is_all = self.window.is_none() && self.phase.is_none() && self.selected.is_empty();
+        let (begin, end) = self.window.unzip();
+        (!is_all).then(|| Analysed {
+            window_begin_ns: begin,
+            window_end_ns: end.filter(|end| *end < Ns::MAX),
+            phase: self.phase.clone(),
+            threads: self.selected.clone(),
+        })
+    }
+}
+
+/// Why there is no answer: mostly, there is nothing where the user looks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoAnswer {
+    /// The timeline ends before the window.
+    Window {
+        /// When it ends.
+        end: Ns,
+    },
+    /// No phase has the name.
+    Phase {
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// The summary of the trace at this path makes no sense.
+    Summary(PathBuf),
+}
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoAnswer::Window { end } => {
+                write!(f, "nothing is within the window: the timeline ends at {}s", *end as f64 / 1e9)
+            }
+            NoAnswer::Phase { .. } => f.write_str("no phase has that name"),
+            NoAnswer::Summary(path) => {
+                write!(f, "the summary in {} makes no sense", path.display())
+            }
+        }
+    }
+}
+
+impl Error for NoAnswer {}
+
+impl Stats {
+    /// The numbers of all `inputs`, with the names that `symbols` finds. The report says what was wrong with the inputs.
+    pub fn of(inputs: &[&Reader], symbols: &symbols::Options) -> (Stats, Report) {
+        let options = Options { symbols: symbols.clone(), ..Options::default() };
+        // Nothing is selected, so that nothing can be missing.
+        Stats::with(inputs, &options).unwrap_or_default()
+    }
+
+    /// Like [`Stats::of`], with options.
+    ///
+    /// # Errors
+    /// Nothing is in the window, or no phase has the name.
+    pub fn with(inputs: &[&Reader], options: &Options) -> Result<(Stats, Report), NoAnswer> {
+        let run = Run::of(&Input::traces(inputs), options).in_segments();
+        let (stats, _, report) = run.answers()?;
+        Ok((stats, report))
+    }
+
+    /// Like [`Stats::of`], of traces and summaries. Where there is a process without a trace, nothing is replayed. A summary of
+    /// a single process has what its replay showed.
+    ///
+    /// # Errors
+    /// A summary makes no sense.
+    pub fn of_inputs(inputs: &[Input<'_>], symbols: &symbols::Options) -> Result<(Stats, Report), NoAnswer> {
+        let options = Options { symbols: symbols.clone(), ..Options::default() };
+        Stats::of_sources(inputs, &options)
+    }
+
+    /// Like [`Stats::of_inputs`], with options. Only traces have what options select: a summary is of a whole process.
+    ///
+    /// # Errors
+    /// Like [`Stats::with`], or a summary makes no sense.
+    pub fn of_sources(inputs: &[Input<'_>], options: &Options) -> Result<(Stats, Report), NoAnswer> {
+        let (stats, _, report) = Run::of(inputs, options).in_segments().answers()?;
+        Ok((stats, report))
+    }
+
+    /// Like [`Stats::of`], with a picture of what each thread did over time.
+    pub fn with_overview(inputs: &[&Reader], symbols: &symbols::Options) -> (Stats, Overview, Report) {
+        let options = Options { symbols: symbols.clone(), ..Options::default() };
+        let run = Run { has_overview: true, ..Run::of(&Input::traces(inputs), &options) };
+        // Nothing is selected, so that nothing can be missing.
+        run.answers().unwrap_or_default()
+    }
+
+    /// The numbers of a trace, and what a summary of it has. `alone`: the numbers are whole, which takes a second pass.
+    pub(crate) fn summarised(reader: &Reader, alone: bool) -> Summarised {
+        let options = Options::default();
+        let run = Run { is_summarised: true, replays: alone, ..Run::of(&Input::traces(&[reader]), &options) };
+        let mut first = run.first_pass(0, None).unwrap_or_default();
+        let body = Body {
+            counters: first.counters.clone(),
+            ..Body::of(&first.sums, &first.part, &first.functions, &first.phases)
+        };
+        let report = first.reports.first().cloned().unwrap_or_default();
+        let earliest = first.earliest;
+        let mut all = Merged::default();
+        all.merge(std::mem::take(&mut first));
+        // Nothing is selected, so that nothing can be missing.
+        let (stats, more_phases) =
+            run.finish(None, all).map(|finished| (finished.stats, finished.more_phases)).unwrap_or_default();
+        Summarised { body, report, earliest, stats, more_phases }
+    }
+}
+
+/// A process that is analysed: by its trace, its summary, or both, where the summary replaces the first pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// Its trace.
+    pub trace: Option<&'a Reader>,
+    /// Its summary.
+    pub summary: Option<&'a Summary>,
+}
+
+impl<'a> Input<'a> {
+    /// Traces without summaries.
+    pub fn traces(readers: &[&'a Reader]) -> Vec<Input<'a>> {
+        let of = |reader: &&'a Reader| Input { trace: Some(*reader), summary: None };
+        readers.iter().map(of).collect()
+    }
+
+    /// The traces in the timeline's order: that of the number of a process is its path.
+    pub fn paths_in_order(inputs: &[Input<'_>]) -> Vec<PathBuf> {
+        let mut starts: Vec<Start> = inputs.iter().map(Input::start).collect();
+        starts.sort();
+        starts.into_iter().map(Start::into_path).collect()
+    }
+
+    fn start(&self) -> Start {
+        match (self.trace, self.summary) {
+            (Some(reader), _) => Start::of(reader),
+            (None, Some(summary)) => summary.start(),
+            (None, None) => Start::default(),
+        }
+    }
+}
+
+/// The results of the first pass over some processes.
+#[derive(Debug, Default)]
+struct Merged {
+    /// Of each process, in the timeline's order.
+    reports: Vec<Report>,
+    sums: Sums,
+    part: Part,
+    gathered: Vec<Gathered>,
+    levels: Levels,
+    phases: Phases,
+    functions: FunctionSums,
+    counters: CounterSums,
+    /// Of a single process, what its summary says of it alone.
+    alone: Option<Alone>,
+    earliest: Ns,
+}
+
+impl Merged {
+    /// Takes in the results of the processes behind these.
+    fn merge(&mut self, next: Merged) {
+        self.reports.extend(next.reports);
+        self.sums.merge(next.sums);
+        self.part.merge(next.part);
+        self.gathered.extend(next.gathered);
+        self.levels.extend(next.levels);
+        self.phases.merge(next.phases);
+        self.functions.merge(next.functions);
+        self.counters.merge(next.counters);
+        self.alone = next.alone;
+        self.earliest = next.earliest;
+    }
+}
+
+/// What a run's results are.
+#[derive(Debug, Default)]
+struct Finished {
+    stats: Stats,
+    overview: Overview,
+    report: Report,
+    more_phases: usize,
+}
+
+impl Run<'_> {
+    fn answers(&self) -> Result<(Stats, Overview, Report), NoAnswer> {
+        let windows = self.windows()?;
+        let all = self.all(windows.as_ref())?;
+        let finished = self.finish(windows.as_ref(), all)?;
+        Ok((finished.stats, finished.overview, finished.report))
+    }
+
+    /// The first pass over all processes.
+    fn all(&self, windows: Option<&Windows>) -> Result<Merged, NoAnswer> {
+        // Summaries are short: many of them are merged at once, so that memory holds few results.
+        let at_once = match self.members.iter().all(|member| member.summary.is_none()) {
+            true => 1,
+            false => SUMMARIES_AT_ONCE,
+        };
+        let numbers: Vec<usize> = (0..self.members.len()).collect();
+        let merged = in_parallel(numbers.chunks(at_once).collect(), |numbers: &[usize]| {
+            let mut merged = Merged::default();
+            for number in numbers {
+                merged.merge(self.first_pass(*number, windows.cloned())?);
+            }
+            Ok(merged)
+        });
+        let mut all = Merged::default();
+        for merged in merged {
+            all.merge(merged?);
+        }
+        Ok(all)
+    }
+
+    /// Makes answers of the first pass, with a second pass where that is worth it.
+    fn finish(&self, windows: Option<&Windows>, all: Merged) -> Result<Finished, NoAnswer> {
+        let options = self.options;
+        let Merged {
+            reports,
+            mut sums,
+            mut part,
+            gathered,
+            levels,
+            phases,
+            mut functions,
+            counters,
+            alone,
+            ..
+        } = all;
+        let mut report = Report::of_shares(reports);
+        report.uncertainty_ns = self.uncertainty_ns;
+        if windows.is_some() && part.is_empty() {
+            return Err(NoAnswer::Window { end: report.end });
+        }
+        if let Some(note) = alignment_note(self.uncertainty_ns) {
+            sums.add_note(0, &note);
+        }
+
+        let (windows_of_phases, mut more_phases) = match self.replays {
+            true => self.phases(phases, windows),
+            false => (Vec::new(), 0),
+        };
+        // What a change gains is the whole program's time.
+        let plans = match options.selected.is_empty() && self.replays {
+            true => part.plans(),
+            false => Vec::new(),
+        };
+        // Of a part of a run, regions may be cut.
+        let numbers = match &windows {
+            None if !plans.is_empty() => part.numbers(),
+            _ => Vec::new(),
+        };
+        let mut predicted: Option<Predicted> = None;
+        let mut chunks = ChunkDurations::default();
+        let mut of_phases: Vec<Part> = vec![Part::default(); windows_of_phases.len()];
+        let has_chunks = self.has_overview && self.replays && sums.have_chunks();
+        if !plans.is_empty() || !of_phases.is_empty() || has_chunks {
+            for second in self.each(|number| {
+                let changes = Changes { plans: &plans, numbers: &numbers, windows, has_chunks };
+                self.second_pass(number, changes, &windows_of_phases)
+            }) {
+                predicted = Predicted::merge(predicted, second.predicted);
+                chunks.merge(second.chunks);
+                for (known, part) in of_phases.iter_mut().zip(second.phases) {
+                    known.merge(part);
+                }
+            }
+        }
+
+        let mut stats = sums.stats();
+        stats.analysed = options.analysed();
+        stats.sampling = functions.time();
+        if stats.sampling.is_none() {
+            stats.no_samples = self.why_no_samples();
+        }
+        stats.not_counted = counters.not_counted();
+        let work = counters.work_counts();
+        stats.counters = counters.into_stats();
+        let phases = windows_of_phases.into_iter().zip(of_phases);
+        stats.phases = phases.map(|((name, count, _), part)| PhaseStats::of(name, count, part)).collect();
+        stats.phases.sort_by(|a, b| b.duration_ns.cmp(&a.duration_ns).then_with(|| a.name.cmp(&b.name)));
+        if let Some(windows) = windows {
+            part.on_timeline(windows);
+        }
+        let mut overview = Overview::of(gathered, levels, part.useful());
+        overview.chunks = chunks.powers();
+        overview.stacks = std::mem::take(&mut functions.stacks).graph();
+        let replay = predicted.as_ref().map(|predicted| (&plans[..], predicted));
+        stats.answers = part.answers(replay);
+        let answers = &stats.answers;
+        let of_counters = memory_bound(&work, answers.threads.into(), answers.duration_ns);
+        stats.answers.add_findings(of_counters);
+        stats.functions = functions.into_functions();
+        FunctionStats::join(&mut stats.functions, &stats.answers);
+        if !options.selected.is_empty() {
+            stats.answers.findings.clear();
+        }
+        if let Some(alone) = alone.filter(|_| !self.replays && self.members.len() == 1) {
+            more_phases = alone.into(&mut stats);
+        } else if !self.replays && !self.is_summarised {
+            stats.notes.push(WITHOUT_REPLAY.to_owned());
+        }
+        if more_phases > 0 {
+            stats
+                .notes
+                .push(format!("{more_phases} more phases were not analysed: --phase NAME analyses one"));
+        }
+        Ok(Finished { stats, overview, report, more_phases })
+    }
+}
+
+impl PhaseStats {
+    fn of(name: String, count: u64, part: Part) -> PhaseStats {
+        let answers = part.answers(None);
+        PhaseStats {
+            name,
+            count,
+            duration_ns: answers.duration_ns,
+            threads: answers.threads,
+            accounting: answers.accounting,
+            efficiency: answers.efficiency,
+        }
+    }
+}
+
+/// The results of a process in the second pass.
+struct Second {
+    predicted: Option<Predicted>,
+    phases: Vec<Part>,
+    chunks: ChunkDurations,
+}
+
+/// The changes whose gain is asked for, in these windows.
+#[derive(Clone, Copy)]
+struct Changes<'p> {
+    plans: &'p [Plan],
+    /// Numbers of threads.
+    numbers: &'p [u32],
+    windows: Option<&'p Windows>,
+    /// How long chunks of loops take is asked for, too.
+    has_chunks: bool,
+}
+
+/// A process of a run.
+#[derive(Debug)]
+struct Member<'a> {
+    start: Start,
+    reader: Option<&'a Reader>,
+    summary: Option<&'a Summary>,
+    /// Its number among those with a trace.
+    number_of_trace: usize,
+}
+
+/// A run that is analysed.
+#[derive(Debug)]
+struct Run<'a> {
+    /// In the timeline's order.
+    members: Vec<Member<'a>>,
+    /// Of those with a trace.
+    timeline: Timeline<'a>,
+    /// The timeline's start, in nanoseconds since 1970.
+    origin: u64,
+    uncertainty_ns: u64,
+    options: &'a Options,
+    selected: SelectedThreads,
+    manner: Manner,
+    /// How many threads give items to sinks beside the one that interprets.
+    sink_threads: usize,
+    /// A picture over time is gathered, too.
+    has_overview: bool,
+    /// A summary is made of it.
+    is_summarised: bool,
+    /// There is a second pass.
+    replays: bool,
+    /// The segments of the only process, all of which is analysed; `None` where that is done in one go.
+    segments: Option<Segments>,
+}
+
+/// Name, count and time of a phase.
+type Phase = (String, u64, Windows);
+
+impl<'a> Run<'a> {
+    fn of(inputs: &[Input<'a>], options: &'a Options) -> Run<'a> {
+        // Where processes are read side by side, processors are busy with those.
+        let is_alone = inputs.len() == 1;
+        let threads = parallel::threads();
+        let mut members: Vec<Member<'a>> = inputs
+            .iter()
+            .map(|input| Member {
+                start: input.start(),
+                reader: input.trace,
+                summary: input.summary,
+                number_of_trace: 0,
+            })
+            .collect();
+        members.sort_by(|a, b| a.start.cmp(&b.start));
+        let mut traces = 0;
+        for member in &mut members {
+            member.number_of_trace = traces;
+            traces += usize::from(member.reader.is_some());
+        }
+        let starts: Vec<Start> = members.iter().map(|member| member.start.clone()).collect();
+        let readers: Vec<&Reader> = members.iter().filter_map(|member| member.reader).collect();
+        Run {
+            timeline: Timeline::among(&readers, &starts),
+            origin: origin(&starts),
+            uncertainty_ns: uncertainty(&starts),
+            replays: traces == members.len(),
+            members,
+            options,
+            selected: SelectedThreads(options.selected.clone()),
+            manner: Manner {
+                ahead: is_alone && threads > 1,
+                // A phase may be anywhere.
+                window: options.window.filter(|_| options.phase.is_none()),
+                ..Manner::default()
+            },
+            // On two processors one decodes, and the other does the rest.
+            sink_threads: match threads {
+                3.. if is_alone => threads - 1,
+                _ => 0,
+            },
+            has_overview: false,
+            is_summarised: false,
+            segments: None,
+        }
+    }
+
+    /// The results of `work` for each process, in the timeline's order, for any number of workers.
+    fn each<T: Send>(&self, work: impl Fn(usize) -> T + Sync + Send) -> Vec<T> {
+        in_parallel((0..self.members.len()).collect(), work)
+    }
+
+    /// Interprets a process alone.
+    fn replay(&self, number: usize, sinks: Vec<&mut dyn Sink>) -> Report {
+        self.replay_in(self.manner, number, sinks)
+    }
+
+    fn replay_in(&self, manner: Manner, number: usize, sinks: Vec<&mut dyn Sink>) -> Report {
+        let symbols = |reader: &Reader| Table::of(reader, &self.options.symbols);
+        let (number, step) = (self.members[number].number_of_trace, self.members.len());
+        handed_over(sinks, self.sink_threads, KeptArguments::Counts, |sink| {
+            self.timeline.replay(number, step.max(1), &symbols, manner, sink, &mut |_| {})
+        })
+    }
+
+    /// The time that is analysed; `None` for all of it.
+    fn windows(&self) -> Result<Option<Windows>, NoAnswer> {
+        let window = self.options.window.map(|window| Windows::of(vec![window]));
+        let Some(wanted) = &self.options.phase else {
+            return Ok(window);
+        };
+        let mut phases = Phases::default();
+        for of_process in self.each(|number| {
+            let mut collector = PhaseCollector::default();
+            self.replay(number, vec![&mut collector]);
+            collector.phases()
+        }) {
+            phases.merge(of_process);
+        }
+        let mut known = Vec::new();
+        for (name, _, windows) in phases.windows() {
+            if name == *wanted {
+                let both = window.map(|window| windows.and(&window));
+                return Ok(Some(both.unwrap_or(windows)));
+            }
+            known.push(name);
+        }
+        Err(NoAnswer::Phase { known })
+    }
+
+    /// Why no process has samples in what is analysed.
+    fn why_no_samples(&self) -> Option<String> {
+        let reason = |member: &Member<'_>| match (member.summary, member.reader) {
+            (Some(summary), _) => summary.why_no_samples(),
+            (None, Some(reader)) => why_no_samples(reader),
+            (None, None) => None,
+        };
+        let mut reasons = self.members.iter().map(reason);
+        // Where there are some, they lie in no window, or are of other threads.
+        let outside = "no samples are in the part that is analysed".to_owned();
+        let reason = reasons.next()?;
+        match reasons.all(|other| other.is_some()) {
+            true => reason.or(Some(outside)),
+            false => Some(outside),
+        }
+    }
+
+    fn collector(&self) -> collector::Collector<0> {
+        collector::Collector::new(self.options.threads, self.selected.clone())
+    }
+
+    /// The results of one process.
+    fn first_pass(&self, number: usize, windows: Option<Windows>) -> Result<Merged, NoAnswer> {
+        let member = &self.members[number];
+        if let Some(summary) = member.summary {
+            return self.of_summary(number as u32, summary, &member.start);
+        }
+        let (of_functions, of_counters) = (windows.clone(), windows.clone());
+        let collector = || Collector::new(number as u32, self.selected.clone());
+        let in_segments = self.of_segments(self.manner, || First {
+            phases: PhaseCollector::default(),
+            numbers: collector().of_segment(),
+            answers: self.collector().of_segment(),
+        });
+        let mut numbers = Numbers {
+            phases: PhaseCollector::default(),
+            windowed: Windowed::new(windows.clone(), collector()),
+        };
+        let is_whole = windows.is_none();
+        let processes = self.members.len();
+        let gathering = self.has_overview.then(|| Gathering::new(processes));
+        let mut answers = Windowed::new(windows, self.collector().with_gathering(gathering).with_functions());
+        let mut functions = FunctionCollector::new(of_functions, self.selected.clone());
+        if self.has_overview {
+            functions = functions.with_stacks();
+        }
+        let counting = member.reader.and_then(|it| it.metadata().counting.as_ref());
+        let mut counters = CounterCollector::new(of_counters, self.selected.clone(), counting);
+        let mut earliest = Earliest(Ns::MAX);
+        let mut levels = LevelCollector::default();
+        let mut sinks: Vec<&mut dyn Sink> = vec![&mut numbers, &mut answers];
+        // Each item costs each sink, also where it has no use for it.
+        let reader = member.reader;
+        if reader.is_some_and(|reader| why_no_samples(reader).is_none()) {
+            sinks.push(&mut functions);
+        }
+        if counting.is_some() {
+            sinks.push(&mut counters);
+        }
+        if self.is_summarised {
+            sinks.push(&mut earliest);
+        }
+        if self.has_overview {
+            sinks.push(&mut levels);
+        }
+        let with_checkpoints = Manner {
+            checkpoints: reader.filter(|_| self.is_summarised).map(checkpoint_distance),
+            ..self.manner
+        };
+        let report = match in_segments {
+            Some((first, report)) => {
+                numbers.phases = first.phases;
+                numbers.windowed.inner = first.numbers;
+                answers.inner = first.answers;
+                report
+            }
+            None => self.replay_in(with_checkpoints, number, sinks),
+        };
+        let (mut part, gathered) = answers.inner.finish_with_gathered();
+        if reader.is_some_and(mpi::is_used) {
+            part.set_mpi();
+        }
+        let mut sums = numbers.windowed.inner.sums();
+        let process = report.processes.first();
+        if is_whole && let Some(process) = process {
+            sums.set_memory(number as u32, &process.devices);
+        }
+        let ending = process.and_then(|process| process.ending);
+        sums.set_account(number as u32, ending, part.account());
+        Ok(Merged {
+            reports: vec![report],
+            sums,
+            part,
+            gathered: gathered.into_iter().collect(),
+            levels: levels.levels(),
+            phases: numbers.phases.phases(),
+            functions: functions.sums(),
+            counters: counters.sums(),
+            alone: None,
+            earliest: earliest.0,
+        })
+    }
+
+    fn of_summary(&self, number: u32, summary: &Summary, start: &Start) -> Result<Merged, NoAnswer> {
+        let start = start.offset(self.origin);
+        let body = summary.body(number, start);
+        let body = body.ok_or_else(|| NoAnswer::Summary(summary.path().to_owned()))?;
+        let (end, process) = summary.report(start);
+        Ok(Merged {
+            reports: vec![Report { processes: vec![process], end, ..Report::default() }],
+            sums: body.sums,
+            part: body.part,
+            gathered: Vec::new(),
+            levels: Levels::default(),
+            phases: body.phases.unwrap_or_default(),
+            functions: body.functions,
+            counters: body.counters,
+            alone: body.alone,
+            earliest: 0,
+        })
+    }
+
+    /// The phases that are analysed, as far as they lie in `windows`, and how many are left.
+    fn phases(&self, phases: Phases, windows: Option<&Windows>) -> (Vec<Phase>, usize) {
+        if self.options.phase.is_some() {
+            return (Vec::new(), 0);
+        }
+        let mut phases: Vec<Phase> = phases
+            .windows()
+            .map(|(name, count, when)| match windows {
+                Some(windows) => (name, count, when.and(windows)),
+                None => (name, count, when),
+            })
+            .filter(|(_, _, when)| !when.is_empty())
+            .collect();
+        phases.sort_by_key(|(_, _, when)| std::cmp::Reverse(when.duration()));
+        let more = phases.len().saturating_sub(MAX_PHASES);
+        phases.truncate(MAX_PHASES);
+        (phases, more)
+    }
+
+    fn second_pass(&self, number: usize, changes: Changes<'_>, phases: &[Phase]) -> Second {
+        let Changes { plans, numbers, windows, has_chunks } = changes;
+        let with_chunks = Manner { chunks: true, ..self.manner };
+        if phases.is_empty() && !has_chunks && !plans.is_empty() {
+            let in_segments = self.of_segments(with_chunks, || {
+                collector::Collector::replaying(plans, numbers.to_vec()).of_segment()
+            });
+            if let Some((replayed, _)) = in_segments {
+                return Second {
+                    predicted: replayed.predicted(),
+                    phases: Vec::new(),
+                    chunks: ChunkDurations::default(),
+                };
+            }
+        }
+        // Changed durations and other numbers of threads have nothing to do with each other.
+        let is_apart = self.sink_threads > 1 && !numbers.is_empty();
+        let numbers = numbers.to_vec();
+        let (replayed, scheduled) = match is_apart {
+            true => (Vec::new(), Some(numbers)),
+            false => (numbers, None),
+        };
+        let mut replayed = (!plans.is_empty()).then(|| {
+            let collector = collector::Collector::replaying(plans, replayed);
+            Windowed::new(windows.cloned(), collector)
+        });
+        let mut scheduled = scheduled.map(|numbers| {
+            let schedulers = (self.sink_threads - 2).min(MAX_SCHEDULERS);
+            collector::Collector::scheduling(numbers, schedulers)
+        });
+        let mut of_phases: Vec<_> =
+            phases.iter().map(|(_, _, when)| Windowed::new(Some(when.clone()), self.collector())).collect();
+        let mut sinks: Vec<&mut dyn Sink> = Vec::new();
+        sinks.extend(replayed.iter_mut().map(|sink| sink as &mut dyn Sink));
+        sinks.extend(scheduled.iter_mut().map(|sink| sink as &mut dyn Sink));
+        sinks.extend(of_phases.iter_mut().map(|sink| sink as &mut dyn Sink));
+        let mut chunks = ChunkCollector::default();
+        if has_chunks {
+            sinks.push(&mut chunks);
+        }
+        self.replay_in(with_chunks, number, sinks);
+        let of_phases = of_phases.into_iter();
+        let predicted = replayed.and_then(|replayed| replayed.inner.predicted());
+        Second {
+            predicted: match scheduled {
+                Some(scheduled) => scheduled.scheduled(predicted),
+                None => predicted,
+            },
+            phases: of_phases.map(|of_phase| of_phase.inner.finish()).collect(),
+            chunks: chunks.durations(),
+        }
+    }
+}
+
+/// Takes note of phases beside the numbers.
+struct Numbers {
+    phases: PhaseCollector,
+    windowed: Windowed<Collector>,
+}
+
+impl Sink for Numbers {
+    fn wants(&self) -> Wants {
+        self.windowed.wants().and(self.phases.wants())
+    }
+
+    fn item(&mut self, item: &Item<'_>) {
+        self.phases.item(item);
+        self.windowed.item(item);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// Traces of old runtimes, each by another program.
+    fn traces() -> Vec<Reader> {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../viewer-export/tests/historic");
+        let entries = fs::read_dir(folder).expect("a folder");
+        let paths = entries.map(|entry| entry.expect("an entry").path());
+        let is_trace = |path: &std::path::PathBuf| path.extension().is_some_and(|kind| kind == "omptrace");
+        let mut paths: Vec<_> = paths.filter(is_trace).collect();
+        paths.sort();
+        let readers = paths.iter().map(|path| Reader::open(path).expect("a trace"));
+        readers.collect()
+    }
+
+    type Merged = (Sums, Part, Phases);
+
+    fn merged((mut sums, mut part, mut phases): Merged, other: &Merged) -> Merged {
+        sums.merge(other.0.clone());
+        part.merge(other.1.clone());
+        phases.merge(other.2.clone());
+        (sums, part, phases)
+    }
+
+    fn all<'m>(parts: impl Iterator<Item = &'m Merged>) -> Merged {
+        parts.fold(Merged::default(), merged)
+    }
+
+    /// Any order of merging gives the same whole, byte for byte.
+    #[test]
+    fn processes_merge_in_any_order_and_grouping() {
+        let readers = traces();
+        let inputs: Vec<&Reader> = readers.iter().collect();
+        let options = Options::default();
+        let run = Run::of(&Input::traces(&inputs), &options);
+        let each = run.each(|number| {
+            let first = run.first_pass(number, None).expect("results");
+            (first.sums, first.part, first.phases)
+        });
+        assert!(each.len() > 10, "{} traces", each.len());
+        let whole = all(each.iter());
+        assert!(!whole.1.is_empty());
+        let json = |(sums, part, _): Merged| {
+            let mut stats = sums.stats();
+            stats.answers = part.answers(None);
+            serde_json::to_string(&stats).expect("JSON")
+        };
+        let expected = json(whole.clone());
+
+        assert_eq!(all(each.iter().rev()), whole);
+        for size in 1..each.len() {
+            let groups: Vec<Merged> = each.chunks(size).map(|group| all(group.iter())).collect();
+            assert_eq!(all(groups.iter()), whole, "groups of {size}");
+            assert_eq!(all(groups.iter().rev()), whole, "groups of {size}");
+            // Every `size`-th, from each of the first ones on.
+            let parts: Vec<Merged> =
+                (0..size).map(|first| all(each.iter().skip(first).step_by(size))).collect();
+            let merged = all(parts.iter().rev());
+            assert_eq!(merged, whole, "one in {size}");
+            assert_eq!(json(merged), expected, "one in {size}");
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! How long a phase takes on another number of threads.
+
+use std::collections::VecDeque;
+
+use omptrace_symbols::fast_map::FastMap;
+
+use super::min_clock::{Earliest, NEVER};
+use super::phase::{Phase, StaticLoop, Step};
+use crate::model::sum::Sum;
+
+/// Schedules phases. It keeps the memory for the next.
+#[derive(Debug, Default)]
+pub(crate) struct Scheduler {
+    schedule: Schedule,
+    members: Vec<Member>,
+    /// The longest work of the first members, by their number.
+    longest: Vec<u64>,
+    /// The work of what whoever is there takes.
+    shared: Vec<u64>,
+    /// When each thread is done with what is its own.
+    ends: Vec<u64>,
+    free: Earliest,
+}
+
+/// A thread that took part in a phase.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    strand: u32,
+    /// The work of that strand.
+    work: u64,
+}
+
+impl Scheduler {
+    /// The schedules of a phase that `size` threads had.
+    pub(crate) fn schedules<'p>(&'p mut self, phase: &'p Phase, size: usize) -> Schedules<'p> {
+        let strands = phase.strands();
+        let work = |strand: u32| strands[strand as usize].work();
+        self.members.clear();
+        self.members.extend(phase.members().map(|strand| Member { strand, work: work(strand) }));
+        self.longest.clear();
+        let mut longest = 0;
+        self.longest.extend(self.members.iter().map(|member| {
+            longest = member.work.max(longest);
+            longest
+        }));
+        self.shared.clear();
+        self.shared.extend(phase.shared.iter().map(|strand| work(*strand)));
+        if phase.created > 0 {
+            self.schedule.prepare(phase);
+        }
+        let loops = phase.loops.iter();
+        Schedules {
+            scheduler: self,
+            phase,
+            size,
+            loops: loops.map(|of_loop| Division::of(of_loop, size)).collect(),
+        }
+    }
+}
+
+/// The schedules of a phase on numbers of threads.
+pub(crate) struct Schedules<'p> {
+    scheduler: &'p mut Scheduler,
+    phase: &'p Phase,
+    /// The threads that it had.
+    size: usize,
+    loops: Vec<Division<'p>>,
+}
+
+impl Schedules<'_> {
+    /// How long the phase takes this many threads.
+    pub(crate) fn time_on(&mut self, threads: usize) -> u64 {
+        let time = self.time_without_locks(threads);
+        // On more threads, more members hold a lock.
+        let scale = threads as f64 / self.size.max(1) as f64;
+        let held = self.phase.held().map(|(members, others)| {
+            let by_members = (members as f64 * scale) as u64;
+            by_members.saturating_add(others)
+        });
+        time.max(held.max().unwrap_or(0))
+    }
+
+    fn time_without_locks(&mut self, threads: usize) -> u64 {
+        let Scheduler { schedule, members, longest, shared, ends, free, .. } = &mut *self.scheduler;
+        let has_tasks = self.phase.created > 0;
+        if !has_tasks && shared.is_empty() && self.loops.is_empty() {
+            return match longest.get(threads - 1) {
+                Some(longest) => *longest,
+                None => longest.last().copied().unwrap_or(0),
+            };
+        }
+        ends.clear();
+        ends.resize(threads, 0);
+        for of_loop in &self.loops {
+            of_loop.add_to(ends);
+        }
+        // Further threads do what those did that were there. Of members that did nothing, nothing is known.
+        let recorded = members.len();
+        let known = match threads == self.size {
+            true => recorded.min(threads),
+            false => threads,
+        };
+        let pinned = members.iter().cycle().take(known);
+        if has_tasks {
+            let pinned = pinned.enumerate();
+            let pinned = pinned.map(|(thread, member)| (member.strand, thread >= recorded));
+            return schedule.run(self.phase, ends, pinned);
+        }
+        // Nobody waits for anybody: who is free first takes what comes next.
+        for (end, member) in ends.iter_mut().zip(pinned) {
+            end.grow_by(member.work);
+        }
+        let mut last = ends.iter().copied().max().unwrap_or(0);
+        if shared.is_empty() {
+            return last;
+        }
+        free.start(ends);
+        for ns in shared.iter() {
+            let (time, thread) = free.first();
+            let end = time.saturating_add(*ns);
+            free.set(thread, end);
+            last = last.max(end);
+        }
+        last
+    }
+}
+
+/// A static loop, to be divided among other numbers of threads.
+struct Division<'p> {
+    of_loop: &'p StaticLoop,
+    size: usize,
+    /// The members' work, in the order of their numbers: that of their first iterations.
+    work: Vec<f64>,
+    /// The work of a chunk of each, where chunks go to threads in turn.
+    of_chunk: Vec<f64>,
+    chunks: u64,
+}
+
+impl<'p> Division<'p> {
+    fn of(of_loop: &'p StaticLoop, size: usize) -> Division<'p> {
+        let work: Vec<f64> = of_loop.members.iter().map(|(_, ns)| *ns as f64).collect();
+        let chunks = of_loop.count.div_ceil(of_loop.chunk.max(1)).max(1);
+        let mut division = Division { of_loop, size, work, of_chunk: Vec::new(), chunks };
+        if !division.has_blocks() {
+            let of_owner = |owner: usize| {
+                let turns = (chunks as usize + size - 1).saturating_sub(owner) / size.max(1);
+                division.work.get(owner).map_or(0.0, |ns| ns / turns.max(1) as f64)
+            };
+            division.of_chunk = (0..size).map(of_owner).collect();
+        }
+        division
+    }
+
+    /// Whether each member has one chunk.
+    fn has_blocks(&self) -> bool {
+        self.chunks as usize <= self.size.max(1)
+    }
+
+    /// Adds each thread's time in the loop.
+    fn add_to(&self, threads: &mut [u64]) {
+        if threads.len() == self.size {
+            for (time, ns) in threads.iter_mut().zip(&self.of_loop.members) {
+                time.grow_by(ns.1);
+            }
+        } else if self.has_blocks() {
+            self.add_blocks(threads);
+        } else {
+            self.add_turns(threads);
+        }
+    }
+
+    /// A block for each thread: work is taken to be spread evenly within a member's block.
+    fn add_blocks(&self, threads: &mut [u64]) {
+        let (count, number) = (self.of_loop.count, threads.len() as u64);
+        // No thread has a part of an iteration.
+        let ends = (1..=number).map(|threads| {
+            let rest = (count % number * threads).div_ceil(number);
+            (count / number * threads + rest) as f64
+        });
+        let block = count as f64 / self.work.len().max(1) as f64;
+        let block_at = |number: usize| number as f64 * block;
+        let (mut begin, mut first) = (0.0_f64, 0);
+        for (time, end) in threads.iter_mut().zip(ends) {
+            while first < self.work.len() && block_at(first + 1) <= begin {
+                first += 1;
+            }
+            let blocks = self.work.iter().enumerate().skip(first);
+            let blocks = blocks.take_while(|(number, _)| block_at(*number) < end);
+            let common = |(number, ns): (usize, &f64)| {
+                let common = end.min(block_at(number + 1)) - begin.max(block_at(number));
+                ns * common.max(0.0) / block.max(1.0)
+            };
+            time.grow_by(blocks.map(common).sum::<f64>() as u64);
+            begin = end;
+        }
+    }
+
+    /// Chunks for each thread in turn: those of a member are taken to be alike.
+    fn add_turns(&self, threads: &mut [u64]) {
+        let (size, number) = (self.size, threads.len());
+        // After this many turns, a thread has chunks of the same members again.
+        let round = (1..=size).find(|turns| turns * number % size == 0);
+        let round = round.unwrap_or(1);
+        for (index, time) in threads.iter_mut().enumerate() {
+            let owners = (0..round).map(|turn| (index + turn * number) % size);
+            let chunks = owners.map(|owner| self.of_chunk[owner]);
+            let all = (self.chunks as usize).saturating_sub(index).div_ceil(number);
+            let rest: f64 = chunks.clone().take(all % round).sum();
+            let of_round: f64 = chunks.sum();
+            time.grow_by((of_round * (all / round) as f64 + rest) as u64);
+        }
+    }
+}
+
+/// A strand that is executed.
+#[derive(Clone, Copy, Debug)]
+struct Instance {
+    strand: u32,
+    /// Where its next step is, in [`Schedule::steps`].
+    at: u32,
+    parent: Option<u32>,
+    /// The tasks that it created and that are not complete.
+    children: u32,
+    is_blocked: bool,
+    /// True for members beyond those that were recorded: a copy of another.
+    is_copy: bool,
+}
+
+/// A schedule in which an idle thread takes what is ready, in the order in which it came.
+#[derive(Debug, Default)]
+struct Schedule {
+    /// The steps of all strands, in the order in which most are done: `None` ends a strand.
+    steps: Vec<Option<Step>>,
+    /// Where each strand's steps begin.
+    begins: Vec<u32>,
+    has_dependences: bool,
+    instances: Vec<Instance>,
+    ready: VecDeque<u32>,
+    /// Tasks that were created and wait for others: by strand.
+    held: FastMap<u32, u32>,
+    /// By strand: those that must be complete before it starts. Empty where none waits for another.
+    after: Vec<u32>,
+    idle: Vec<usize>,
+    /// When each thread goes on.
+    next: Earliest,
+    running: Vec<Option<u32>>,
+}
+
+impl Schedule {
+    /// Makes ready to schedule a phase.
+    fn prepare(&mut self, phase: &Phase) {
+        self.steps.clear();
+        self.begins.clear();
+        self.has_dependences = phase.strands().iter().any(|strand| strand.after > 0);
+        for strand in phase.strands() {
+            self.begins.push(self.steps.len() as u32);
+            self.steps.extend(strand.steps.iter().copied().map(Some));
+            self.steps.push(None);
+        }
+    }
+
+    fn instance(&mut self, strand: u32, parent: Option<u32>, is_copy: bool) -> u32 {
+        self.instances.push(Instance {
+            strand,
+            at: self.begins[strand as usize],
+            parent,
+            children: 0,
+            is_blocked: false,
+            is_copy,
+        });
+        self.instances.len() as u32 - 1
+    }
+
+    fn make_ready(&mut self, instance: u32, time: u64, is_next: bool) {
+        match is_next {
+            true => self.ready.push_front(instance),
+            false => self.ready.push_back(instance),
+        }
+        if let Some(thread) = self.idle.pop() {
+            self.next.set(thread, time);
+        }
+    }
+
+    /// When the last of the threads is done, which begin at these times. `pinned`: what the first threads begin with, a strand and
+    /// whether it is a copy.
+    fn run(&mut self, phase: &Phase, begins: &mut [u64], pinned: impl Iterator<Item = (u32, bool)>) -> u64 {
+        self.instances.clear();
+        self.ready.clear();
+        self.held.clear();
+        self.after.clear();
+        if self.has_dependences {
+            let strands = phase.strands().iter();
+            self.after.extend(strands.map(|strand| strand.after));
+        }
+        self.idle.clear();
+        self.running.clear();
+        self.running.resize(begins.len(), None);
+        for strand in &phase.shared {
+            let instance = self.instance(*strand, None, false);
+            self.ready.push_back(instance);
+        }
+        // The threads that run what may make others ready.
+        let mut busy = 0;
+        for (thread, (strand, is_copy)) in pinned.enumerate() {
+            // Work that comes first is nobody else's matter.
+            let mut at = self.begins[strand as usize];
+            if let Some(Step::Work(ns)) = self.steps[at as usize] {
+                begins[thread].grow_by(ns);
+                at += 1;
+            }
+            let successors = &phase.strands()[strand as usize].successors;
+            if self.steps[at as usize].is_some() || !successors.is_empty() {
+                let instance = self.instance(strand, None, is_copy);
+                self.instances[instance as usize].at = at;
+                self.running[thread] = Some(instance);
+                busy += 1;
+            }
+        }
+        let mut last = begins.iter().copied().max().unwrap_or(0);
+        self.next.start(begins);
+        while busy > 0 || !self.ready.is_empty() {
+            let (time, thread) = self.next.first();
+            if time == NEVER {
+                break;
+            }
+            let was_busy = self.running[thread].is_some();
+            let end = self.go_on(phase, thread, time);
+            match end {
+                Some(end) => last = last.max(end),
+                None => self.idle.push(thread),
+            }
+            self.next.set(thread, end.unwrap_or(NEVER));
+            busy = busy + usize::from(end.is_some()) - usize::from(was_busy);
+        }
+        last
+    }
+
+    /// The thread goes on until it works; gives the end of that, `None` where it finds nothing to do.
+    fn go_on(&mut self, phase: &Phase, thread: usize, time: u64) -> Option<u64> {
+        loop {
+            let number = match self.running[thread] {
+                Some(number) => number,
+                None => {
+                    let number = self.ready.pop_front()?;
+                    self.running[thread] = Some(number);
+                    number
+                }
+            };
+            let instance = &mut self.instances[number as usize];
+            let next = self.steps[instance.at as usize];
+            instance.at += 1;
+            match next {
+                Some(Step::Work(ns)) => return Some(time.saturating_add(ns)),
+                Some(Step::Wait) if instance.children == 0 => {}
+                Some(Step::Wait) => {
+                    instance.is_blocked = true;
+                    self.running[thread] = None;
+                }
+                Some(Step::Create(child)) => {
+                    instance.children += 1;
+                    let is_copy = instance.is_copy;
+                    let created = self.instance(child, Some(number), is_copy);
+                    let after = self.after.get(child as usize);
+                    if !is_copy && after.is_some_and(|after| *after > 0) {
+                        self.held.insert(child, created);
+                    } else {
+                        self.make_ready(created, time, false);
+                    }
+                }
+                None => {
+                    self.running[thread] = None;
+                    self.complete(phase, number, time);
+                }
+            }
+        }
+    }
+
+    fn complete(&mut self, phase: &Phase, number: u32, time: u64) {
+        let Instance { strand, parent, is_copy, .. } = self.instances[number as usize];
+        if !is_copy && self.has_dependences {
+            for next in &phase.strands()[strand as usize].successors {
+                let after = &mut self.after[*next as usize];
+                *after = after.saturating_sub(1);
+                if *after == 0
+                    && let Some(created) = self.held.remove(next)
+                {
+                    self.make_ready(created, time, false);
+                }
+            }
+        }
+        if let Some(parent) = parent {
+            let waiting = &mut self.instances[parent as usize];
+            waiting.children -= 1;
+            if waiting.children == 0 && std::mem::take(&mut waiting.is_blocked) {
+                self.make_ready(parent, time, true);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However many chunks there are, each number of threads does all of the work.
+    #[test]
+    fn a_static_loop_of_many_chunks_is_divided_whole() {
+        let of_loop = StaticLoop {
+            count: 1_000_000,
+            chunk: 1,
+            members: vec![(0, 1_000_000_000), (1, 1_000_000_000)],
+            ..StaticLoop::default()
+        };
+        let division = Division::of(&of_loop, 2);
+        for threads in [1, 3, 4] {
+            let mut times = vec![0; threads];
+            division.add_to(&mut times);
+            let work: u64 = times.iter().sum();
+            assert!(work.abs_diff(2_000_000_000) < 2_000_000, "{threads}: {work}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! The time of a run on other numbers of threads, and the reasons why it cannot be predicted.
+
+pub(crate) mod list_scheduler;
+pub(crate) mod min_clock;
+pub(crate) mod phase;
+pub(crate) mod region_scaling;
+pub(crate) mod scheduler_pool;
+pub(crate) mod thread_counts;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use crate::answers::part::{Part, RegionPart};
+use crate::model::answers::{NotPredicted, OtherThreads, TaskRegion};
+use crate::model::place::Place;
+use crate::scaling::region_scaling::Scaling;
+
+/// The model must give a region's recorded time back, but for this share.
+const MAX_MODEL_ERROR: f64 = 0.15;
+
+/// Where more of the wall time cannot be predicted, nothing is.
+const MAX_UNKNOWN: f64 = 0.1;
+
+/// The time of a run on other numbers of threads.
+#[derive(Debug, Default)]
+pub(crate) struct Scalability {
+    pub(crate) rows: Vec<OtherThreads>,
+    pub(crate) not_predicted: Vec<NotPredicted>,
+    pub(crate) task_regions: Vec<TaskRegion>,
+}
+
+impl Scalability {
+    pub(crate) fn of(part: &Part, scaling: &BTreeMap<Place, Scaling>) -> Scalability {
+        let mut all = Scalability { task_regions: task_regions(scaling), ..Scalability::default() };
+        let (numbers, duration) = (part.numbers(), part.duration());
+        if numbers.is_empty() || duration == 0 {
+            return all;
+        }
+        if part.has_several() {
+            all.not_predicted.push(NotPredicted {
+                ns: duration,
+                reason: "several processes: which of them waits for which is not known".to_owned(),
+                ..NotPredicted::default()
+            });
+            return all;
+        }
+        let busiest = part.busiest();
+        let mut predicted = vec![duration as f64; numbers.len()];
+        for (place, region) in &part.regions {
+            match change(part, (&numbers, busiest), region, scaling.get(place)) {
+                Ok(changes) => {
+                    let sums = predicted.iter_mut().zip(changes);
+                    sums.for_each(|(sum, change)| *sum += change);
+                }
+                Err(reason) => {
+                    all.not_predicted.push(NotPredicted { place: place.clone(), ns: region.duration, reason })
+                }
+            }
+        }
+        all.not_predicted.sort_by_key(|row| Reverse(row.ns));
+        let unknown: u64 = all.not_predicted.iter().map(|row| row.ns).sum();
+        if unknown as f64 <= MAX_UNKNOWN * duration as f64 {
+            let rows = numbers.iter().zip(predicted);
+            all.rows = rows
+                .map(|(threads, ns)| OtherThreads {
+                    threads: *threads,
+                    duration_ns: ns.max(0.0) as u64,
+                    gain_percent: (1.0 - ns / duration as f64) * 100.0,
+                })
+                .collect();
+        }
+        all
+    }
+}
+
+/// How much longer a region takes, by number of threads; or why that is not known. `busiest` is the recorded number.
+fn change(
+    part: &Part,
+    (numbers, busiest): (&[u32], u64),
+    region: &RegionPart,
+    scaling: Option<&Scaling>,
+) -> Result<Vec<f64>, String> {
+    let Some(scaling) = scaling.filter(|scaling| scaling.modelled > 0) else {
+        // What takes no time changes nothing.
+        return match region.duration as f64 <= 1e-3 * part.duration() as f64 {
+            true => Ok(Vec::new()),
+            false => Err("the runtime does not report what its threads do".to_owned()),
+        };
+    };
+    if let Some(problem) = scaling.problem() {
+        return Err(problem.text().to_owned());
+    }
+    let (recorded, modelled) = (region.duration as f64, scaling.modelled as f64);
+    let error = recorded - modelled;
+    // What regions cost by themselves is no error of the model.
+    let costs = part.costs(region) as f64 / busiest.max(1) as f64;
+    if error < -MAX_MODEL_ERROR * recorded || error - costs > MAX_MODEL_ERROR * recorded {
+        return Err(format!(
+            "scheduled anew as recorded, it takes {:.0} % of its time",
+            modelled * 100.0 / recorded.max(1.0)
+        ));
+    }
+    let is_narrow = u64::from(scaling.threads) < busiest;
+    let numbers = numbers.iter().copied().zip(&scaling.on);
+    let changes = numbers.map(|(threads, on)| {
+        // It asked for fewer threads than there are.
+        let is_limited = is_narrow && threads >= scaling.threads;
+        let new = if is_limited { modelled } else { *on as f64 };
+        match error > 0.0 {
+            true => new - modelled,
+            false => recorded * (new / modelled - 1.0),
+        }
+    });
+    Ok(changes.collect())
+}
+
+fn task_regions(scaling: &BTreeMap<Place, Scaling>) -> Vec<TaskRegion> {
+    let regions = scaling.iter().filter(|(_, scaling)| scaling.tasks > 0);
+    let mut regions: Vec<TaskRegion> = regions
+        .map(|(place, scaling)| {
+            let by = |span: u64| (span > 0).then(|| scaling.work as f64 / span as f64);
+            let burdened = scaling.creation_ns.map(|_| scaling.burdened_span);
+            TaskRegion {
+                place: place.clone(),
+                tasks: scaling.tasks,
+                work_ns: scaling.work,
+                span_ns: scaling.span,
+                parallelism: by(scaling.span),
+                creation_ns: scaling.creation_ns,
+                burdened_span_ns: burdened,
+                burdened_parallelism: burdened.and_then(by),
+            }
+        })
+        .collect();
+    regions.sort_by_key(|region| Reverse(region.work_ns));
+    regions
+}

@@ -1,0 +1,92 @@
+//! One barrier of one team: who has arrived, and what the others do meanwhile.
+
+use omptrace_timeline::sink::Ns;
+
+use crate::model::sum::Sum;
+
+/// How long a barrier was in each state, in nanoseconds. Their sum is the time since the first member arrived.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Clocks {
+    /// Members were missing.
+    pub(crate) late: u64,
+    /// All had arrived, and some ran tasks.
+    pub(crate) starved: u64,
+}
+
+/// One barrier of one team.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Barrier {
+    /// Members that have arrived, also those that have left.
+    pub(crate) arrived: u32,
+    /// Members that have left.
+    pub(crate) left: u32,
+    /// Members that are in it and run tasks.
+    pub(crate) running: u32,
+    now: Ns,
+    clocks: Clocks,
+    /// The waiting that a late member caused since the barrier began: the threads that waited, divided by those that were
+    /// late.
+    pub(crate) by_late: f64,
+    /// Like `by_late`, what a task caused that ran after all had arrived.
+    pub(crate) by_tasks: f64,
+}
+
+impl Barrier {
+    pub(crate) fn new(now: Ns) -> Barrier {
+        Barrier { now, ..Barrier::default() }
+    }
+
+    /// Goes on to `time`, in a team of `size`.
+    pub(crate) fn until(&mut self, time: Ns, size: u32) {
+        if time <= self.now {
+            return;
+        }
+        let ns = time.abs_diff(self.now);
+        self.now = time;
+        let kept = self.kept_waiting(size);
+        if self.arrived < size {
+            self.clocks.late.grow_by(ns);
+            self.by_late += ns as f64 * kept;
+        } else if self.running > 0 {
+            self.clocks.starved.grow_by(ns);
+            self.by_tasks += ns as f64 * kept;
+        }
+    }
+
+    /// How many threads of a team of `size` each of those keeps waiting now that are late, or else run tasks.
+    pub(crate) fn kept_waiting(&self, size: u32) -> f64 {
+        let waiting = self.arrived.saturating_sub(self.left + self.running);
+        let by = match size.checked_sub(self.arrived) {
+            None | Some(0) => self.running,
+            Some(late) => late,
+        };
+        match by {
+            0 => 0.0,
+            by => f64::from(waiting) / f64::from(by),
+        }
+    }
+
+    pub(crate) fn clocks(&self) -> Clocks {
+        self.clocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_split_where_the_last_member_arrives_and_the_last_task_ends() {
+        let mut barrier = Barrier::new(0);
+        barrier.arrived = 1;
+        barrier.until(10, 2);
+        barrier.arrived = 2;
+        barrier.running = 1;
+        barrier.until(25, 2);
+        barrier.running = 0;
+        barrier.until(28, 2);
+        let clocks = Clocks { late: 10, starved: 15 };
+        assert_eq!(barrier.clocks(), clocks);
+        assert_eq!((barrier.by_late, barrier.by_tasks), (10.0, 15.0));
+    }
+}

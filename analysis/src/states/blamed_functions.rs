@@ -1,0 +1,181 @@
+//! The functions that waits are due to, by samples of the threads that caused them.
+//!
+//! ```text
+//! blame of a cause at a place = what its functions kept others waiting + what nobody was sampled in
+//! ```
+//!
+//! A sample's processor time, times the threads that waited at that moment, is what its function kept others waiting. That is a
+//! statistical number beside an exact one, so functions never have more than the whole.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::answers::{FunctionName, FunctionShare};
+use crate::model::cause::Cause;
+use crate::model::function_number::{ByFunction, FunctionNumber};
+use crate::model::place::Place;
+use crate::model::state_sums::SerialTimes;
+use crate::model::sum::{Sum, sum};
+use crate::summary::map_as_pairs;
+
+/// Times of a process by function, cause and place, not yet limited.
+#[derive(Debug, Default)]
+pub(crate) struct ByCause(BTreeMap<(Cause, Place), BTreeMap<FunctionNumber, f64>>);
+
+/// Times by function, cause and place.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Functions {
+    /// There are samples.
+    pub(crate) has_samples: bool,
+    #[serde(with = "map_as_pairs")]
+    of: BTreeMap<(Cause, Place, FunctionName), u64>,
+    /// Processor time of each by itself.
+    #[serde(with = "map_as_pairs")]
+    pub(crate) times: BTreeMap<FunctionName, SerialTimes>,
+    /// Processor time of flushes, or else of lock tests, by the function that makes them.
+    #[serde(with = "map_as_pairs")]
+    pub(crate) spins: BTreeMap<(FunctionName, bool), u64>,
+}
+
+impl ByCause {
+    pub(crate) fn add(&mut self, key: (Cause, Place), shares: impl Iterator<Item = (FunctionNumber, f64)>) {
+        let known = self.0.entry(key).or_default();
+        for (function, weight) in shares {
+            *known.entry(function).or_default() += weight;
+        }
+    }
+
+    /// The times, where those of one cause and place are no more than in `blame`.
+    pub(crate) fn limited(
+        self,
+        blame: &BTreeMap<(Cause, Place), u64>,
+        names: &[FunctionName],
+        has_samples: bool,
+    ) -> Functions {
+        let limited = self.0.into_iter().flat_map(|(key, weights)| {
+            let whole = blame.get(&key).copied().unwrap_or(0);
+            let rows = limit(whole, weights, names).into_iter();
+            rows.map(move |(name, ns)| ((key.0, key.1.clone(), name), ns))
+        });
+        Functions { has_samples, of: limited.collect(), ..Functions::default() }
+    }
+}
+
+/// Parts of `whole` by function, which together are no more than it.
+fn limit(
+    whole: u64,
+    weights: BTreeMap<FunctionNumber, f64>,
+    names: &[FunctionName],
+) -> BTreeMap<FunctionName, u64> {
+    let sum: f64 = weights.values().sum();
+    let scale = match sum > whole as f64 {
+        true => whole as f64 / sum,
+        false => 1.0,
+    };
+    let mut rest = whole;
+    let mut limited = BTreeMap::<_, u64>::new();
+    for (function, weight) in weights {
+        let ns = ((weight * scale) as u64).min(rest);
+        if let Some(name) = names.get(function as usize).filter(|_| ns > 0) {
+            rest -= ns;
+            limited.entry(name.clone()).or_default().grow_by(ns);
+        }
+    }
+    limited
+}
+
+/// Processor time by function, as a part of `whole`.
+pub(crate) fn within(whole: u64, times: ByFunction, names: &[FunctionName]) -> BTreeMap<FunctionName, u64> {
+    let times = times.into_iter();
+    let weights = times.map(|(function, ns)| (function, ns as f64));
+    limit(whole, weights.collect(), names)
+}
+
+impl Functions {
+    pub(crate) fn merge(&mut self, other: Functions) {
+        self.has_samples |= other.has_samples;
+        for (name, times) in other.times {
+            self.add_times(name, times);
+        }
+        for (key, ns) in other.spins {
+            self.add_spins(key, ns);
+        }
+        for (key, ns) in other.of {
+            self.of.entry(key).or_default().grow_by(ns);
+        }
+    }
+
+    pub(crate) fn add_spins(&mut self, key: (FunctionName, bool), ns: u64) {
+        let known = self.spins.entry(key).or_default();
+        *known = known.saturating_add(ns);
+    }
+
+    pub(crate) fn add_times(&mut self, name: FunctionName, times: SerialTimes) {
+        let known = self.times.entry(name).or_default();
+        known.serial_ns = known.serial_ns.saturating_add(times.serial_ns);
+        known.other_ns = known.other_ns.saturating_add(times.other_ns);
+    }
+
+    /// The functions of a row of blame, the longest first, and what of its `ns` belongs to none.
+    pub(crate) fn of_row(&self, cause: Cause, place: &Place, ns: u64) -> (Vec<FunctionShare>, Option<u64>) {
+        let first = (cause, place.clone(), FunctionName::default());
+        let rows = self.of.range(first..);
+        let rows = rows.take_while(|((of, at, _), _)| *of == cause && at == place);
+        self.shares(ns, rows.map(|((_, _, name), ns)| (name, *ns)))
+    }
+
+    /// `rows` as shares, the longest first, and what of `whole` is in none.
+    pub(crate) fn shares<'f>(
+        &self,
+        whole: u64,
+        rows: impl Iterator<Item = (&'f FunctionName, u64)>,
+    ) -> (Vec<FunctionShare>, Option<u64>) {
+        let mut shares: Vec<FunctionShare> =
+            rows.map(|(name, ns)| FunctionShare { name: name.clone(), ns }).collect();
+        shares.sort_by_key(|share| Reverse(share.ns));
+        let named = sum(shares.iter().map(|share| share.ns));
+        let unnamed = whole.saturating_sub(named);
+        (shares, self.has_samples.then_some(unnamed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Vec<FunctionName> {
+        let name = |name: &str| FunctionName { function: name.to_owned(), ..FunctionName::default() };
+        ["work", "wait"].map(name).to_vec()
+    }
+
+    #[test]
+    fn functions_have_no_more_than_the_whole() {
+        let place = Place::default();
+        let key = (Cause::Lock, place.clone());
+        for (weights, expected, unnamed) in
+            [([30.0, 10.0], [30, 10], 60), ([300.0, 100.0], [75, 25], 0), ([0.0, 0.5], [0, 0], 100)]
+        {
+            let mut by_cause = ByCause::default();
+            by_cause.add(key.clone(), (0..).zip(weights));
+            let blame = BTreeMap::from([(key.clone(), 100)]);
+            let functions = by_cause.limited(&blame, &names(), true);
+            let (shares, rest) = functions.of_row(Cause::Lock, &place, 100);
+            let of = |name: &str| {
+                let mut shares = shares.iter();
+                let share = shares.find(|share| share.name.function == name);
+                share.map_or(0, |share| share.ns)
+            };
+            assert_eq!([of("work"), of("wait")], expected);
+            assert_eq!(rest, Some(unnamed));
+        }
+    }
+
+    #[test]
+    fn nothing_is_said_of_functions_without_samples() {
+        let functions = ByCause::default().limited(&BTreeMap::new(), &names(), false);
+        let (shares, rest) = functions.of_row(Cause::Lock, &Place::default(), 100);
+        assert_eq!((shares.len(), rest), (0, None));
+    }
+}

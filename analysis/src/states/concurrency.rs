@@ -1,0 +1,258 @@
+//! How many threads were busy when, and what the others had nothing to do for.
+//!
+//! Changes come nearly in the order of time: a worker that is woken late belongs to its team since the region's begin. So they are
+//! kept until nothing earlier can come.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use omptrace_timeline::sink::Ns;
+
+use crate::model::sum::Sum;
+
+/// A change of what threads do. At one time, ends come before begins: the order of the variants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Change {
+    /// A thread is no longer busy.
+    Rests,
+    /// The newest outermost region of this place ends.
+    Closes { region: u32 },
+    /// Recording goes on.
+    Records,
+    /// Recording is off.
+    Pauses,
+    /// An outermost region of this place begins.
+    Opens { region: u32 },
+    /// A thread is busy.
+    Works,
+}
+
+/// Time, and of it the sum over the threads that were busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    /// Nanoseconds.
+    pub(crate) ns: u64,
+    /// Thread-nanoseconds.
+    pub(crate) busy_ns: u64,
+}
+
+impl Span {
+    fn add(&mut self, ns: u64, busy: u64) {
+        self.ns = self.ns.saturating_add(ns);
+        self.busy_ns = self.busy_ns.saturating_add(ns.saturating_mul(busy));
+    }
+
+    /// The threads of `threads` that had nothing to do, for each that was busy.
+    pub(crate) fn idle_share(&self, threads: u64) -> f64 {
+        self.idle(threads) as f64 / self.busy_ns.max(1) as f64
+    }
+
+    fn append(&mut self, more: Span) {
+        self.ns.grow_by(more.ns);
+        self.busy_ns.grow_by(more.busy_ns);
+    }
+
+    /// Returns the time that `threads` had nothing to do.
+    pub(crate) fn idle(&self, threads: u64) -> u64 {
+        self.ns.saturating_mul(threads).saturating_sub(self.busy_ns)
+    }
+}
+
+/// Serial code lies between two regions; `None` where it is before the first or after the last.
+pub(crate) type Between = (Option<u32>, Option<u32>);
+
+/// How many threads were busy when.
+#[derive(Debug)]
+pub(crate) struct Activity {
+    waiting: BinaryHeap<Reverse<(Ns, Change)>>,
+    now: Ns,
+    /// Below zero between the end and the begin of what took no time.
+    busy: i64,
+    /// The most that were busy at one time.
+    pub(crate) most: u64,
+    open: Vec<u32>,
+    /// Regions that took no time: their ends come before their begins.
+    closed: Vec<u32>,
+    last: Option<u32>,
+    /// Pauses that have begun. Of one that took no time, the end comes before the begin.
+    pauses: i32,
+    current: Span,
+    /// Serial code, by the regions around it.
+    pub(crate) serial: BTreeMap<Between, Span>,
+    /// The time in which regions were open, by the newest of them.
+    pub(crate) regions: BTreeMap<u32, Span>,
+    /// Time in which nothing was recorded.
+    pub(crate) paused_ns: u64,
+}
+
+impl Activity {
+    pub(crate) fn new(begin: Ns) -> Activity {
+        Activity {
+            waiting: BinaryHeap::new(),
+            now: begin,
+            busy: 0,
+            most: 0,
+            open: Vec::new(),
+            closed: Vec::new(),
+            last: None,
+            pauses: 0,
+            current: Span::default(),
+            serial: BTreeMap::new(),
+            regions: BTreeMap::new(),
+            paused_ns: 0,
+        }
+    }
+
+    pub(crate) fn push(&mut self, time: Ns, change: Change) {
+        self.waiting.push(Reverse((time, change)));
+    }
+
+    /// Whether there is enough to go on with.
+    pub(crate) fn is_full(&self) -> bool {
+        self.waiting.len() > 256
+    }
+
+    /// Whether it should go on although no region has ended for long.
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.waiting.len() > 1 << 16
+    }
+
+    /// No change before `time` will come.
+    pub(crate) fn advance(&mut self, time: Ns) {
+        while let Some(Reverse((at, change))) = self.waiting.peek().copied()
+            && at <= time
+        {
+            self.waiting.pop();
+            self.until(at);
+            self.make(change);
+        }
+        self.until(time);
+    }
+
+    fn until(&mut self, time: Ns) {
+        if time <= self.now {
+            return;
+        }
+        let ns = time.abs_diff(self.now);
+        self.now = time;
+        if self.pauses > 0 {
+            self.paused_ns.grow_by(ns);
+            return;
+        }
+        let busy = self.busy.max(0).cast_unsigned();
+        self.most = self.most.max(busy);
+        match self.open.last() {
+            None => self.current.add(ns, busy),
+            Some(region) => {
+                let span = self.regions.entry(*region).or_default();
+                span.add(ns, busy);
+            }
+        }
+    }
+
+    fn make(&mut self, change: Change) {
+        match change {
+            Change::Works => self.busy += 1,
+            Change::Rests => self.busy -= 1,
+            Change::Pauses => self.pauses += 1,
+            Change::Records => self.pauses -= 1,
+            Change::Opens { region } => {
+                let closed = self.closed.iter().position(|closed| *closed == region);
+                if self.open.is_empty() {
+                    self.end_serial(Some(region));
+                    // Of a window, regions behind it take no time, and serial code still lies before them.
+                    if closed.is_some() {
+                        self.last = Some(region);
+                    }
+                }
+                match closed {
+                    Some(index) => {
+                        self.closed.swap_remove(index);
+                    }
+                    None => self.open.push(region),
+                }
+            }
+            Change::Closes { region } => {
+                match self.open.iter().rposition(|open| *open == region) {
+                    Some(index) => {
+                        self.open.remove(index);
+                    }
+                    None => return self.closed.push(region),
+                }
+                if self.open.is_empty() {
+                    self.last = Some(region);
+                }
+            }
+        }
+    }
+
+    fn end_serial(&mut self, before: Option<u32>) {
+        let current = std::mem::take(&mut self.current);
+        if current.ns > 0 {
+            let span = self.serial.entry((self.last, before)).or_default();
+            span.append(current);
+        }
+    }
+
+    /// Returns one that begins behind the region `last`.
+    pub(crate) fn behind(self, last: Option<u32>) -> Activity {
+        Activity { last, ..self }
+    }
+
+    /// Adds a later time. `known`: what the regions of that time are here.
+    pub(crate) fn append(&mut self, more: Activity, known: impl Fn(u32) -> u32) {
+        self.most = self.most.max(more.most);
+        self.paused_ns.grow_by(more.paused_ns);
+        for ((after, before), span) in more.serial {
+            let between = (after.map(&known), before.map(&known));
+            self.serial.entry(between).or_default().append(span);
+        }
+        for (region, span) in more.regions {
+            self.regions.entry(known(region)).or_default().append(span);
+        }
+    }
+
+    /// The process ends.
+    pub(crate) fn finish(&mut self, end: Ns) {
+        self.advance(end.max(self.now));
+        self.end_serial(None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_woken_late_was_missed_since_the_region_began() {
+        let mut activity = Activity::new(0);
+        activity.push(0, Change::Works);
+        activity.push(10, Change::Opens { region: 7 });
+        activity.push(20, Change::Rests);
+        activity.push(10, Change::Works);
+        activity.push(20, Change::Closes { region: 7 });
+        activity.push(20, Change::Works);
+        activity.push(30, Change::Rests);
+        activity.finish(30);
+        assert_eq!(activity.most, 2);
+        let serial = |ns, busy_ns| Span { ns, busy_ns };
+        assert_eq!(activity.serial[&(None, Some(7))], serial(10, 10));
+        assert_eq!(activity.serial[&(Some(7), None)], serial(10, 20));
+        assert_eq!(activity.regions[&7], serial(10, 20));
+        assert_eq!(activity.regions[&7].idle(4), 20);
+    }
+
+    #[test]
+    fn serial_code_lies_before_a_region_that_took_no_time() {
+        let mut activity = Activity::new(0);
+        activity.push(0, Change::Works);
+        activity.push(10, Change::Opens { region: 7 });
+        activity.push(10, Change::Closes { region: 7 });
+        activity.push(25, Change::Rests);
+        activity.finish(25);
+        let serial = |ns, busy_ns| Span { ns, busy_ns };
+        assert_eq!(activity.serial[&(None, Some(7))], serial(10, 10));
+        assert_eq!(activity.serial[&(Some(7), None)], serial(15, 15));
+        assert!(activity.regions.is_empty());
+    }
+}

@@ -1,0 +1,168 @@
+//! Locks, critical, ordered and atomic regions: who has them, and who waits.
+
+use crate::model::sum::Sum;
+use crate::states::*;
+
+impl<const S: usize> Threads<S> {
+    pub(in crate::states) fn lock(&mut self, time: Ns, lock: LockId, cause: Cause) -> &mut Lock<S> {
+        let epoch = self.epoch;
+        let known = self.locks.entry(lock).or_insert(Lock {
+            cause,
+            epoch,
+            waiters: Vec::new(),
+            now: time,
+            holder: None,
+            last: None,
+            since: time,
+            location: 0,
+            has_waited: false,
+            release: Left::never(),
+        });
+        if known.epoch != epoch {
+            known.epoch = epoch;
+            if known.holder.is_none() {
+                known.last = None;
+                known.release = Left::never();
+            }
+        }
+        if Self::COUNTS && time > known.now {
+            let ns = time.abs_diff(known.now);
+            known.now = time;
+            if !known.waiters.is_empty()
+                && let Some(place) = known.holder.or(known.last)
+            {
+                let instance = Instance {
+                    begin: known.now - ns.cast_signed(),
+                    end: known.now,
+                    location: known.location,
+                    weight: ns as f64 * known.waiters.len() as f64,
+                };
+                self.sums.blame(known.cause, place, instance);
+            }
+        }
+        known
+    }
+
+    pub(in crate::states) fn await_lock(
+        &mut self,
+        lane: usize,
+        time: Ns,
+        lock: Option<LockId>,
+        cause: Cause,
+    ) {
+        let Some(lock) = lock else { return };
+        self.all[lane].awaits = Some(lock);
+        let known = self.lock(time, lock, cause);
+        known.cause = cause;
+        known.waiters.push(lane);
+    }
+
+    /// Settles what others have waited for the lock until now: it goes to the thread that had it.
+    fn settle_waiters(&mut self, lane: usize, time: Ns, lock: LockId) {
+        let known = self.locks.get_mut(&lock);
+        let waiters = known.map_or_else(Vec::new, |known| std::mem::take(&mut known.waiters));
+        for waiter in waiters.iter().filter(|waiter| **waiter != lane) {
+            self.settle(*waiter, time);
+        }
+        if let Some(known) = self.locks.get_mut(&lock) {
+            known.waiters = waiters;
+        }
+    }
+
+    /// The mutex that the thread waits for, and who has it.
+    pub(in crate::states) fn due(&self, lane: usize) -> Due {
+        let of_thread = &self.all[lane];
+        let lock = of_thread.awaits;
+        let known = lock.and_then(|lock| self.locks.get(&lock));
+        let holder = known.and_then(|known| {
+            let place = known.holder.or(known.last)?;
+            // Nobody else has it: it is handed over to another waiter.
+            let is_another = known.location != of_thread.location;
+            is_another.then_some((known.location, place))
+        });
+        let lock = lock.map(|LockId(wait_id)| wait_id);
+        Due { lock, holder }
+    }
+
+    /// The thread has waited for a mutex.
+    pub(in crate::states) fn block(&mut self, lane: usize, cause: Cause, place: PlaceId, ns: u64) {
+        let Due { lock, holder } = self.due(lane);
+        let block = Block { cause, lock: lock.map(LockId), holder, waiter: (self.all[lane].location, place) };
+        self.sums.block(block, ns);
+    }
+
+    pub(in crate::states) fn await_no_more(&mut self, lane: usize, time: Ns) {
+        if let Some(lock) = self.all[lane].awaits.take() {
+            let known = self.lock(time, lock, Cause::Lock);
+            known.waiters.retain(|waiter| *waiter != lane);
+        }
+    }
+
+    pub(in crate::states) fn acquire(&mut self, lane: usize, time: Ns, lock: LockId) {
+        let of_thread = &mut self.all[lane];
+        let has_waited = of_thread.awaits == Some(lock);
+        let location = of_thread.location;
+        let innermost = of_thread.open.iter().rev();
+        let mut places = innermost.filter(|open| !matches!(open.kind, Kind::Transparent | Kind::Chunk));
+        let place = places.next().map(|open| open.region);
+        if has_waited {
+            of_thread.awaits = None;
+        }
+        self.settle_waiters(lane, time, lock);
+        let known = self.lock(time, lock, Cause::Lock);
+        known.waiters.retain(|waiter| *waiter != lane);
+        known.holder = place;
+        known.since = time;
+        known.location = location;
+        known.has_waited = has_waited;
+        let last = known.last;
+        let free = last.map_or(0, |place| self.scenarios.lock_free(place));
+        self.hold_lock(lane, lock);
+        let of_thread = &mut self.all[lane];
+        of_thread.acquired = Some(lock);
+        if let Some(Lock { release, .. }) = self.locks.get(&lock) {
+            let now = &mut of_thread.now;
+            now.chain = now.chain.max(release.chain);
+            now.stamp.acquire(time, &release.stamp, free, free);
+        }
+    }
+
+    /// A region shows what was acquired, and where.
+    pub(in crate::states) fn hold(&mut self, lane: usize, region: PlaceId) {
+        if let Some(lock) = self.all[lane].acquired.take()
+            && let Some(known) = self.locks.get_mut(&lock)
+        {
+            known.holder = Some(region);
+        }
+    }
+
+    pub(in crate::states) fn release(&mut self, lane: usize, time: Ns, lock: LockId) {
+        let now = self.all[lane].now;
+        self.all[lane].held.retain(|held| *held != lock);
+        let known = self.lock(time, lock, Cause::Lock);
+        known.release.raise(&now);
+        let Some(place) = known.holder.take() else {
+            return;
+        };
+        known.last = Some(place);
+        let (cause, waited) = (known.cause, known.has_waited);
+        let held = time.abs_diff(known.since);
+        self.graph_held(lane, lock, held);
+        if self.scenarios.spread() != 0
+            && let Some(membership) = self.all[lane].memberships.last()
+        {
+            let team = &mut self.teams[membership.team];
+            team.held.entry(lock).or_default().grow_by(held);
+        }
+        if !Self::COUNTS {
+            return;
+        }
+        if held == 0 && !self.is_inside {
+            return;
+        }
+        let sums = self.sums.holds.at(cause, place);
+        sums.count += 1;
+        sums.waited += u64::from(waited);
+        sums.held_ns.grow_by(held);
+    }
+}

@@ -1,0 +1,5 @@
+//! What threads meet in: teams, locks and tasks.
+
+pub(crate) mod locks;
+pub(crate) mod tasks;
+pub(crate) mod teams;

@@ -1,0 +1,370 @@
+//! Teams: who joins them, arrives at their barriers, and leaves.
+
+use crate::model::sum::Sum;
+use crate::states::*;
+
+/// Less is next to no work between two barriers.
+const MIN_WORK_NS: u64 = 1_000;
+
+impl<const S: usize> Threads<S> {
+    pub(in crate::states) fn fork(&mut self, lane: usize, time: Ns, id: TeamId, region: PlaceId) -> usize {
+        let around = self.all[lane].memberships.last();
+        let outermost = around.map(|membership| self.teams[membership.team].outermost);
+        if outermost.is_none() {
+            self.end_serial(lane, Some(region));
+            if self.by_id.is_empty() {
+                self.samples.end_serial(Some(region), &mut self.sums);
+            }
+            self.push_activity(time, Change::Opens { region });
+        }
+        let is_alone = |open: &Open| open.kind == Kind::Alone;
+        let is_in_single = self.all[lane].open.iter().any(is_alone);
+        let team = Team {
+            region,
+            outermost: outermost.unwrap_or(region),
+            is_outermost: outermost.is_none(),
+            is_counted: self.is_inside,
+            is_in_single,
+            begin: time,
+            size: None,
+            begun: 0,
+            began: self.all[lane].now.stamp,
+            held: FastMap::default(),
+            members: Vec::new(),
+            barriers: VecDeque::new(),
+            first: 0,
+            arrivals: VecDeque::new(),
+            fork: self.all[lane].now,
+            join: self.all[lane].now,
+            waiting: 0,
+            running: 0,
+            now: time,
+            by_tasks: 0.0,
+            is_over: false,
+        };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.teams[slot] = team;
+                slot
+            }
+            None => {
+                self.teams.push(team);
+                self.teams.len() - 1
+            }
+        };
+        if let Some(old) = self.by_id.insert(id, slot) {
+            self.end_team(old, time);
+        }
+        if Self::COUNTS {
+            *self.sums.visits.at(region) += u64::from(self.is_inside);
+        }
+        slot
+    }
+
+    pub(in crate::states) fn join_team(
+        &mut self,
+        lane: usize,
+        time: Ns,
+        id: TeamId,
+        size: u32,
+    ) -> Option<usize> {
+        let slot = *self.by_id.get(&id)?;
+        let team = &mut self.teams[slot];
+        team.begun += 1;
+        team.size = Some(size);
+        team.members.push(lane);
+        let of_thread = &mut self.all[lane];
+        of_thread.is_released = false;
+        let costless = self.scenarios.without_fork(team.region);
+        // What it had waited in the team around counts on when it is back.
+        let around = (of_thread.waited, of_thread.longest);
+        let Lane { now, waited, epoch, .. } = &mut *of_thread;
+        // What it did in the epochs before is over.
+        if std::mem::replace(epoch, self.epoch) != self.epoch {
+            now.stamp = team.fork.stamp;
+        }
+        // Of two that are as long, it follows that of the region which it enters.
+        now.chain = team.fork.chain.max(now.chain);
+        now.stamp.meet(time, &team.fork.stamp, costless, waited);
+        *waited = [0; S];
+        of_thread.longest = (0, 0);
+        let fork_ns = std::mem::take(&mut of_thread.fork_ns);
+        let encountering = of_thread.open.iter_mut().rev();
+        let mut parallel = encountering.filter(|open| open.team == Some(slot));
+        if let Some(parallel) = parallel.next() {
+            parallel.has_begun = true;
+        }
+        if Self::COUNTS {
+            self.count_member(lane, time, slot, fork_ns);
+        }
+        self.all[lane].memberships.push(Membership {
+            team: slot,
+            barriers: 0,
+            inside: None,
+            tasks_inside: 0,
+            own: 0,
+            own_place: 0,
+            clocks: Clocks::default(),
+            by_late: 0.0,
+            by_tasks: 0.0,
+            around,
+            longest: (0, 0),
+            added: [0; S],
+            children: Left::never(),
+        });
+        Some(slot)
+    }
+
+    /// The thread joins the team, after it has lost `fork_ns`.
+    fn count_member(&mut self, lane: usize, time: Ns, slot: usize, fork_ns: u64) {
+        let team = &mut self.teams[slot];
+        let (outermost, region, is_counted) = (team.outermost, team.region, team.is_counted);
+        // Until now, the members that are there have waited for this one.
+        let size = team.size();
+        if let Some((barrier, _)) = team.barrier(0) {
+            barrier.until(time, size);
+            let weight = barrier.by_late;
+            let instance =
+                Instance { begin: team.begin, end: time, location: self.all[lane].location, weight };
+            self.sums.blame(Cause::Imbalance, region, instance);
+        }
+        let sums = self.sums.regions.at(outermost);
+        sums.accounting.add(Cause::Fork, fork_ns);
+        if is_counted {
+            sums.max_team = sums.max_team.max(size);
+        }
+        // What the thread did for the team around ends here.
+        self.leave_task_clock(lane, time);
+        // This thread may be idle as yet, and takes part from now on.
+        let busy = self.busy + u32::from(!self.all[lane].is_busy);
+        if !self.teams[slot].is_outermost && size > 1 && is_counted {
+            let nested = self.sums.nested.entry(region).or_default();
+            nested.threads = nested.threads.max(busy);
+            let sums = self.sums.regions.at(outermost);
+            sums.busiest_inside = sums.busiest_inside.max(busy);
+        }
+    }
+
+    /// The thread counts no more among those of its innermost team that run or await tasks.
+    pub(in crate::states) fn leave_task_clock(&mut self, lane: usize, time: Ns) {
+        if !Self::COUNTS {
+            return;
+        }
+        let of_thread = &mut self.all[lane];
+        if let Some(innermost) = of_thread.memberships.last() {
+            let team = &mut self.teams[innermost.team];
+            team.until(time);
+            let waited = std::mem::take(&mut of_thread.waits_for_tasks);
+            let ran = std::mem::take(&mut of_thread.runs_task);
+            team.waiting = team.waiting.saturating_sub(waited.into());
+            team.running = team.running.saturating_sub(ran.into());
+        }
+    }
+
+    /// The thread arrives at a barrier, unless it is in one. True if it does.
+    pub(in crate::states) fn arrive(&mut self, lane: usize, time: Ns, region: PlaceId) -> bool {
+        let of_thread = &mut self.all[lane];
+        let last_work = of_thread.longest.1;
+        let Some(membership) = of_thread.memberships.last_mut() else {
+            return false;
+        };
+        if membership.inside.is_some() {
+            return false;
+        }
+        let number = membership.barriers;
+        if self.is_inside && Self::COUNTS {
+            let (all, idle) = self.sums.arrivals.at(region);
+            *all += 1;
+            *idle += u64::from(number > 0 && of_thread.longest.0 < MIN_WORK_NS);
+        }
+        membership.barriers += 1;
+        membership.inside = Some(number);
+        membership.tasks_inside = 0;
+        membership.own_place = region;
+        let team = &mut self.teams[membership.team];
+        let size = team.size();
+        while team.first + team.barriers.len() as u64 <= number {
+            team.barriers.push_back(Barrier::new(time));
+            team.arrivals.push_back(Arrivals::new());
+        }
+        if let Some((barrier, arrivals)) = team.barrier(number) {
+            if Self::COUNTS {
+                barrier.until(time, size);
+            }
+            barrier.arrived += 1;
+            membership.added = [0; S];
+            let counted = (&of_thread.waited, &mut membership.added);
+            arrivals.add(&of_thread.now, counted, &self.scenarios);
+            arrivals.arrived.raise(&of_thread.now.stamp);
+            arrivals.last_member = Some(last_work);
+        }
+        while team.barriers.len() > MAX_OPEN_BARRIERS {
+            team.barriers.pop_front();
+            team.arrivals.pop_front();
+            team.first += 1;
+        }
+        true
+    }
+
+    /// The thread leaves the barrier that it is in.
+    pub(in crate::states) fn depart(&mut self, lane: usize, time: Ns, is_last: bool) {
+        let of_thread = &mut self.all[lane];
+        let Some(membership) = of_thread.memberships.last_mut() else {
+            return;
+        };
+        let Some(number) = membership.inside.take() else {
+            return;
+        };
+        let runs = std::mem::take(&mut membership.tasks_inside) > 0;
+        let team = &mut self.teams[membership.team];
+        let size = team.size();
+        let (mut is_over, region) = (false, team.region);
+        let barrier = team.barrier(number);
+        let is_first = barrier.is_some_and(|(barrier, _)| barrier.left == 0);
+        let before = is_first.then(|| {
+            let held = team.held.values().copied().max();
+            (team.began, held.unwrap_or(0).cast_signed())
+        });
+        if let Some((barrier, arrivals)) = team.barrier(number) {
+            if Self::COUNTS {
+                barrier.until(time, size);
+            }
+            barrier.running = barrier.running.saturating_sub(runs.into());
+            barrier.left += 1;
+            if let Some(before) = before {
+                (arrivals.began, arrivals.held) = before;
+            }
+            is_over = barrier.left >= size;
+            let (now, waited) = (&mut of_thread.now, &mut of_thread.waited);
+            now.chain = now.chain.max(arrivals.left.chain);
+            let scenarios = &self.scenarios;
+            let (member, task) = (arrivals.last_member, arrivals.last_task);
+            let members = member.map_or(0, |place| scenarios.balanced(place));
+            let tasks = task.map_or(0, |place| scenarios.tasks_balanced(place));
+            let spread = |scenario| {
+                let time = arrivals.in_balance(scenario, barrier.arrived);
+                match tasks & 1 << scenario {
+                    0 => time,
+                    _ => time.max(arrivals.arrived.time(scenario)),
+                }
+            };
+            let costless = scenarios.without_cost(region);
+            let all = &arrivals.left.stamp;
+            now.stamp.leave_barrier(time, all, costless, (members | tasks, spread), waited);
+            *waited = [0; S];
+            let longest = std::mem::take(&mut of_thread.longest);
+            membership.longest = membership.longest.max(longest);
+        }
+        let slot = membership.team;
+        if is_over && number == team.first {
+            team.barriers.pop_front();
+            team.arrivals.pop_front();
+            team.first += 1;
+        }
+        // Whoever leaves first shows that all have arrived, and that no task is left.
+        if is_first {
+            let team = &mut self.teams[slot];
+            team.began = self.all[lane].now.stamp;
+            team.held.clear();
+            self.end_graph(slot);
+        }
+        if is_last {
+            self.end_of_barrier_cost(lane, Cause::Join);
+        }
+    }
+
+    /// The thread's implicit task ends.
+    pub(in crate::states) fn leave_team(&mut self, lane: usize, time: Ns) {
+        self.depart(lane, time, false);
+        self.end_of_barrier_cost(lane, Cause::Join);
+        self.leave_task_clock(lane, time);
+        let of_thread = &mut self.all[lane];
+        of_thread.is_released = false;
+        let Some(membership) = of_thread.memberships.pop() else {
+            return;
+        };
+        // All that it did in this team is work for the team around.
+        let (waited, longest) = membership.around;
+        of_thread.waited = waited;
+        of_thread.longest = of_thread.longest.max(membership.longest).max(longest);
+        let team = &mut self.teams[membership.team];
+        team.join.raise(&of_thread.now);
+        team.members.retain(|member| *member != lane);
+        if team.is_over && team.members.is_empty() {
+            self.free.push(membership.team);
+        }
+        self.sweep();
+    }
+
+    /// The parallel region was left by the thread that encountered it.
+    pub(in crate::states) fn join(&mut self, lane: usize, time: Ns, id: TeamId) {
+        let Some(slot) = self.by_id.remove(&id) else {
+            return;
+        };
+        self.epoch += u64::from(self.by_id.is_empty());
+        let time = self.settle(lane, time);
+        self.end_team(slot, time);
+        self.end_graph(slot);
+        let team = &self.teams[slot];
+        let of_thread = &mut self.all[lane];
+        let before = team.fork.chain.length;
+        let costless = self.scenarios.without_cost(team.region);
+        let now = &mut of_thread.now;
+        now.chain = now.chain.max(team.join.chain);
+        // For the team around, it works until then.
+        let waited = &mut [0; S];
+        now.stamp.meet(time, &team.join.stamp, costless, waited);
+        if team.is_outermost && Self::COUNTS {
+            let region = team.region;
+            // Serial code is named by what is analysed.
+            if team.is_counted {
+                of_thread.last_region = Some(region);
+            }
+            let sums = self.sums.regions.at(region);
+            sums.visits += u64::from(team.is_counted);
+            sums.path.grow_by(of_thread.now.chain.length.saturating_sub(before));
+            let ns = time.abs_diff(team.begin);
+            sums.duration.grow_by(ns - self.gaps.between(team.begin, time).min(ns));
+            self.sums.instances.at(Cause::NarrowTeam, region).add_alone(Instance {
+                begin: team.begin,
+                end: time,
+                location: of_thread.location,
+                weight: ns as f64,
+            });
+            if let Some(observer) = &mut self.observer {
+                observer.add_visit(region, (team.begin, time));
+            }
+            self.push_activity(time, Change::Closes { region });
+            if self.by_id.is_empty() {
+                self.samples.begin_serial(region);
+            }
+        }
+        self.change_state(lane, time);
+        self.sweep();
+    }
+
+    /// All members of the team are done at `time`, also those whose end comes late.
+    pub(in crate::states) fn end_team(&mut self, slot: usize, time: Ns) {
+        self.teams[slot].is_over = true;
+        for member in self.teams[slot].members.clone() {
+            let time = self.settle(member, time);
+            self.depart(member, time, false);
+            self.end_of_barrier_cost(member, Cause::Join);
+            let of_thread = &mut self.all[member];
+            let innermost = of_thread.memberships.last();
+            if innermost.is_some_and(|innermost| innermost.team == slot)
+                && of_thread.memberships.len() == 1
+                && of_thread.role != ThreadRole::Main
+                && !of_thread.open.iter().any(|open| open.kind == Kind::Initial)
+            {
+                of_thread.is_released = true;
+            }
+            let now = &of_thread.now;
+            self.teams[slot].join.raise(now);
+            self.change_state(member, time);
+        }
+        if self.teams[slot].members.is_empty() {
+            self.free.push(slot);
+        }
+    }
+}

@@ -1,0 +1,752 @@
+//! The threads of one process: the state of each, the cause that its time goes to, and whom waits are due to.
+//!
+//! A thread is in one state from one event to the next. When a state ends, its time goes to a cause; who kept others
+//! waiting in that time is charged for it. See `docs/analysis.md` for the definitions.
+
+pub(crate) mod accountant;
+pub(crate) mod barrier;
+pub(crate) mod blamed_functions;
+pub(crate) mod collector;
+pub(crate) mod concurrency;
+pub(crate) mod live_snapshot;
+mod members;
+pub(crate) mod observer;
+pub(crate) mod region_kind;
+mod samples;
+mod segments;
+mod task_graph_recorder;
+mod transitions;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use omptrace_symbols::fast_map::FastMap;
+use omptrace_timeline::Reports;
+use omptrace_timeline::sink::{LockId, Ns, TaskId, TeamId, ThreadEvent, ThreadRole};
+
+use crate::critical_path::{self, Chain, Chains, Step};
+use crate::model::cause::Cause;
+use crate::model::function_number::ByFunction;
+use crate::model::place_id::PlaceId;
+use crate::model::state_sums::{Block, Sums};
+use crate::model::sum::Sum as _;
+use crate::model::worst_instances::Instance;
+use crate::passes::gaps::Gaps;
+use crate::scaling::region_scaling::Scaling;
+use crate::states::barrier::{Barrier, Clocks};
+use crate::states::concurrency::{Activity, Change};
+use crate::states::observer::{Due, StateObserver};
+use crate::states::region_kind::Kind;
+use crate::what_if::{Scenarios, Stamp, Unwaited};
+use samples::Samples;
+use task_graph_recorder::Graphs;
+
+/// Barriers of a team that are open at once. More are nonsense: members skip barriers that others wait at.
+const MAX_OPEN_BARRIERS: usize = 64;
+
+/// The state of a thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum State {
+    /// It is in no team and does not run the program.
+    #[default]
+    Rests,
+    /// It runs the program, at this place; `None` in serial code.
+    Useful(Option<PlaceId>),
+    /// It loses time at this place.
+    Loses(Cause, PlaceId),
+    /// It is in a barrier of its team.
+    InBarrier(PlaceId),
+}
+
+/// An open region of a thread.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    region: PlaceId,
+    kind: Kind,
+    since: Ns,
+    /// The thing that it belongs to: of [`Kind::Parallel`] and [`Kind::Member`], the team.
+    team: Option<usize>,
+    /// Whether the thread's own implicit task has begun, of [`Kind::Parallel`].
+    has_begun: bool,
+    /// The task, of [`Kind::Task`].
+    task: Option<TaskId>,
+    /// The phase that its strand was looked for in, and that strand.
+    strand: (u64, Option<u32>),
+    /// The barrier that it is the outermost region of.
+    is_barrier: bool,
+}
+
+/// The facts about the region that is entered next.
+#[derive(Clone, Copy, Debug, Default)]
+struct Next {
+    forked: Option<TeamId>,
+    requested: u32,
+    joined: Option<(TeamId, u32)>,
+    task: Option<TaskId>,
+}
+
+/// A thread's part in a team.
+#[derive(Clone, Copy, Debug)]
+struct Membership<const S: usize> {
+    team: usize,
+    /// Barriers that it has arrived at.
+    barriers: u64,
+    /// The number of the one that it is in.
+    inside: Option<u64>,
+    /// Explicit tasks that it runs in there, on top of each other.
+    tasks_inside: u32,
+    /// Time in a barrier's own costs; what follows shows whether that was the last one.
+    own: u64,
+    own_place: PlaceId,
+    /// The clocks of the barrier that it is in or late for, when the state began.
+    clocks: Clocks,
+    by_late: f64,
+    by_tasks: f64,
+    /// In the team around: what the thread had waited since the last barrier, and its longest piece of work.
+    around: ([Ns; S], (u64, PlaceId)),
+    /// The longest piece of work before the last barrier.
+    longest: (u64, PlaceId),
+    /// By scenario, the time that it has added to [`Arrivals::unwaited`].
+    added: [Ns; S],
+    /// The latest of the tasks that its implicit task created.
+    children: Left<S>,
+}
+
+/// A thread.
+#[derive(Debug)]
+pub(crate) struct Lane<const S: usize> {
+    location: usize,
+    role: ThreadRole,
+    /// Its time is accounted for.
+    is_selected: bool,
+    /// Until when its time is accounted.
+    until: Ns,
+    state: State,
+    open: Vec<Open>,
+    next: Next,
+    memberships: Vec<Membership<S>>,
+    /// Open regions that show that it takes part in the program.
+    shown: usize,
+    /// Whether it is busy, as the sweep knows it.
+    is_busy: bool,
+    /// Its region has ended, and its implicit task is left soon.
+    is_released: bool,
+    /// Its state in the team that it is a member of: it waits for tasks, it runs one. And the team's clock when that began.
+    waits_for_tasks: bool,
+    runs_task: bool,
+    by_tasks: f64,
+    /// Fork time before the team is known.
+    fork_ns: u64,
+    /// The strands of the single region and of the chunk that it is in.
+    alone: Option<u32>,
+    chunk: Option<u32>,
+    /// The iterations of the static loop that it is in, all threads together.
+    iterations: u64,
+    /// The lock that it waits for.
+    awaits: Option<LockId>,
+    /// The lock that it acquired last.
+    acquired: Option<LockId>,
+    /// The mutexes that it has, or had and others have now.
+    held: Vec<LockId>,
+    /// Serial work until now, and since the last region.
+    serial_ns: u64,
+    since_region_ns: u64,
+    last_region: Option<PlaceId>,
+    /// The longest piece of work since the last barrier, and where it was.
+    longest: (u64, PlaceId),
+    useful: u64,
+    /// The [`Threads::epoch`] of `now`.
+    epoch: u64,
+    now: Left<S>,
+    /// By scenario, the time that it has waited for others since the last barrier.
+    waited: [Ns; S],
+}
+
+/// The chain that a thread, team, lock or task left for those that wait for it.
+#[derive(Clone, Copy, Debug)]
+struct Left<const S: usize> {
+    /// The longest chain to there.
+    chain: Chain,
+    /// When that was, and would have been.
+    stamp: Stamp<S>,
+}
+
+impl<const S: usize> Left<S> {
+    /// Nothing was left.
+    fn never() -> Self {
+        Left { chain: Chain::default(), stamp: Stamp::never() }
+    }
+
+    /// Both this and `other` are awaited.
+    fn raise(&mut self, other: &Left<S>) {
+        self.chain = self.chain.max(other.chain);
+        self.stamp.raise(&other.stamp);
+    }
+}
+
+/// The chains of the members that have arrived at a barrier, and of its tasks.
+#[derive(Clone, Copy, Debug)]
+struct Arrivals<const S: usize> {
+    left: Left<S>,
+    /// The sum of what each has come to without waiting.
+    unwaited: Unwaited<S>,
+    /// When the last member arrived, and where it worked.
+    arrived: Stamp<S>,
+    last_member: Option<PlaceId>,
+    /// Where the last task was.
+    last_task: Option<PlaceId>,
+    /// When the work before the barrier began, and how long the mutex was held in it that was held longest.
+    began: Stamp<S>,
+    held: Ns,
+}
+
+/// A parallel region that is open.
+#[derive(Debug)]
+struct Team<const S: usize> {
+    region: PlaceId,
+    /// The outermost region that it lies in.
+    outermost: PlaceId,
+    is_outermost: bool,
+    /// It lies in what is analysed, at least in part.
+    is_counted: bool,
+    /// It was opened in a single or masked region.
+    is_in_single: bool,
+    begin: Ns,
+    size: Option<u32>,
+    begun: u32,
+    /// When the last barrier was over, and how long each mutex was held since.
+    began: Stamp<S>,
+    held: FastMap<LockId, u64>,
+    /// Its members that have not left.
+    members: Vec<usize>,
+    barriers: VecDeque<Barrier>,
+    /// The number of the first in `barriers`.
+    first: u64,
+    /// The arrivals at each in `barriers`.
+    arrivals: VecDeque<Arrivals<S>>,
+    fork: Left<S>,
+    join: Left<S>,
+    /// Threads that wait for tasks, and those that run one.
+    waiting: u32,
+    running: u32,
+    now: Ns,
+    by_tasks: f64,
+    is_over: bool,
+}
+
+impl<const S: usize> Arrivals<S> {
+    fn new() -> Self {
+        Arrivals {
+            left: Left::never(),
+            unwaited: Unwaited::default(),
+            arrived: Stamp::never(),
+            last_member: None,
+            last_task: None,
+            began: Stamp::never(),
+            held: 0,
+        }
+    }
+
+    /// A member has arrived or is done with a task: it is at `now` and has `waited`. `added`: what it has added so far.
+    fn add(&mut self, now: &Left<S>, (waited, added): (&[Ns; S], &mut [Ns; S]), scenarios: &Scenarios<S>) {
+        self.left.raise(now);
+        self.unwaited.add(&now.stamp, waited, added, scenarios);
+    }
+
+    /// When the work of this many members would be done, if it were spread evenly: no mutex is held by two at a time.
+    fn in_balance(&self, scenario: usize, members: u32) -> Ns {
+        let mean = self.unwaited.mean(scenario, members);
+        mean.max(self.began.time(scenario).wrapping_add(self.held))
+    }
+}
+
+impl<const S: usize> Team<S> {
+    fn size(&self) -> u32 {
+        self.size.unwrap_or(self.begun).max(1)
+    }
+
+    fn barrier(&mut self, number: u64) -> Option<(&mut Barrier, &mut Arrivals<S>)> {
+        let index = usize::try_from(number.checked_sub(self.first)?).ok()?;
+        Some((self.barriers.get_mut(index)?, self.arrivals.get_mut(index)?))
+    }
+
+    /// Goes on to `time` with the clock of waits for tasks.
+    fn until(&mut self, time: Ns) {
+        if time <= self.now {
+            return;
+        }
+        let ns = time.abs_diff(self.now) as f64;
+        self.now = time;
+        if self.running > 0 {
+            self.by_tasks += ns * f64::from(self.waiting) / f64::from(self.running);
+        }
+    }
+}
+
+/// A lock, critical, ordered or atomic region.
+#[derive(Clone, Debug)]
+struct Lock<const S: usize> {
+    cause: Cause,
+    /// The [`Threads::epoch`] of `last` and `release`.
+    epoch: u64,
+    /// The threads that wait for it.
+    waiters: Vec<usize>,
+    now: Ns,
+    /// Where it was acquired.
+    holder: Option<PlaceId>,
+    last: Option<PlaceId>,
+    since: Ns,
+    /// The holder's.
+    location: usize,
+    /// The holder had to wait for it.
+    has_waited: bool,
+    release: Left<S>,
+}
+
+/// An explicit task.
+#[derive(Clone, Debug)]
+struct Task<const S: usize> {
+    /// The chains that must be there before it starts: its creation, tasks that it depends on.
+    start: Left<S>,
+    /// `None` where no child is complete: many tasks have none, and there may be many tasks.
+    children: Option<Box<Left<S>>>,
+    parent: Parent,
+    /// Where it was created.
+    region: PlaceId,
+    /// It had to wait for another.
+    is_dependent: bool,
+    successors: Vec<TaskId>,
+}
+
+/// Whose child a task is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Parent {
+    #[default]
+    Unknown,
+    Task(TaskId),
+    /// The implicit task of a thread, in a team.
+    Member(usize, usize),
+}
+
+/// The states of one process's threads, event by event.
+#[derive(Debug)]
+pub(crate) struct Threads<const S: usize> {
+    pub(crate) scenarios: Scenarios<S>,
+    begin: Ns,
+    latest: Ns,
+    reports: Reports,
+    is_overwritten: bool,
+    /// The longest chain's steps are kept.
+    is_drawn: bool,
+    /// True where what comes now is counted.
+    is_inside: bool,
+    has_begun: bool,
+    /// By location; `None` of those that are no threads of the program's.
+    lanes: Vec<Option<usize>>,
+    all: Vec<Lane<S>>,
+    teams: Vec<Team<S>>,
+    free: Vec<usize>,
+    by_id: FastMap<TeamId, usize>,
+    locks: FastMap<LockId, Lock<S>>,
+    tasks: FastMap<TaskId, Task<S>>,
+    /// How often the last parallel region has ended that was open. Behind that, nobody waits for what others did before.
+    epoch: u64,
+    gaps: Gaps,
+    activity: Activity,
+    /// The threads that do not rest.
+    busy: u32,
+    chains: Chains,
+    graphs: Option<Graphs>,
+    samples: Samples,
+    sums: Sums,
+    /// The picture over time, where one is wanted.
+    pub(crate) observer: Option<Box<dyn StateObserver>>,
+}
+
+/// The result of [`Threads::finish`].
+#[derive(Debug)]
+pub(crate) struct Finished<const S: usize> {
+    /// When the main thread would have ended, by scenario.
+    pub(crate) predicted: [Ns; S],
+    pub(crate) scenarios: Scenarios<S>,
+    pub(crate) sums: Sums,
+    /// The times of regions on other numbers of threads, by place.
+    pub(crate) scaling: BTreeMap<PlaceId, Scaling>,
+    pub(crate) activity: Activity,
+    /// Useful time of each thread that is accounted for.
+    pub(crate) useful: Vec<u64>,
+    /// The longest chain.
+    pub(crate) path: u64,
+    pub(crate) path_by_place: FastMap<u32, u64>,
+    /// Its processor time by function, as far as there are samples.
+    pub(crate) path_by_function: ByFunction,
+    /// The longest chain's steps, for those who draw it.
+    pub(crate) steps: Vec<Step>,
+    /// Who sees the states, where somebody does.
+    pub(crate) observer: Option<Box<dyn StateObserver>>,
+}
+
+impl<const S: usize> Threads<S> {
+    /// Whether times are summed up by cause. A replay only asks when threads would have been where.
+    const COUNTS: bool = S == 0;
+
+    /// Whether times are predicted. One scenario alone is for who only schedules regions on other numbers of threads.
+    const PREDICTS: bool = S > 1;
+
+    pub(crate) fn new(begin: Ns, reports: Reports, is_overwritten: bool, scenarios: Scenarios<S>) -> Self {
+        Threads {
+            scenarios,
+            begin,
+            latest: begin,
+            reports,
+            is_overwritten,
+            is_drawn: false,
+            is_inside: true,
+            has_begun: false,
+            lanes: Vec::new(),
+            all: Vec::new(),
+            teams: Vec::new(),
+            free: Vec::new(),
+            by_id: FastMap::default(),
+            locks: FastMap::default(),
+            tasks: FastMap::default(),
+            epoch: 0,
+            gaps: Gaps::default(),
+            activity: Activity::new(begin),
+            busy: 0,
+            chains: Chains::default(),
+            graphs: None,
+            samples: Samples::default(),
+            sums: Sums::default(),
+            observer: None,
+        }
+    }
+
+    /// Keeps the longest chain's steps, where this many `processes` are drawn.
+    pub(crate) fn draw_path(&mut self, processes: usize) {
+        self.is_drawn = true;
+        self.chains = Chains::for_drawing(processes);
+    }
+
+    /// Sets whether what comes now lies in what is analysed. Outside, nothing is counted and no time passes.
+    pub(crate) fn set_inside(&mut self, is_inside: bool) {
+        self.is_inside = is_inside;
+    }
+
+    /// Begins the time that is analysed: regions that are open lie in it, and mutexes that are held. Who had another one before is no
+    /// matter.
+    pub(crate) fn window_begins(&mut self) {
+        for lock in self.locks.values_mut() {
+            if lock.holder.is_none() {
+                lock.last = None;
+            }
+        }
+        for slot in self.by_id.values() {
+            let team = &mut self.teams[*slot];
+            if !std::mem::replace(&mut team.is_counted, true) {
+                *self.sums.visits.at(team.region) += 1;
+                let sums = self.sums.regions.at(team.outermost);
+                sums.max_team = sums.max_team.max(team.size());
+            }
+        }
+    }
+
+    /// Takes in a thread; the runtime's own helpers are not the program's.
+    pub(crate) fn add(&mut self, location: usize, role: ThreadRole, is_selected: bool) {
+        if role == ThreadRole::Helper {
+            return;
+        }
+        let lane = self.all.len();
+        let known = self.lanes.len().max(location + 1);
+        self.lanes.resize(known, None);
+        self.lanes[location] = Some(lane);
+        if let Some(observer) = &mut self.observer {
+            observer.add_thread(location);
+        }
+        self.all.push(Lane {
+            location,
+            role,
+            is_selected,
+            until: self.begin,
+            state: State::Rests,
+            open: Vec::new(),
+            next: Next::default(),
+            memberships: Vec::new(),
+            shown: 0,
+            is_busy: false,
+            is_released: false,
+            waits_for_tasks: false,
+            runs_task: false,
+            by_tasks: 0.0,
+            fork_ns: 0,
+            alone: None,
+            chunk: None,
+            iterations: 0,
+            awaits: None,
+            acquired: None,
+            held: Vec::new(),
+            serial_ns: 0,
+            since_region_ns: 0,
+            last_region: None,
+            longest: (0, 0),
+            useful: 0,
+            epoch: 0,
+            now: Left { stamp: Stamp::new(self.begin), ..Left::never() },
+            waited: [0; S],
+        });
+        self.change_state(lane, self.begin);
+    }
+
+    #[inline(always)]
+    fn lane(&mut self, location: usize, time: Ns) -> Option<usize> {
+        let lane = (*self.lanes.get(location)?)?;
+        if Self::COUNTS {
+            if self.chains.is_full() {
+                self.sum_up_chains();
+            }
+            if self.activity.is_overfull() {
+                self.sweep();
+            }
+        }
+        self.latest = self.latest.max(time);
+        if !self.has_begun {
+            self.first_event(time);
+        }
+        Some(lane)
+    }
+
+    #[cold]
+    fn first_event(&mut self, time: Ns) {
+        self.has_begun = true;
+        if self.is_overwritten && !self.gaps.is_open() {
+            self.gaps.begin(self.begin);
+            self.gaps.end(time);
+            self.push_activity(self.begin, Change::Pauses);
+            self.push_activity(time, Change::Records);
+        }
+    }
+
+    fn push_activity(&mut self, time: Ns, change: Change) {
+        if Self::COUNTS {
+            self.activity.push(time, change);
+        }
+    }
+
+    /// A region begins, which is the wait for `lock` where it is one.
+    pub(crate) fn enter(
+        &mut self,
+        location: usize,
+        time: Ns,
+        region: PlaceId,
+        kind: Kind,
+        lock: Option<LockId>,
+    ) {
+        let Some(lane) = self.lane(location, time) else {
+            return;
+        };
+        let time = self.settle(lane, time);
+        let next = std::mem::take(&mut self.all[lane].next);
+        // The initial tasks of a league are its members' tasks.
+        let kind = match kind {
+            Kind::Initial if next.joined.is_some() => Kind::Member,
+            other => other,
+        };
+        let mut open = Open {
+            region,
+            kind,
+            since: time,
+            team: None,
+            has_begun: false,
+            task: next.task,
+            strand: (0, None),
+            is_barrier: false,
+        };
+        if kind.shows_activity() {
+            self.all[lane].shown += 1;
+            self.end_of_barrier_cost(lane, Cause::Barrier);
+        }
+        if kind.meets_others() {
+            self.pause_serial(lane);
+        }
+        match kind {
+            Kind::Parallel => {
+                if Self::COUNTS {
+                    let requested = self.sums.requested.entry(region).or_insert(u32::MAX);
+                    *requested = next.requested.min(*requested);
+                }
+                open.team = next.forked.map(|id| self.fork(lane, time, id, region));
+            }
+            Kind::Member => {
+                if let Some((id, size)) = next.joined {
+                    open.team = self.join_team(lane, time, id, size);
+                }
+            }
+            Kind::Barrier { .. } => open.is_barrier = self.arrive(lane, time, region),
+            Kind::Task => self.begin_task(lane, time, next.task),
+            Kind::MutexWait(cause) => self.await_lock(lane, time, lock, cause),
+            Kind::MutexHold => self.hold(lane, region),
+            _ => {}
+        }
+        self.all[lane].open.push(open);
+        self.graph_enter(lane, kind);
+        if Self::COUNTS && kind == Kind::Submit {
+            let target = transitions::target(&self.all[lane].open);
+            let sums = self.sums.targets.entry(target).or_default();
+            sums.kernels += u64::from(self.is_inside);
+        }
+        self.change_state(lane, time);
+    }
+
+    /// A wait for tasks begins, which goes on behind each task that interrupts it.
+    pub(crate) fn count_taskwait(&mut self) {
+        self.sums.taskwaits += u64::from(self.is_inside);
+    }
+
+    /// The host makes an operation of this many bytes on a device's data.
+    pub(crate) fn data_op(&mut self, region: PlaceId, bytes: u64) {
+        if !self.is_inside || !Self::COUNTS {
+            return;
+        }
+        let sums = self.sums.targets.entry(region).or_default();
+        sums.data_ops += 1;
+        sums.sized_ops += u64::from(bytes > 0);
+        sums.bytes = sums.bytes.saturating_add(bytes);
+    }
+
+    pub(crate) fn leave(&mut self, location: usize, time: Ns) {
+        let Some(lane) = self.lane(location, time) else {
+            return;
+        };
+        let time = self.settle(lane, time);
+        let Some(open) = self.all[lane].open.pop() else {
+            return;
+        };
+        self.all[lane].shown -= usize::from(open.kind.shows_activity());
+        self.graph_leave(lane, open.kind);
+        match open.kind {
+            Kind::Member if open.team.is_some() => self.leave_team(lane, time),
+            Kind::Barrier { is_last } if open.is_barrier => self.depart(lane, time, is_last),
+            Kind::Task => self.leave_task(lane, time, open.region),
+            Kind::MutexWait(_) => self.await_no_more(lane, time),
+            Kind::TaskSync { is_wait } => self.take_children(lane, time, is_wait),
+            _ => {}
+        }
+        self.change_state(lane, time);
+    }
+
+    pub(crate) fn event(&mut self, location: usize, time: Ns, event: ThreadEvent) {
+        if let ThreadEvent::Recording { on } = event {
+            match (on, self.gaps.is_open()) {
+                (true, true) => {
+                    self.gaps.end(time);
+                    self.push_activity(time, Change::Records);
+                }
+                (false, false) => self.pause(time),
+                _ => {}
+            }
+            return;
+        }
+        // A sample is no event of the program's: with samples and without, its last event is the same.
+        if let ThreadEvent::Sampled { weight_ns } = event {
+            return self.sampled(location, weight_ns);
+        }
+        let Some(lane) = self.lane(location, time) else {
+            return;
+        };
+        match event {
+            ThreadEvent::Fork { team, requested } => {
+                self.all[lane].next.forked = Some(team);
+                self.all[lane].next.requested = requested;
+            }
+            ThreadEvent::TeamBegin { team, size, .. } => {
+                self.all[lane].next.joined = Some((team, size));
+            }
+            ThreadEvent::Join { team } => self.join(lane, time, team),
+            ThreadEvent::TaskCreate { task, region, is_undeferred, .. } => {
+                self.settle(lane, time);
+                self.pause_serial(lane);
+                self.create_task(lane, task, region.0, is_undeferred);
+            }
+            ThreadEvent::Chunks { chunks, .. } => {
+                let of_thread = &self.all[lane];
+                if let Some(open) = of_thread.open.last()
+                    && self.is_inside
+                    && Self::COUNTS
+                {
+                    *self.sums.chunks.at(open.region) += chunks;
+                    let instances = self.sums.instances.at(Cause::Useful, open.region);
+                    instances.add(Instance {
+                        begin: open.since,
+                        end: time,
+                        location: of_thread.location,
+                        weight: chunks as f64,
+                    });
+                }
+            }
+            ThreadEvent::TaskSwitch { task, .. } => self.all[lane].next.task = Some(task),
+            ThreadEvent::TaskComplete { task } => {
+                self.settle(lane, time);
+                self.complete_task(lane, task);
+            }
+            ThreadEvent::TaskDependence { from, to } => self.depend(lane, from, to),
+            ThreadEvent::AcquireLock { lock, .. } => {
+                let time = self.settle(lane, time);
+                self.pause_serial(lane);
+                self.acquire(lane, time, lock);
+            }
+            ThreadEvent::ReleaseLock { lock, .. } => {
+                let time = self.settle(lane, time);
+                self.pause_serial(lane);
+                self.release(lane, time, lock);
+            }
+            _ => {}
+        }
+    }
+
+    /// From `time` on, nothing is recorded.
+    fn pause(&mut self, time: Ns) {
+        self.gaps.begin(time);
+        self.push_activity(time, Change::Pauses);
+    }
+
+    /// The process ends; its last event was at `last`.
+    pub(crate) fn finish(mut self, last: Ns, end: Ns) -> Finished<S> {
+        let last = last.max(self.latest);
+        let end = end.max(last);
+        // From then on nothing was recorded: the tracer ended, or the process was killed.
+        if last < end && !self.gaps.is_open() {
+            self.pause(last);
+        }
+        for lane in 0..self.all.len() {
+            self.settle(lane, end);
+            self.end_of_barrier_cost(lane, Cause::Barrier);
+            self.end_serial(lane, None);
+        }
+        if let Some(observer) = &mut self.observer {
+            for lane in 0..self.all.len() {
+                observer.add_gaps(lane, &mut self.gaps.inside(end));
+            }
+        }
+        self.activity.finish(end);
+        self.samples.end_serial(None, &mut self.sums);
+        let chains = self.all.iter().map(|lane| lane.now.chain);
+        let path = chains.fold(Chain::default(), Chain::max);
+        let is_main = |lane: &&Lane<S>| lane.role == ThreadRole::Main;
+        let main = self.all.iter().find(is_main).or(self.all.first());
+        Finished {
+            predicted: main.map_or([end; S], |main| main.now.stamp.times()),
+            scenarios: self.scenarios,
+            useful: self.all.iter().filter(|lane| lane.is_selected).map(|lane| lane.useful).collect(),
+            path: path.length,
+            path_by_place: self.chains.by_place(path),
+            path_by_function: self.samples.named(self.chains.samples(path)),
+            steps: match self.is_drawn {
+                true => self.chains.steps(path),
+                false => Vec::new(),
+            },
+            sums: self.sums,
+            scaling: self.graphs.map(Graphs::places).unwrap_or_default(),
+            observer: self.observer,
+            activity: self.activity,
+        }
+    }
+}

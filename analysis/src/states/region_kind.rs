@@ -1,0 +1,171 @@
+//! The kinds of regions that the accounting distinguishes.
+
+use ompt_sys as ompt;
+use omptrace_timeline::Reports;
+use omptrace_timeline::sink::Construct;
+
+use crate::model::cause::Cause;
+
+/// The kind of a region, as the accounting sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A parallel or teams region, on the thread that encounters it.
+    Parallel,
+    /// From a region's begin to a member's implicit task.
+    WakeUp,
+    /// A member's implicit task.
+    Member,
+    /// An initial task.
+    Initial,
+    /// A barrier, or the wait in it; whether it is the one at a region's end, where the runtime distinguishes that.
+    Barrier { is_last: bool },
+    /// A taskwait, or another place where a thread waits for tasks. Of `is_wait`, the thread waits; else it is around a wait.
+    TaskSync { is_wait: bool },
+    /// Waiting for a mutex.
+    MutexWait(Cause),
+    /// A critical, atomic or ordered region is held.
+    MutexHold,
+    /// Time that goes to one cause whatever happens around.
+    Charged(Cause),
+    /// A kernel is submitted: a part of the target construct around.
+    Submit,
+    /// An explicit task.
+    Task,
+    /// A loop, sections, another part of the program.
+    Work,
+    /// A static loop.
+    StaticLoop,
+    /// A chunk of another loop: says nothing about what the thread does, as [`Kind::Transparent`].
+    Chunk,
+    /// A part of the program that one thread of a team runs: a single or masked region.
+    Alone,
+    /// A thread of no team waits for work.
+    Idle,
+    /// It says nothing about what the thread does: the region around it does.
+    Transparent,
+}
+
+impl Kind {
+    pub(crate) fn of(construct: Construct) -> Kind {
+        match construct {
+            Construct::Parallel | Construct::Teams => Kind::Parallel,
+            Construct::ParallelWakeUp | Construct::TeamsWakeUp => Kind::WakeUp,
+            Construct::ImplicitTask => Kind::Member,
+            Construct::InitialTask => Kind::Initial,
+            Construct::SyncRegion(ompt::ompt_sync_region_taskwait) => Kind::TaskSync { is_wait: false },
+            Construct::SyncRegionWait(ompt::ompt_sync_region_taskwait | ompt::ompt_sync_region_taskgroup) => {
+                Kind::TaskSync { is_wait: true }
+            }
+            // The program's code runs in it.
+            Construct::SyncRegion(ompt::ompt_sync_region_taskgroup) => Kind::Transparent,
+            Construct::Reduction
+            | Construct::SyncRegion(ompt::ompt_sync_region_reduction)
+            | Construct::SyncRegionWait(ompt::ompt_sync_region_reduction) => Kind::Charged(Cause::Reduction),
+            Construct::SyncRegion(kind) | Construct::SyncRegionWait(kind) => {
+                Kind::Barrier { is_last: kind == ompt::ompt_sync_region_barrier_implicit_parallel }
+            }
+            // Who tests a lock does not wait for it.
+            Construct::MutexWait(ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock) => {
+                Kind::Transparent
+            }
+            Construct::MutexWait(kind) => Kind::MutexWait(mutex(kind)),
+            Construct::MutexHold(_) => Kind::MutexHold,
+            Construct::TargetSubmit => Kind::Submit,
+            Construct::Target(_) | Construct::TargetDataOp(_) => Kind::Charged(Cause::Target),
+            Construct::Task | Construct::UntiedTask | Construct::TargetTask | Construct::TaskwaitTask => {
+                Kind::Task
+            }
+            // All threads that come to a single region are in one region of the timeline. It has the construct of the first:
+            // that of the executor, or of another.
+            Construct::Work(ompt::ompt_work_single_executor | ompt::ompt_work_single_other)
+            | Construct::Masked => Kind::Alone,
+            Construct::BufferFlush => Kind::Charged(Cause::Tracer),
+            Construct::Preempted => Kind::Charged(Cause::Preempted),
+            Construct::Lost => Kind::Charged(Cause::Unobserved),
+            Construct::Idle => Kind::Idle,
+            Construct::Work(ompt::ompt_work_loop_static) => Kind::StaticLoop,
+            Construct::Phase => Kind::Transparent,
+            Construct::Chunk => Kind::Chunk,
+            _ => Kind::Work,
+        }
+    }
+
+    /// Whether a thread meets others in it, but for those of its own team.
+    pub(crate) fn meets_others(self) -> bool {
+        matches!(self, Kind::Task | Kind::TaskSync { .. } | Kind::MutexWait(_) | Kind::MutexHold)
+    }
+
+    /// Whether a thread that is in it takes part in the program.
+    pub(crate) fn shows_activity(self) -> bool {
+        !matches!(
+            self,
+            Kind::Idle
+                | Kind::Transparent
+                | Kind::Chunk
+                | Kind::Charged(Cause::Preempted | Cause::Tracer | Cause::Unobserved)
+        )
+    }
+}
+
+fn mutex(kind: ompt::ompt_mutex_t) -> Cause {
+    match kind {
+        ompt::ompt_mutex_critical => Cause::Critical,
+        ompt::ompt_mutex_ordered => Cause::Ordered,
+        ompt::ompt_mutex_atomic => Cause::Atomic,
+        _ => Cause::Lock,
+    }
+}
+
+/// The causes that a runtime does not report, and where their time is instead. `has_doacross`: iterations waited for others by
+/// `ordered depend(sink)` (OpenMP 5.2, 15.9.5).
+pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<Item = (Cause, &'static str)> {
+    let barriers = reports.barriers || reports.barrier_waits;
+    let members = "the runtime does not report the members of teams; their time there has no cause";
+    let rows = [
+        (
+            !reports.preemptions,
+            Cause::Preempted,
+            "the trace was recorded without --cpu-time; the time counts as useful",
+        ),
+        (!reports.members, Cause::Fork, members),
+        (!reports.members, Cause::Join, members),
+        (
+            !barriers || !reports.members,
+            Cause::Imbalance,
+            "the runtime does not report barriers and their teams; waits there count as useful or as barrier",
+        ),
+        (!barriers, Cause::Barrier, "the runtime does not report barriers; waits there count as useful"),
+        (
+            !barriers || !reports.tasks,
+            Cause::TaskStarvation,
+            "the runtime does not report barriers or when tasks run; the time counts as barrier or useful",
+        ),
+        (
+            !reports.taskwaits && !reports.taskwait_waits && !reports.taskgroup_waits,
+            Cause::TaskWait,
+            "the runtime does not report taskwaits; waits there count as useful",
+        ),
+        (!reports.inlined, Cause::Atomic, "GCC inlines most atomic updates; waits for them count as useful"),
+        (!reports.inlined, Cause::Reduction, "GCC inlines reductions; their time counts as useful"),
+        (
+            !reports.lock_waits,
+            Cause::Lock,
+            "the runtime does not report waits for locks; they count as useful",
+        ),
+        (
+            has_doacross,
+            Cause::Ordered,
+            "runtimes report dependences of doacross loops when the wait is over; these waits count as useful",
+        ),
+        (
+            !reports.critical_waits,
+            Cause::Critical,
+            "the runtime does not report waits for critical regions; they count as useful",
+        ),
+    ];
+    let applies = |(is_unseen, cause, why)| match is_unseen {
+        true => Some((cause, why)),
+        false => None,
+    };
+    rows.into_iter().filter_map(applies)
+}

@@ -1,0 +1,212 @@
+//! Samples: which functions the waits of others are due to, and which the longest chain of work consists of.
+//!
+//! The threads that a sample's thread keeps waiting are those of the moment when it was taken. Its function may be known only when
+//! its region ends. So what it weighs is noted, and counts once the function is named.
+
+use omptrace_timeline::sink::RuntimeActivity;
+
+use super::*;
+use crate::model::function_number::{ByFunction, FunctionNumber};
+use crate::model::sum::Sum;
+
+/// Mutexes that a thread has at once, and that samples are charged for; nobody nests as many.
+const MAX_HELD: usize = 64;
+
+/// A sample whose function is not known yet.
+#[derive(Debug, Default)]
+struct Taken {
+    /// What others waited for, where, and for how long all together.
+    charges: Vec<(Cause, PlaceId, f64)>,
+    /// The processor time that it represents.
+    weight_ns: u64,
+    /// The stretch of serial code that it was taken in.
+    serial: Option<u64>,
+    /// Its number on chains of work, if it is on one.
+    on_chain: Option<u32>,
+}
+
+/// The samples of a process.
+#[derive(Debug, Default)]
+pub(super) struct Samples {
+    /// By location.
+    taken: Vec<VecDeque<Taken>>,
+    /// The number of the next sample on a chain.
+    next: u32,
+    /// The functions of samples on chains, as far as they are known.
+    names: FastMap<u32, FunctionNumber>,
+    /// The stretch of serial code, the region before it, and the processor time in it.
+    stretch: u64,
+    after: Option<PlaceId>,
+    serial: BTreeMap<FunctionNumber, u64>,
+}
+
+impl Samples {
+    /// No region was open until now, and that of `before` begins; `None` where the process ends.
+    pub(super) fn end_serial(&mut self, before: Option<PlaceId>, sums: &mut Sums) {
+        self.stretch += 1;
+        let serial = std::mem::take(&mut self.serial);
+        if !serial.is_empty() {
+            let between = (self.after, before);
+            let known = sums.serial_functions.entry(between).or_default();
+            for (function, ns) in serial {
+                known.entry(function).or_default().grow_by(ns);
+            }
+        }
+    }
+
+    /// The region was the last one that was open.
+    pub(super) fn begin_serial(&mut self, after: PlaceId) {
+        self.after = Some(after);
+    }
+
+    /// What is known of a chain's samples.
+    pub(super) fn named(&self, chain: Vec<(u32, u64)>) -> ByFunction {
+        let mut functions = ByFunction::new();
+        for (sample, ns) in chain {
+            let number = critical_path::function(sample).or_else(|| self.names.get(&sample).copied());
+            if let Some(function) = number {
+                functions.entry(function).or_default().grow_by(ns);
+            }
+        }
+        functions
+    }
+
+    /// The names of those samples that chains have no more need to ask for.
+    pub(super) fn take_names(&mut self) -> FastMap<u32, FunctionNumber> {
+        std::mem::take(&mut self.names)
+    }
+}
+
+impl<const S: usize> Threads<S> {
+    /// A sample of a thread was taken, which represents this much processor time.
+    pub(super) fn sampled(&mut self, location: usize, weight_ns: u64) {
+        let Some(Some(lane)) = self.lanes.get(location).copied() else {
+            return;
+        };
+        let taken = match self.is_inside {
+            true => self.taken(lane, weight_ns),
+            false => Taken::default(),
+        };
+        let of_location = &mut self.samples.taken;
+        if of_location.len() <= location {
+            of_location.resize_with(location + 1, VecDeque::new);
+        }
+        of_location[location].push_back(taken);
+    }
+
+    fn taken(&mut self, lane: usize, weight_ns: u64) -> Taken {
+        let mut taken = Taken { weight_ns, ..Taken::default() };
+        let state = self.all[lane].state;
+        if state == State::Rests {
+            return taken;
+        }
+        taken.charges = self.charges(lane, weight_ns as f64);
+        match self.all[lane].memberships.first() {
+            Some(outermost) => {
+                let region = self.teams[outermost.team].region;
+                let charge = (Cause::NarrowTeam, region, weight_ns as f64);
+                taken.charges.push(charge);
+            }
+            None if self.by_id.is_empty() => {
+                taken.serial = Some(self.samples.stretch);
+            }
+            None => {}
+        }
+        if let State::Useful(_) = state {
+            let sample = self.samples.next;
+            // Further samples are not named.
+            self.samples.next = (sample + 1).min(critical_path::MAX_SAMPLES);
+            let chain = &mut self.all[lane].now.chain;
+            self.chains.sample(chain, sample, weight_ns);
+            taken.on_chain = (sample < critical_path::MAX_SAMPLES).then_some(sample);
+        }
+        taken
+    }
+
+    /// What threads wait for now because of this one, in the state that it is in.
+    fn charges(&mut self, lane: usize, weight: f64) -> Vec<(Cause, PlaceId, f64)> {
+        let Lane { state, runs_task, last_region, .. } = self.all[lane];
+        let mut charges = Vec::new();
+        let of_thread = &self.all[lane];
+        let is_held = |lock: &&Lock<S>| lock.location == of_thread.location;
+        let held = of_thread.held.iter();
+        for lock in held.filter_map(|lock| self.locks.get(lock)).filter(is_held) {
+            if let Some(place) = lock.holder
+                && !lock.waiters.is_empty()
+            {
+                charges.push((lock.cause, place, weight * lock.waiters.len() as f64));
+            }
+        }
+        let place = match state {
+            State::Useful(Some(place)) | State::Loses(_, place) => place,
+            State::Useful(None) => self.sums.serial((last_region, None)),
+            State::InBarrier(_) | State::Rests => return charges,
+        };
+        for index in 0..self.all[lane].memberships.len() {
+            let membership = self.all[lane].memberships[index];
+            let team = &mut self.teams[membership.team];
+            let size = team.size();
+            let number = membership.inside.unwrap_or(membership.barriers);
+            let Some((barrier, _)) = team.barrier(number) else {
+                continue;
+            };
+            let is_late = barrier.arrived < size;
+            let cause = match membership.inside {
+                None if is_late => Cause::Imbalance,
+                Some(_) if !is_late => Cause::TaskStarvation,
+                _ => continue,
+            };
+            charges.push((cause, place, weight * barrier.kept_waiting(size)));
+        }
+        if let Some(innermost) = self.all[lane].memberships.last()
+            && runs_task
+        {
+            let team = &self.teams[innermost.team];
+            let kept = f64::from(team.waiting) / f64::from(team.running.max(1));
+            charges.push((Cause::TaskWait, place, weight * kept));
+        }
+        charges.retain(|(_, _, weight)| *weight > 0.0);
+        charges
+    }
+
+    /// The oldest sample of a thread that has no function was taken in this one. `spins`: the function that may spin there.
+    pub(crate) fn name_sample(
+        &mut self,
+        location: usize,
+        function: FunctionNumber,
+        spins: Option<(FunctionNumber, RuntimeActivity)>,
+    ) {
+        let of_location = self.samples.taken.get_mut(location);
+        let Some(taken) = of_location.and_then(VecDeque::pop_front) else {
+            return;
+        };
+        self.sums.has_samples = true;
+        for (cause, place, weight) in taken.charges {
+            let known = self.sums.functions.entry((cause, place)).or_default();
+            *known.entry(function).or_default() += weight;
+        }
+        let ns = taken.weight_ns;
+        if let Some(spins) = spins {
+            self.sums.spins.entry(spins).or_default().grow_by(ns);
+        }
+        let times = self.sums.serial_times.entry(function).or_default();
+        match taken.serial {
+            Some(_) => times.serial_ns.grow_by(ns),
+            None => times.other_ns.grow_by(ns),
+        }
+        if taken.serial == Some(self.samples.stretch) {
+            self.samples.serial.entry(function).or_default().grow_by(ns);
+        }
+        if let Some(sample) = taken.on_chain {
+            self.samples.names.insert(sample, function);
+        }
+    }
+
+    /// The thread has got a mutex.
+    pub(super) fn hold_lock(&mut self, lane: usize, lock: LockId) {
+        let held = &mut self.all[lane].held;
+        if held.len() < MAX_HELD && !held.contains(&lock) {
+            held.push(lock);
+        }
+    }
+}

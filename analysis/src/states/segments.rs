@@ -1,0 +1,101 @@
+//! The threads in a segment of the process, which begins and ends between two parallel regions.
+//!
+//! Only the initial thread goes on there, in serial code that has just begun. All chains of work and all predicted times meet in that
+//! thread's. So what comes behind depends on nothing before, and lengths, times and sums of segments add up.
+
+use super::*;
+
+impl<const S: usize> Threads<S> {
+    /// A segment begins at the latest event: nothing was before, but for the regions that are open.
+    pub(crate) fn begin_segment(&mut self) {
+        let begin = self.latest;
+        self.begin = begin;
+        self.epoch += 1;
+        self.sums = Sums::default();
+        self.chains = Chains::default();
+        self.samples = Samples::default();
+        self.locks.clear();
+        self.tasks.clear();
+        if let Some(graphs) = &mut self.graphs {
+            graphs.forget();
+        }
+        let main = self.all.iter().find(|lane| lane.role != ThreadRole::Worker);
+        let last_region = main.and_then(|main| main.last_region);
+        self.activity = Activity::new(begin).behind(last_region);
+        let now = Left { stamp: Stamp::new(begin), ..Left::never() };
+        for lane in &mut self.all {
+            lane.until = begin;
+            lane.fork_ns = 0;
+            lane.serial_ns = 0;
+            lane.since_region_ns = 0;
+            lane.longest = (0, 0);
+            lane.useful = 0;
+            lane.now = now;
+            lane.waited = [0; S];
+            for membership in &mut lane.memberships {
+                membership.around = ([0; S], (0, 0));
+                membership.children = Left::never();
+            }
+            if lane.is_busy && lane.is_selected {
+                self.activity.push(begin, Change::Works);
+            }
+        }
+        // Workers that report late that they have left are still members.
+        for team in &mut self.teams {
+            (team.fork, team.join) = (now, now);
+            team.began = now.stamp;
+            team.held.clear();
+            let arrivals = team.arrivals.iter_mut();
+            arrivals.for_each(|arrivals| *arrivals = Arrivals::new());
+        }
+    }
+
+    /// Whether a segment can end at the latest event.
+    pub(crate) fn is_between_regions(&self) -> bool {
+        let is_at_rest = |lane: &Lane<S>| match lane.role {
+            ThreadRole::Worker | ThreadRole::Helper => lane.state == State::Rests,
+            _ => lane.state == State::Useful(None) && lane.serial_ns == 0 && lane.until == self.latest,
+        };
+        let main = self.all.iter().filter(|lane| lane.role != ThreadRole::Worker);
+        let longest = main.map(|main| main.now.chain.length).max().unwrap_or(0);
+        let mut chains = self.all.iter().map(|lane| lane.now.chain.length);
+        self.by_id.is_empty()
+            && chains.all(|length| length <= longest)
+            && self.tasks.is_empty()
+            && !self.gaps.is_open()
+            && self.locks.values().all(|lock| lock.holder.is_none())
+            && self.all.iter().all(is_at_rest)
+    }
+
+    /// The latest event.
+    pub(crate) fn latest(&self) -> Ns {
+        self.latest
+    }
+
+    /// The segment ends at the latest event.
+    pub(crate) fn end_segment(self) -> Finished<S> {
+        let end = self.latest;
+        self.finish(end, end)
+    }
+}
+
+impl<const S: usize> Finished<S> {
+    /// Adds the segment behind, which began at `begin`. `known`: what the regions of that are here.
+    pub(crate) fn append(&mut self, next: Finished<S>, begin: Ns, known: &dyn Fn(PlaceId) -> PlaceId) {
+        for (own, next) in self.predicted.iter_mut().zip(next.predicted) {
+            *own = own.saturating_add(next.saturating_sub(begin));
+        }
+        let place = self.sums.append(next.sums, known);
+        self.path.grow_by(next.path);
+        for (id, ns) in next.path_by_place {
+            self.path_by_place.entry(place(id)).or_default().grow_by(ns);
+        }
+        for (id, scaling) in next.scaling {
+            self.scaling.entry(place(id)).or_default().merge(&scaling);
+        }
+        self.activity.append(next.activity, known);
+        for (own, next) in self.useful.iter_mut().zip(next.useful) {
+            own.grow_by(next);
+        }
+    }
+}

@@ -1,0 +1,522 @@
+//! The state of a thread, and the cause that its time goes to.
+
+use std::iter;
+
+use super::*;
+use crate::model::sum::Sum;
+
+/// Losses of which the longest are kept. Of others, those who caused them are.
+const HAS_INSTANCES: [Cause; 5] =
+    [Cause::Fork, Cause::Target, Cause::Reduction, Cause::Preempted, Cause::Tracer];
+
+impl<const S: usize> Threads<S> {
+    /// The time of the thread's state until now goes to its cause. Gives the time, never before what is settled.
+    #[inline(always)]
+    pub(super) fn settle(&mut self, lane: usize, time: Ns) -> Ns {
+        let until = self.all[lane].until;
+        if time > until {
+            self.settle_until(lane, time);
+        }
+        time.max(until)
+    }
+
+    #[inline(never)]
+    fn settle_until(&mut self, lane: usize, time: Ns) {
+        let Lane { until, state, .. } = self.all[lane];
+        if state != State::Useful(None) {
+            self.pause_serial(lane);
+        }
+        self.all[lane].until = time;
+        self.predict(lane, time, until);
+        let ns = time.abs_diff(until);
+        let ns = ns - self.gaps.between(until, time).min(ns);
+        if let State::Useful(place) = state {
+            self.graph_work(lane, ns);
+            let of_thread = &mut self.all[lane];
+            match place {
+                Some(place) => of_thread.longest = of_thread.longest.max((ns, place)),
+                None => of_thread.serial_ns.grow_by(ns),
+            }
+        }
+        if Self::COUNTS {
+            self.count(lane, (until, time), ns);
+        }
+    }
+
+    /// The thread's state had this time, of which `ns` were recorded: it goes to its cause.
+    fn count(&mut self, lane: usize, (until, time): (Ns, Ns), ns: u64) {
+        if self.observer.is_some() {
+            self.observe(lane, until, time);
+        }
+        match self.all[lane].state {
+            State::Rests => return,
+            State::Useful(place) => {
+                self.charge(lane, Cause::Useful, ns);
+                let of_thread = &mut self.all[lane];
+                of_thread.useful.grow_by(ns);
+                if let Some(place) = place {
+                    let step = Step { place, location: of_thread.location, begin: until, end: time };
+                    self.chains.extend(&mut of_thread.now.chain, step, ns);
+                    let innermost = of_thread.memberships.last();
+                    if innermost.is_some_and(|m| self.teams[m.team].is_in_single) {
+                        let outermost = of_thread.memberships.first();
+                        let around = outermost.map_or(0, |m| self.teams[m.team].size());
+                        let known = self.sums.in_single.entry(place).or_default();
+                        *known = around.max(*known);
+                    }
+                    self.sums.useful_at.at(place).grow_by(ns);
+                }
+            }
+            State::Loses(cause, place) => {
+                self.lose(lane, cause, place, ns);
+                if cause.is_mutex() && ns > 0 && self.all[lane].is_selected {
+                    self.block(lane, cause, place, ns);
+                }
+                if HAS_INSTANCES.contains(&cause) {
+                    self.sums.instances.at(cause, place).add(Instance {
+                        begin: until,
+                        end: time,
+                        location: self.all[lane].location,
+                        weight: ns as f64,
+                    });
+                }
+            }
+            State::InBarrier(place) => self.settle_barrier(lane, time, place, ns),
+        }
+        self.blame_for_delay(lane, until, time);
+    }
+
+    /// Shows the state that ends to who wants to see it.
+    fn observe(&mut self, lane: usize, until: Ns, time: Ns) {
+        let (cause, place) = match self.all[lane].state {
+            State::Useful(place) => (Cause::Useful, place),
+            State::Loses(cause, place) => (cause, Some(place)),
+            State::Rests | State::InBarrier(_) => return,
+        };
+        let due = cause.is_mutex().then(|| self.due(lane));
+        let mut seen = self.gaps.outside(until, time);
+        if let Some(observer) = &mut self.observer {
+            observer.add(lane, &mut seen, cause, place, due);
+        }
+    }
+
+    /// Moves the predicted times on: work takes its time, waits end where threads meet.
+    pub(super) fn predict(&mut self, lane: usize, time: Ns, since: Ns) {
+        if !Self::PREDICTS {
+            return;
+        }
+        let ns = time.abs_diff(since);
+        let (cause, place) = match self.all[lane].state {
+            State::Rests | State::InBarrier(_) => return,
+            State::Useful(None) => return self.all[lane].now.stamp.advance(time, ns),
+            State::Useful(Some(place)) => (Cause::Useful, place),
+            State::Loses(
+                Cause::Fork
+                | Cause::Join
+                | Cause::TaskWait
+                | Cause::Lock
+                | Cause::Critical
+                | Cause::Ordered
+                | Cause::Atomic,
+                _,
+            ) => return,
+            State::Loses(cause, place) => (cause, place),
+        };
+        let around = self.all[lane].memberships.last().map(|membership| {
+            let team = &self.teams[membership.team];
+            (team.outermost, team.size())
+        });
+        let stamp = &mut self.all[lane].now.stamp;
+        stamp.work(time, ns, place, around, cause, &self.scenarios);
+    }
+
+    pub(super) fn charge(&mut self, lane: usize, cause: Cause, ns: u64) {
+        if !self.all[lane].is_selected {
+            return;
+        }
+        self.sums.accounting.add(cause, ns);
+        let membership = self.all[lane].memberships.first();
+        let team = membership.map(|membership| membership.team);
+        let team = team.or_else(|| self.all[lane].open.iter().find_map(|open| open.team));
+        if let Some(team) = team {
+            let region = self.teams[team].outermost;
+            let sums = self.sums.regions.at(region);
+            sums.accounting.add(cause, ns);
+            if cause == Cause::Useful {
+                sums.useful.at(lane).grow_by(ns);
+            }
+        } else if cause == Cause::Fork {
+            self.all[lane].fork_ns.grow_by(ns);
+        }
+    }
+
+    pub(super) fn lose(&mut self, lane: usize, cause: Cause, place: PlaceId, ns: u64) {
+        if ns > 0 && self.all[lane].is_selected {
+            self.charge(lane, cause, ns);
+            self.sums.lost_at.at(cause, place).grow_by(ns);
+            if matches!(cause, Cause::Join | Cause::Barrier) {
+                self.add_nested_cost(lane, ns);
+            }
+        }
+    }
+
+    /// Adds the cost of the barriers of a region inside another one.
+    fn add_nested_cost(&mut self, lane: usize, ns: u64) {
+        let innermost = self.all[lane].memberships.last();
+        let team = innermost.map(|membership| &self.teams[membership.team]);
+        if let Some(team) = team.filter(|team| !team.is_outermost) {
+            self.sums.nested.entry(team.region).or_default().barriers_ns.grow_by(ns);
+        }
+    }
+
+    /// Splits a wait at a barrier by what the others did meanwhile.
+    pub(super) fn settle_barrier(&mut self, lane: usize, time: Ns, place: PlaceId, ns: u64) {
+        let Some(membership) = self.all[lane].memberships.last().copied() else {
+            if let Some(observer) = &mut self.observer {
+                let span = (time - ns.cast_signed(), time);
+                observer.add(lane, &mut iter::once(span), Cause::Barrier, Some(place), None);
+            }
+            return self.lose(lane, Cause::Barrier, place, ns);
+        };
+        let team = &mut self.teams[membership.team];
+        let size = team.size();
+        let clocks = match membership.inside.and_then(|number| team.barrier(number)) {
+            Some((barrier, _)) => {
+                barrier.until(time, size);
+                barrier.clocks()
+            }
+            None => membership.clocks,
+        };
+        let late = (clocks.late - membership.clocks.late).min(ns);
+        let starved = (clocks.starved - membership.clocks.starved).min(ns - late);
+        if late > 0 {
+            self.lose(lane, Cause::Imbalance, place, late);
+        }
+        if starved > 0 {
+            self.lose(lane, Cause::TaskStarvation, place, starved);
+        }
+        let depth = self.all[lane].memberships.len();
+        if let Some(observer) = &mut self.observer {
+            // In this order; where recording was off, as late as can be.
+            let begin = time - ns.cast_signed();
+            let arrived = begin + late.cast_signed();
+            let done = arrived + starved.cast_signed();
+            let mut span = iter::once((begin, arrived));
+            observer.add(lane, &mut span, Cause::Imbalance, Some(place), None);
+            let cause = Cause::TaskStarvation;
+            observer.add(lane, &mut iter::once((arrived, done)), cause, Some(place), None);
+            if done < time {
+                observer.add_pending(lane, depth, (done, time), place);
+            }
+        }
+        let own = ns - late - starved;
+        if own > 0 {
+            self.sums.instances.at(Cause::Barrier, place).add(Instance {
+                begin: time - own.cast_signed(),
+                end: time,
+                location: self.all[lane].location,
+                weight: own as f64,
+            });
+        }
+        if let Some(membership) = self.all[lane].memberships.last_mut() {
+            membership.clocks = clocks;
+            membership.own.grow_by(own);
+            membership.own_place = place;
+        }
+    }
+
+    /// Gives the barrier's own cost to `cause`, which was not known before its end.
+    pub(super) fn end_of_barrier_cost(&mut self, lane: usize, cause: Cause) {
+        if !Self::COUNTS {
+            return;
+        }
+        let depth = self.all[lane].memberships.len();
+        if let Some(membership) = self.all[lane].memberships.last_mut() {
+            let (own, place) = (std::mem::take(&mut membership.own), membership.own_place);
+            if let Some(observer) = &mut self.observer {
+                observer.end_pending(lane, depth, cause, place);
+            }
+            if own > 0 {
+                self.lose(lane, cause, place, own);
+            }
+        }
+    }
+
+    /// In the state that ends, the thread kept others waiting.
+    pub(super) fn blame_for_delay(&mut self, lane: usize, since: Ns, time: Ns) {
+        if self.all[lane].memberships.is_empty() {
+            return;
+        }
+        let location = self.all[lane].location;
+        let instance = |weight| Instance { begin: since, end: time, location, weight };
+        let Lane { state, runs_task, by_tasks, last_region, .. } = self.all[lane];
+        let place = match state {
+            State::Useful(Some(place)) | State::Loses(_, place) => place,
+            State::Useful(None) => self.sums.serial((last_region, None)),
+            State::InBarrier(_) | State::Rests => return,
+        };
+        for index in 0..self.all[lane].memberships.len() {
+            let membership = self.all[lane].memberships[index];
+            let team = &mut self.teams[membership.team];
+            let size = team.size();
+            let number = membership.inside.unwrap_or(membership.barriers);
+            let Some((barrier, _)) = team.barrier(number) else {
+                continue;
+            };
+            barrier.until(time, size);
+            let (late, tasks) = (barrier.by_late, barrier.by_tasks);
+            let charged = &mut self.all[lane].memberships[index];
+            (charged.by_late, charged.by_tasks) = (late, tasks);
+            match membership.inside {
+                None => {
+                    let weight = late - membership.by_late;
+                    self.sums.blame(Cause::Imbalance, place, instance(weight));
+                }
+                Some(_) => {
+                    let weight = tasks - membership.by_tasks;
+                    let instance = instance(weight);
+                    self.sums.blame(Cause::TaskStarvation, place, instance);
+                }
+            }
+        }
+        let innermost = self.all[lane].memberships.last();
+        if let Some(team) = innermost.map(|membership| membership.team).filter(|_| runs_task) {
+            let team = &mut self.teams[team];
+            team.until(time);
+            let weight = team.by_tasks - by_tasks;
+            self.all[lane].by_tasks = team.by_tasks;
+            self.sums.blame(Cause::TaskWait, place, instance(weight));
+        }
+    }
+
+    /// The state of the thread now, by its open regions.
+    pub(super) fn state(&self, lane: usize) -> State {
+        let lane = &self.all[lane];
+        if lane.is_released {
+            return State::Rests;
+        }
+        for (index, open) in lane.open.iter().enumerate().rev() {
+            let place = open.region;
+            return match open.kind {
+                Kind::Transparent | Kind::Chunk | Kind::Idle => continue,
+                Kind::Parallel if open.has_begun => State::Loses(Cause::Join, place),
+                Kind::Parallel | Kind::WakeUp => State::Loses(Cause::Fork, place),
+                Kind::Initial => State::Useful(None),
+                Kind::Member => {
+                    let team = open.team.map(|team| self.teams[team].region);
+                    State::Useful(Some(team.unwrap_or(place)))
+                }
+                Kind::Task | Kind::Work | Kind::StaticLoop | Kind::Alone | Kind::MutexHold => {
+                    State::Useful(Some(place))
+                }
+                Kind::MutexWait(cause) => State::Loses(cause, place),
+                // The tracer's work on a thread that takes part in nothing costs the program nothing.
+                Kind::Charged(_) if !open.kind.shows_activity() && !self.takes_part(lane) => State::Rests,
+                Kind::Charged(Cause::Preempted) => {
+                    let place = self.worked_at(&lane.open[..index]).unwrap_or(place);
+                    State::Loses(Cause::Preempted, place)
+                }
+                Kind::Charged(cause) => State::Loses(cause, place),
+                Kind::Submit => State::Loses(Cause::Target, target(&lane.open[..=index])),
+                Kind::TaskSync { is_wait: true } => State::Loses(Cause::TaskWait, place),
+                Kind::TaskSync { is_wait: false } => match self.reports.taskwait_waits {
+                    true => State::Loses(Cause::Runtime, place),
+                    false => State::Loses(Cause::TaskWait, place),
+                },
+                Kind::Barrier { .. } => match self.is_in_barrier(lane, index) {
+                    true => State::InBarrier(place),
+                    false => State::Loses(Cause::Barrier, place),
+                },
+            };
+        }
+        match self.takes_part(lane) {
+            true => State::Useful(None),
+            false => State::Rests,
+        }
+    }
+
+    /// The place of the work that goes on in these regions; `None` in serial code.
+    fn worked_at(&self, open: &[Open]) -> Option<PlaceId> {
+        let mut regions = open.iter().rev();
+        let innermost = regions.find(|open| !matches!(open.kind, Kind::Transparent | Kind::Chunk))?;
+        match innermost.kind {
+            Kind::Member => Some(match innermost.team {
+                Some(team) => self.teams[team].region,
+                None => innermost.region,
+            }),
+            Kind::Initial => None,
+            _ => Some(innermost.region),
+        }
+    }
+
+    pub(super) fn takes_part(&self, lane: &Lane<S>) -> bool {
+        lane.role == ThreadRole::Main || lane.shown > 0
+    }
+
+    /// Whether the barrier's region at `index` lies in the barrier of the thread's innermost team.
+    pub(super) fn is_in_barrier(&self, lane: &Lane<S>, index: usize) -> bool {
+        let is_inside = lane.memberships.last().is_some_and(|m| m.inside.is_some());
+        is_inside && lane.open[..=index].iter().any(|open| open.is_barrier)
+    }
+
+    /// The thread's open regions have changed.
+    pub(super) fn change_state(&mut self, lane: usize, time: Ns) {
+        let state = self.state(lane);
+        let of_thread = &mut self.all[lane];
+        of_thread.state = state;
+        if Self::COUNTS {
+            self.count_state(lane, time);
+        }
+    }
+
+    /// From `time` on, the thread's state counts for the others.
+    fn count_state(&mut self, lane: usize, time: Ns) {
+        let of_thread = &mut self.all[lane];
+        let state = of_thread.state;
+        let is_busy = state != State::Rests;
+        if is_busy != of_thread.is_busy {
+            of_thread.is_busy = is_busy;
+            let change = match is_busy {
+                true => Change::Works,
+                false => Change::Rests,
+            };
+            self.busy = match is_busy {
+                true => self.busy + 1,
+                false => self.busy - 1,
+            };
+            if of_thread.is_selected {
+                self.activity.push(time, change);
+            }
+        }
+        let Some(innermost) = of_thread.memberships.last() else {
+            return;
+        };
+        let waits = matches!(state, State::Loses(Cause::TaskWait, _));
+        let runs = !waits
+            && !matches!(state, State::InBarrier(_))
+            && of_thread
+                .open
+                .iter()
+                .rev()
+                .take_while(|open| open.kind != Kind::Member)
+                .any(|open| open.kind == Kind::Task);
+        let team = &mut self.teams[innermost.team];
+        if waits != of_thread.waits_for_tasks || runs != of_thread.runs_task {
+            team.until(time);
+            // In a damaged trace, its team may have ended, and another one has its place.
+            let (waited, ran) = (of_thread.waits_for_tasks, of_thread.runs_task);
+            team.waiting = (team.waiting + u32::from(waits)).saturating_sub(waited.into());
+            team.running = (team.running + u32::from(runs)).saturating_sub(ran.into());
+            of_thread.waits_for_tasks = waits;
+            of_thread.runs_task = runs;
+        }
+        if runs {
+            team.until(time);
+        }
+        of_thread.by_tasks = team.by_tasks;
+        for membership in &mut of_thread.memberships {
+            let team = &mut self.teams[membership.team];
+            let size = team.size();
+            let number = membership.inside.unwrap_or(membership.barriers);
+            match team.barrier(number) {
+                Some((barrier, _)) => {
+                    barrier.until(time, size);
+                    membership.clocks = barrier.clocks();
+                    membership.by_late = barrier.by_late;
+                    membership.by_tasks = barrier.by_tasks;
+                }
+                None => {
+                    membership.clocks = Clocks::default();
+                    membership.by_late = 0.0;
+                    membership.by_tasks = 0.0;
+                }
+            }
+        }
+    }
+
+    /// Serial work until now lies before this region.
+    pub(super) fn end_serial(&mut self, lane: usize, before: Option<PlaceId>) {
+        self.add_serial(lane, before);
+        let of_thread = &mut self.all[lane];
+        let ns = std::mem::take(&mut of_thread.since_region_ns);
+        of_thread.now.stamp.was_serial(ns, before, &self.scenarios);
+    }
+
+    /// Other things come before the next region shows what the serial work until now lies before.
+    pub(super) fn pause_serial(&mut self, lane: usize) {
+        self.add_serial(lane, None);
+    }
+
+    #[inline]
+    fn add_serial(&mut self, lane: usize, before: Option<PlaceId>) {
+        if self.all[lane].serial_ns > 0 {
+            self.serial_was_before(lane, before);
+        }
+    }
+
+    #[inline(never)]
+    fn serial_was_before(&mut self, lane: usize, before: Option<PlaceId>) {
+        let of_thread = &mut self.all[lane];
+        let ns = std::mem::take(&mut of_thread.serial_ns);
+        of_thread.since_region_ns.grow_by(ns);
+        if !Self::COUNTS {
+            return;
+        }
+        let place = self.sums.serial((of_thread.last_region, before));
+        let step = Step {
+            place,
+            location: of_thread.location,
+            begin: of_thread.until - ns.cast_signed(),
+            end: of_thread.until,
+        };
+        self.sums.useful_at.at(place).grow_by(ns);
+        self.sums.instances.at(Cause::Serial, place).add(Instance {
+            begin: step.begin,
+            end: step.end,
+            location: step.location,
+            weight: ns as f64,
+        });
+        self.chains.extend(&mut of_thread.now.chain, step, ns);
+    }
+
+    /// Nothing that comes is before this.
+    pub(super) fn sweep(&mut self) {
+        if Self::COUNTS && self.activity.is_full() {
+            let incomplete = self.by_id.values().map(|team| &self.teams[*team]);
+            let incomplete = incomplete.filter(|team| team.begun < team.size.unwrap_or(u32::MAX));
+            let until = incomplete.map(|team| team.begin).min();
+            self.activity.advance(until.unwrap_or(self.latest).min(self.latest));
+        }
+    }
+
+    /// Sums up chains, of which many pieces have come together. No chain may be held elsewhere.
+    #[cold]
+    pub(super) fn sum_up_chains(&mut self) {
+        let lanes = self.all.iter_mut();
+        let mut alive: Vec<&mut Chain> = lanes
+            .flat_map(|lane| {
+                let children = lane.memberships.iter_mut().map(|m| &mut m.children.chain);
+                std::iter::once(&mut lane.now.chain).chain(children)
+            })
+            .collect();
+        for team in &mut self.teams {
+            alive.extend([&mut team.fork.chain, &mut team.join.chain]);
+            alive.extend(team.arrivals.iter_mut().map(|at| &mut at.left.chain));
+        }
+        alive.extend(self.locks.values_mut().map(|lock| &mut lock.release.chain));
+        for task in self.tasks.values_mut() {
+            alive.push(&mut task.start.chain);
+            let children = task.children.as_deref_mut();
+            alive.extend(children.map(|children| &mut children.chain));
+        }
+        self.chains.sum_up(&mut alive, &self.samples.take_names());
+    }
+}
+
+/// The target construct that a kernel is submitted for, of the open regions up to the submission; else the submission itself.
+pub(super) fn target(open: &[Open]) -> PlaceId {
+    let around = open.iter().rev();
+    let mut targets = around.filter(|open| open.kind == Kind::Charged(Cause::Target));
+    let target = targets.next().or(open.last());
+    target.map_or(0, |open| open.region)
+}

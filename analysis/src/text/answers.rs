@@ -1,0 +1,619 @@
+//! The answers as words: a headline, where the threads' time went, findings.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::model::answers::{Answers, Blame, Blocked, Efficiency, Finding};
+use crate::model::cause::Cause;
+use crate::model::place::Place;
+use crate::model::sum::{Sum, sum};
+use crate::text::table::{
+    Column, Layout, Style, Table, column, column_of, counted, percent, time, with_commas, write_wrapped,
+};
+
+/// Causes that the headline names.
+const MAX_IN_HEADLINE: usize = 3;
+/// Places that are shown below a cause.
+const MAX_PLACES: usize = 3;
+/// Places of the critical path that are named.
+const MAX_ON_PATH: usize = 3;
+/// Findings that are shown where nobody says how many.
+const MAX_FINDINGS: usize = 5;
+/// Mutexes of which is shown who blocked whom.
+const MAX_BLOCKING: usize = 3;
+/// The letters of the longest bar.
+const BAR: u32 = 20;
+
+impl Cause {
+    /// Words behind `24 % lost`.
+    fn lost_how(self) -> &'static str {
+        match self {
+            Cause::Useful => "in useful work",
+            Cause::Serial => "to serial code",
+            Cause::NarrowTeam => "to narrow teams",
+            Cause::Fork => "to forks",
+            Cause::Join => "to joins",
+            Cause::Imbalance => "by imbalance",
+            Cause::Barrier => "in barriers",
+            Cause::TaskWait => "to waits for tasks",
+            Cause::TaskStarvation => "by lack of tasks",
+            Cause::Lock => "to locks",
+            Cause::Critical => "to critical regions",
+            Cause::Ordered => "to ordered regions",
+            Cause::Atomic => "to atomic regions",
+            Cause::Reduction => "in reductions",
+            Cause::Target => "to devices",
+            Cause::Runtime => "in the runtime",
+            Cause::Preempted => "to other threads on its processor",
+            Cause::Tracer => "in the tracer",
+            Cause::Unobserved => "where nothing was recorded",
+        }
+    }
+}
+
+/// Shares of their sum in units of 1 / `whole`, rounded so that they add up to `whole`.
+pub(crate) fn rounded(values: &[u64], whole: u32) -> Vec<u32> {
+    let sum: u128 = values.iter().map(|value| u128::from(*value)).sum();
+    if sum == 0 {
+        return vec![0; values.len()];
+    }
+    let scaled = |value: u64| u128::from(value) * u128::from(whole);
+    let mut shares: Vec<u32> = values.iter().map(|value| (scaled(*value) / sum) as u32).collect();
+    let mut by_remainder: Vec<usize> = (0..values.len()).collect();
+    by_remainder.sort_by_key(|index| std::cmp::Reverse(scaled(values[*index]) % sum));
+    let missing = whole - shares.iter().sum::<u32>();
+    for index in by_remainder.into_iter().take(missing as usize) {
+        shares[index] += 1;
+    }
+    shares
+}
+
+/// Tenths of a percent as percent: `24.1`.
+fn tenths(share: u32) -> String {
+    format!("{}.{}", share / 10, share % 10)
+}
+
+/// A share, 0 to 1, as `24.1 %`.
+pub(crate) fn percents(share: f64) -> String {
+    format!("{} %", percent(share))
+}
+
+impl Answers {
+    /// Whether there is anything to say: a trace has time.
+    fn is_any(&self) -> bool {
+        self.accounting.total() > 0
+    }
+
+    /// The losses, the greatest first.
+    fn losses(&self) -> Vec<(Cause, u64)> {
+        let losses = self.accounting.iter();
+        let mut losses: Vec<_> = losses.filter(|(cause, ns)| cause.is_loss() && *ns > 0).collect();
+        losses.sort_by_key(|(cause, ns)| (std::cmp::Reverse(*ns), *cause));
+        losses
+    }
+
+    /// Words about what of the waits functions were seen to cause.
+    pub(crate) fn due_words(&self) -> Option<String> {
+        let is_due = |row: &&Blame| !row.functions.is_empty();
+        let (mut all, mut unseen) = (0_u64, 0_u64);
+        for row in self.blame.iter().filter(is_due) {
+            all = all.saturating_add(row.ns);
+            unseen = unseen.saturating_add(row.no_sample_ns.unwrap_or(0));
+        }
+        (all > 0).then(|| {
+            let (seen, unseen) = (all.saturating_sub(unseen), time(unseen));
+            format!(
+                "others waited {} for threads in these functions, and {unseen} for threads that had no sample then",
+                time(seen)
+            )
+        })
+    }
+
+    fn blamed_for(&self, cause: Cause) -> impl Iterator<Item = &Blame> {
+        self.blame.iter().filter(move |blame| blame.cause == cause)
+    }
+
+    /// ` at stencil.c:35` where most of a cause's time is due to one place.
+    fn mostly_at(&self, cause: Cause, ns: u64) -> String {
+        let first = self.blamed_for(cause).max_by_key(|blame| blame.ns);
+        let source = first.and_then(|blame| Some((blame.place.source()?, blame.ns)));
+        match source {
+            Some((source, of_it)) if of_it >= ns - ns / 10 => format!(" at {source}"),
+            Some((source, of_it)) if of_it >= ns / 2 => format!(" mostly at {source}"),
+            _ => String::new(),
+        }
+    }
+
+    /// The place that at least half of a cause's time is due to, where there is one.
+    pub(crate) fn mostly_due_to(&self, cause: Cause) -> Option<&Place> {
+        let first = self.blamed_for(cause).max_by_key(|blame| blame.ns)?;
+        let is_most = first.ns >= self.accounting[cause] / 2;
+        is_most.then_some(&first.place)
+    }
+
+    /// Sums up in a sentence where the threads' time went; `None` of a trace without time.
+    pub fn headline(&self) -> Option<String> {
+        if !self.is_any() {
+            return None;
+        }
+        let losses = self.losses();
+        let mut ns = vec![self.accounting[Cause::Useful]];
+        ns.extend(losses.iter().map(|(_, ns)| *ns));
+        let shares = rounded(&ns, 100);
+        let named = shares[1..].iter().filter(|share| **share > 0).count();
+        let named = named.min(MAX_IN_HEADLINE);
+        let mut words = format!(
+            "{}, {}: {} % useful",
+            counted(self.threads.into(), "thread"),
+            time(self.duration_ns),
+            shares[0]
+        );
+        if let Some(note) = &self.mpi_note {
+            words += &format!(" ({note})");
+        }
+        for (index, ((cause, ns), share)) in losses.iter().zip(&shares[1..]).enumerate() {
+            if index == named {
+                break;
+            }
+            let (separator, lost) = if index == 0 { (";", " lost") } else { (",", "") };
+            let (how, place) = (cause.lost_how(), self.mostly_at(*cause, *ns));
+            words += &format!("{separator} {share} %{lost} {how}{place}");
+        }
+        match shares[1 + named..].iter().sum::<u32>() {
+            0 => {}
+            rest => words += &format!(", {rest} % otherwise"),
+        }
+        Some(words)
+    }
+
+    /// The first `top` findings, each in a line of its own; what is left out is counted.
+    pub fn first_findings(&self, top: usize) -> Vec<String> {
+        let findings = self.findings.iter().take(top).enumerate();
+        let mut lines: Vec<String> =
+            findings.map(|(index, finding)| format!("{}. {}", index + 1, self.in_a_line(finding))).collect();
+        match self.findings.len().saturating_sub(top) as u64 {
+            0 => {}
+            more => lines.push(format!("and {} more", counted(more, "finding"))),
+        }
+        lines
+    }
+
+    /// One of the findings: what it costs, where, and what to try.
+    pub fn in_a_line(&self, finding: &Finding) -> String {
+        format!("{}: {}", self.title(finding), finding.text)
+    }
+
+    /// `2.31 s (18.8 %) to gain at stencil.c:35 [imbalance]`.
+    fn title(&self, finding: &Finding) -> String {
+        let share = finding.gain_ns as f64 / self.duration_ns.max(1) as f64;
+        format!(
+            "{} ({}) to gain at {} [{}]",
+            time(finding.gain_ns),
+            percents(share),
+            finding.place.short(),
+            finding.id
+        )
+    }
+
+    /// Headline, where the time went, efficiencies, critical path and findings; nothing of a trace without time.
+    pub fn head(&self, layout: Layout) -> impl fmt::Display {
+        Head { answers: self, layout }
+    }
+
+    fn write_tree(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
+        let losses = self.losses();
+        let mut ns = vec![self.accounting[Cause::Useful]];
+        ns.extend(losses.iter().map(|(_, ns)| *ns));
+        let (shares, bars) = (rounded(&ns, 1000), rounded(&ns, BAR));
+        const COLUMNS: [Column; 3] = [column("time", 0), column("share %", 0), column("", 1)];
+        let mut table = Table::new("where the threads' time went", &COLUMNS);
+        let mut row = |name: String, ns: u64, share: u32, bar: u32| {
+            let bar = "#".repeat(bar as usize);
+            let bar = match layout.style {
+                Style::Text => format!("{bar:<width$}", width = BAR as usize),
+                Style::Markdown => bar,
+            };
+            table.row(name, [time(ns), tenths(share), bar]);
+        };
+        row(Cause::Useful.name().to_owned(), ns[0], shares[0], bars[0]);
+        let shown = shares[1..].iter().take_while(|share| **share > 0).count();
+        for (index, (cause, ns)) in losses.iter().take(shown).enumerate() {
+            let (share, bar) = (shares[index + 1], bars[index + 1]);
+            row(cause.name().to_owned(), *ns, share, bar);
+            for (place, ns, share, bar) in self.places_of(*cause, *ns, share, bar) {
+                row(format!("  {place}"), ns, share, bar);
+            }
+        }
+        match &losses[shown..] {
+            [] => {}
+            [(cause, ns)] => row(cause.name().to_owned(), *ns, 0, 0),
+            rest => {
+                let sum = sum(rest.iter().map(|(_, ns)| *ns));
+                row(format!("{} other causes", rest.len()), sum, 0, 0);
+            }
+        }
+        let layout = Layout { top: None, ..*layout };
+        table.write(f, &layout)
+    }
+
+    /// The places that a cause's time is due to, with shares and bars that add up to the cause's.
+    fn places_of(&self, cause: Cause, ns: u64, share: u32, bar: u32) -> Vec<(String, u64, u32, u32)> {
+        let mut blamed: Vec<&Blame> = self.blamed_for(cause).collect();
+        blamed.sort_by_key(|blame| std::cmp::Reverse(blame.ns));
+        let mut rows: Vec<(String, u64)> =
+            blamed.iter().take(MAX_PLACES).map(|blame| (blame.place.long(), blame.ns)).collect();
+        let named = sum(rows.iter().map(|(_, ns)| *ns));
+        if rows.is_empty() || named > ns {
+            return Vec::new();
+        }
+        if named < ns {
+            rows.push(("elsewhere".to_owned(), ns - named));
+        }
+        let ns: Vec<u64> = rows.iter().map(|(_, ns)| *ns).collect();
+        let parts = rounded(&ns, share).into_iter().zip(rounded(&ns, bar));
+        let rows = rows.into_iter().zip(parts);
+        // What rounds to nothing says nothing.
+        rows.filter(|(_, (share, _))| *share > 0)
+            .map(|((place, ns), (share, bar))| (place, ns, share, bar))
+            .collect()
+    }
+
+    fn write_path(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
+        let path = &self.critical_path;
+        if path.useful_ns == 0 {
+            return Ok(());
+        }
+        let mut words =
+            format!("critical path: {} of {} are useful", time(path.useful_ns), time(path.length_ns));
+        let rows = &path.rows[..path.rows.len().min(MAX_ON_PATH)];
+        for (index, row) in rows.iter().enumerate() {
+            let share = percents(row.ns as f64 / path.useful_ns as f64);
+            let separator = if index == 0 { ";" } else { "," };
+            // A construct that combines several is several places on one line.
+            let short = row.place.short();
+            let is_clear = rows.iter().filter(|other| other.place.short() == short).count() == 1;
+            let place = if is_clear { short } else { row.place.long() };
+            words += &format!("{separator} {share} at {place}");
+        }
+        write_wrapped(f, &words, 0, layout)
+    }
+
+    /// Writes who blocked whom, for the mutexes that were waited for longest: rows are those that had it, columns those that
+    /// waited.
+    pub(crate) fn write_blocked(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
+        let mut locks: BTreeMap<_, (u64, Vec<&Blocked>)> = BTreeMap::new();
+        for row in &self.blocked {
+            let (ns, rows) = locks.entry((&row.process, row.cause, &row.lock)).or_default();
+            ns.grow_by(row.ns);
+            rows.push(row);
+        }
+        let mut locks: Vec<_> = locks.into_iter().collect();
+        locks.sort_by_key(|(_, (ns, _))| std::cmp::Reverse(*ns));
+        for ((_, cause, lock), (ns, rows)) in locks.iter().take(MAX_BLOCKING) {
+            writeln!(f)?;
+            let name = lock.as_deref().unwrap_or(cause.name());
+            let title = format!("{} waited for {name}; columns: who waited", time(*ns));
+            write_wrapped(f, &title, 0, layout)?;
+            matrix(rows).write(f, layout)?;
+        }
+        match locks.len().saturating_sub(MAX_BLOCKING) as u64 {
+            0 => Ok(()),
+            1 => writeln!(f, "and 1 mutex more"),
+            more => writeln!(f, "and {} mutexes more", with_commas(more)),
+        }
+    }
+
+    /// Writes the times on other numbers of threads, and the work and span of tasks.
+    fn write_scalability(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
+        let half = self.threads.div_ceil(2);
+        let asked = [half, self.threads.saturating_mul(2)];
+        let rows = self.other_threads.iter();
+        let rows = rows.filter(|row| row.threads != self.threads && asked.contains(&row.threads));
+        let words: Vec<String> = rows
+            .map(|row| format!("{} on {}", time(row.duration_ns), counted(row.threads.into(), "thread")))
+            .collect();
+        if !words.is_empty() {
+            write_wrapped(f, &format!("predicted: {}", words.join(", ")), 0, layout)?;
+        }
+        for region in self.task_regions.iter().take(MAX_PLACES) {
+            let parallelism = region.parallelism.unwrap_or(1.0);
+            let words = format!(
+                "{} at {}: work {} = span {} x parallelism {parallelism:.1}",
+                counted(region.tasks, "task"),
+                region.place.short(),
+                time(region.work_ns),
+                time(region.span_ns)
+            );
+            write_wrapped(f, &words, 0, layout)?;
+        }
+        Ok(())
+    }
+
+    fn write_findings(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
+        if self.findings.is_empty() {
+            return Ok(());
+        }
+        writeln!(f)?;
+        let title = "findings; gains are of wall time, and do not add up";
+        write_wrapped(f, title, 0, layout)?;
+        let top = layout.top.unwrap_or(MAX_FINDINGS);
+        for (index, finding) in self.findings.iter().take(top).enumerate() {
+            let title = format!("{}. {}", index + 1, self.title(finding));
+            write_wrapped(f, &title, 0, layout)?;
+            write_wrapped(f, &finding.text, 3, layout)?;
+        }
+        match self.findings.len().saturating_sub(top) as u64 {
+            0 => Ok(()),
+            more => writeln!(f, "and {} more", counted(more, "finding")),
+        }
+    }
+}
+
+impl Efficiency {
+    /// The factors of the parallel efficiency, as far as they are known.
+    fn words(&self) -> Vec<String> {
+        let factors = |whole: (&str, Option<f64>), parts: [(&str, Option<f64>); 2]| {
+            let mut words = format!("{} {}", whole.0, percents(whole.1?));
+            if let [(one, Some(first)), (other, Some(second))] = parts {
+                let (first, second) = (percents(first), percents(second));
+                words += &format!(" = {one} {first} x {other} {second}");
+            }
+            Some(words)
+        };
+        let parallel = ("parallel efficiency", self.parallel);
+        let communication = ("communication", self.communication);
+        let of_parallel = [("load balance", self.load_balance), communication];
+        let of_communication = [("serialisation", self.serialisation), ("transfer", self.transfer)];
+        let mut lines = Vec::new();
+        lines.extend(factors(parallel, of_parallel));
+        if of_communication.iter().all(|(_, factor)| factor.is_some()) {
+            lines.extend(factors(communication, of_communication));
+        }
+        lines
+    }
+}
+
+/// Rows are those that had a mutex and where, columns those that waited, with sums.
+fn matrix(rows: &[&Blocked]) -> Table {
+    let mut waiters: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut holders: BTreeMap<String, (u64, BTreeMap<&str, u64>)> = BTreeMap::new();
+    for row in rows {
+        waiters.entry(&row.waiter_thread).or_default().grow_by(row.ns);
+        let thread = row.holder_thread.as_deref().unwrap_or("nobody else");
+        let holder = match &row.holder {
+            Some(place) => format!("{thread} @{}", place.short()),
+            None => thread.to_owned(),
+        };
+        let (sum, cells) = holders.entry(holder).or_default();
+        sum.grow_by(row.ns);
+        cells.entry(&row.waiter_thread).or_default().grow_by(row.ns);
+    }
+    let mut waiters: Vec<(&str, u64)> = waiters.into_iter().collect();
+    waiters.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let mut columns = vec![column("all", 0)];
+    let ranks = 1..=u8::MAX;
+    let of_waiters = waiters.iter().zip(ranks);
+    columns.extend(of_waiters.map(|((name, _), rank)| column_of((*name).to_owned(), rank)));
+    waiters.truncate(columns.len() - 1);
+    let mut table = Table::new("had by", &columns);
+    let mut holders: Vec<_> = holders.into_iter().collect();
+    holders.sort_by_key(|(_, (ns, _))| std::cmp::Reverse(*ns));
+    for (holder, (sum, cells)) in holders {
+        let cells = waiters.iter().map(|(name, _)| match cells.get(name) {
+            Some(ns) => time(*ns),
+            None => String::new(),
+        });
+        table.row(holder, std::iter::once(time(sum)).chain(cells));
+    }
+    table
+}
+
+struct Head<'a> {
+    answers: &'a Answers,
+    layout: Layout,
+}
+
+impl fmt::Display for Head<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Head { answers, layout } = self;
+        let Some(headline) = answers.headline() else {
+            return Ok(());
+        };
+        write_wrapped(f, &headline, 0, layout)?;
+        writeln!(f)?;
+        answers.write_tree(f, layout)?;
+        let mut lines = answers.efficiency.words();
+        // What nobody asked for is no gap.
+        let not_seen = answers.not_seen.iter();
+        let not_seen = not_seen.filter(|of| of.cause != Cause::Preempted);
+        let not_seen = not_seen.map(|of| format!("not seen: {}: {}", of.cause.name(), of.reason));
+        lines.extend(not_seen);
+        if !lines.is_empty() {
+            writeln!(f)?;
+        }
+        for line in lines {
+            write_wrapped(f, &line, 0, layout)?;
+        }
+        answers.write_path(f, layout)?;
+        answers.write_scalability(f, layout)?;
+        answers.write_findings(f, layout)?;
+        writeln!(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::answers::{CriticalPath, NotSeen, PathRow};
+
+    fn place(construct: &str, line: u32) -> Place {
+        Place::at(construct, Some("/src/stencil.c"), Some(line), Some("main"))
+    }
+
+    /// Four threads in 10 seconds.
+    fn answers() -> Answers {
+        let mut answers = Answers { threads: 4, duration_ns: 10_000_000_000, ..Answers::default() };
+        for (cause, ms) in [
+            (Cause::Useful, 24_399),
+            (Cause::Imbalance, 9_601),
+            (Cause::Serial, 3_600),
+            (Cause::Lock, 2_390),
+            (Cause::Fork, 6),
+            (Cause::Join, 4),
+        ] {
+            answers.accounting.add(cause, ms * 1_000_000);
+        }
+        for (cause, construct, line, ms) in [
+            (Cause::Imbalance, "!$omp for", 35, 9_000),
+            (Cause::Imbalance, "!$omp single", 50, 601),
+            (Cause::Lock, "!$omp lock", 61, 1_300),
+            (Cause::Lock, "!$omp lock", 62, 500),
+            (Cause::Lock, "!$omp lock", 63, 300),
+            (Cause::Lock, "!$omp lock", 64, 290),
+        ] {
+            answers.blame.push(Blame {
+                cause,
+                place: place(construct, line),
+                ns: ms * 1_000_000,
+                functions: Vec::new(),
+                no_sample_ns: None,
+            });
+        }
+        answers
+    }
+
+    fn shown(answers: &Answers) -> String {
+        let layout = Layout { width: Some(80), ..Layout::default() };
+        answers.head(layout).to_string()
+    }
+
+    #[test]
+    fn the_headline_names_the_greatest_losses_and_adds_up() {
+        assert_eq!(
+            answers().headline().as_deref(),
+            Some(
+                "4 threads, 10.0 s: 61 % useful; 24 % lost by imbalance at stencil.c:35, 9 % to serial code, 6 % to locks \
+                 mostly at stencil.c:61"
+            )
+        );
+        assert_eq!(Answers::default().headline(), None);
+        let mut clean = Answers { threads: 1, duration_ns: 1_000, ..Answers::default() };
+        clean.accounting.add(Cause::Useful, 1_000);
+        let headline = clean.headline();
+        assert_eq!(headline.as_deref(), Some("1 thread, 1.00 us: 100 % useful"));
+    }
+
+    #[test]
+    fn many_small_losses_are_summed_up() {
+        let mut answers = Answers { threads: 2, duration_ns: 50, ..Answers::default() };
+        answers.accounting.add(Cause::Useful, 60);
+        for cause in &Cause::ALL[1..9] {
+            answers.accounting.add(*cause, 5);
+        }
+        assert_eq!(
+            answers.headline().as_deref(),
+            Some(
+                "2 threads, 50 ns: 60 % useful; 5 % lost to serial code, 5 % to narrow teams, 5 % to forks, 25 % otherwise"
+            )
+        );
+    }
+
+    #[test]
+    fn the_tree_adds_up() {
+        assert_eq!(
+            shown(&answers()),
+            "\
+4 threads, 10.0 s: 61 % useful; 24 % lost by imbalance at stencil.c:35, 9 % to
+serial code, 6 % to locks mostly at stencil.c:61
+
+where the threads' time went     time  share %
+useful                         24.4 s     61.0  ############
+imbalance                      9.60 s     24.0  #####
+  !$omp for @stencil.c:35      9.00 s     22.5  #####
+  !$omp single @stencil.c:50   601 ms      1.5
+serial                         3.60 s      9.0  ##
+lock                           2.39 s      6.0  #
+  !$omp lock @stencil.c:61     1.30 s      3.3  #
+  !$omp lock @stencil.c:62     500 ms      1.3
+  !$omp lock @stencil.c:63     300 ms      0.7
+  elsewhere                    290 ms      0.7
+2 other causes                10.0 ms      0.0
+
+"
+        );
+    }
+
+    #[test]
+    fn efficiencies_paths_and_findings_follow() {
+        let mut answers = Answers {
+            threads: 2,
+            duration_ns: 1_000_000,
+            efficiency: Efficiency {
+                parallel: Some(0.61),
+                load_balance: Some(0.8),
+                communication: Some(0.763),
+                serialisation: Some(0.953125),
+                transfer: Some(0.8),
+            },
+            critical_path: CriticalPath {
+                length_ns: 1_000_000,
+                useful_ns: 800_000,
+                rows: vec![PathRow { place: place("!$omp for", 35), ns: 600_000 }],
+                ..CriticalPath::default()
+            },
+            not_seen: vec![NotSeen {
+                cause: Cause::Lock,
+                reason: "the runtime does not report waits for locks; they count as useful".to_owned(),
+            }],
+            ..Answers::default()
+        };
+        answers.accounting.add(Cause::Useful, 2_000_000);
+        for line in 0..7 {
+            answers.findings.push(Finding {
+                id: "imbalance".to_owned(),
+                place: place("!$omp for", 35 + line),
+                gain_ns: 200_000,
+                text: "One thread works twice as long as the others. Try schedule(dynamic, 16), or spread the work by hand."
+                    .to_owned(),
+                evidence: serde_json::Map::new(),
+                instances: Vec::new(),
+            });
+        }
+        let text = shown(&answers);
+        let tail = text.split_once("parallel eff").expect("efficiencies").1;
+        let (middle, findings) = tail.split_once("\n2. ").expect("findings");
+        assert_eq!(
+            middle,
+            "iciency 61.0 % = load balance 80.0 % x communication 76.3 %
+communication 76.3 % = serialisation 95.3 % x transfer 80.0 %
+not seen: lock: the runtime does not report waits for locks; they count as
+useful
+critical path: 800 us of 1.00 ms are useful; 75.0 % at stencil.c:35
+
+findings; gains are of wall time, and do not add up
+1. 200 us (20.0 %) to gain at stencil.c:35 [imbalance]
+   One thread works twice as long as the others. Try schedule(dynamic, 16), or
+   spread the work by hand."
+        );
+        assert!(findings.ends_with("\nand 2 findings more\n\n"), "{findings}");
+        let first = answers.first_findings(1);
+        assert_eq!(first.len(), 2);
+        assert!(first[0].starts_with("1. 200 us (20.0 %) to gain at stencil.c:35 [imbalance]: One"));
+        assert!(text.lines().all(|line| line.len() <= 80), "{text}");
+    }
+
+    #[test]
+    fn places_of_one_line_have_their_constructs() {
+        let row = |construct, ns| PathRow { place: place(construct, 35), ns };
+        let mut answers = answers();
+        answers.critical_path = CriticalPath {
+            length_ns: 1_000_000,
+            useful_ns: 1_000_000,
+            rows: vec![row("!$omp for", 600_000), row("!$omp parallel", 400_000)],
+            ..CriticalPath::default()
+        };
+        let text = shown(&answers).replace('\n', " ");
+        let rows = "; 60.0 % at !$omp for @stencil.c:35, 40.0 % at !$omp parallel @stencil.c:35";
+        assert!(text.contains(rows), "{text}");
+    }
+}

@@ -1,0 +1,217 @@
+//! `omptrace convert`: one timeline of all inputs, in a format of choice.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValue;
+use clap::builder::PossibleValuesParser;
+use clap::builder::TypedValueParser;
+use omptrace_symbols::parallel::limit_threads;
+use omptrace_timeline::why_no_samples;
+use omptrace_trace_format::Reader;
+use omptrace_viewer_export::{ConvertOptions, FORMATS, Format};
+
+use crate::input::inputs;
+use crate::input::selection::selection;
+use crate::options::format_flags::FormatFlags;
+use crate::options::shared::{DebugDirs, Part};
+use crate::options::units;
+use crate::output::conversion::Conversion;
+use crate::output::failure::{Failure, Outcome, Result};
+use crate::output::view_annotations;
+
+/// `omptrace convert`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Several inputs make one timeline: processes ordered by MPI rank, then by start, aligned by the clocks of their hosts.
+
+Examples:
+  omptrace convert app.omptrace -o app.pftrace    (open it at https://ui.perfetto.dev)
+  omptrace convert traces/ --to chrome -o job.json.gz
+  omptrace convert app.omptrace --to otf2 -o app.otf2    (a folder; its anchor is app.otf2/traces.otf2)
+  omptrace convert traces/ --to parquet -o job.tables    (tables for SQL, see docs/columns.md)
+  omptrace convert app.omptrace --to text -o - | less
+  omptrace convert app.omptrace --to perfetto --window 2.0s..2.5s --min-duration 10us
+  omptrace convert app.omptrace --to perfetto --critical-path")]
+pub(crate) struct Convert {
+    /// Traces, or folders of them
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// The format [default: the one that OUT's name ends with, as in app.pftrace or app.json.gz]
+    #[arg(long, value_name = "FORMAT", value_parser = format_names())]
+    pub(crate) to: Option<&'static Format>,
+    /// The file to write, compressed where its name ends with .gz; `-` is stdout. For otf2 and parquet, the folder [default: the first
+    /// input's name with the format's extension]
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// Where to look for names that the traces do not bring along.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
+    /// For chrome and perfetto: several files in the order of time, each complete by itself and of about this size, as in
+    /// 500M. The size is that before compression. OUT gets -001, -002 and so on before its extension
+    #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
+    pub(crate) split: Option<u64>,
+    /// For parquet: only part I of N, every N-th process, or a part of a large one where N is more than there are. Parts
+    /// join what is in the folder. Several machines may write one data set so, each with all inputs and a part of its own
+    #[arg(long = "part", value_name = "I/N", value_parser = units::part)]
+    pub(crate) part_of: Option<(NonZero<usize>, NonZero<usize>)>,
+    /// Also each chunk that a thread gets of a loop that is not static: as many slices as the program has chunks
+    #[arg(long)]
+    pub(crate) chunks: bool,
+    /// Also the critical path of each process: the longest chain of work, as a track, with arrows from thread to thread
+    #[arg(long)]
+    pub(crate) critical_path: bool,
+    /// How many threads may work at once; the export is the same [default: as many as there are processors]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) jobs: Option<NonZero<usize>>,
+    /// What only one format has.
+    #[command(flatten)]
+    pub(crate) format: FormatFlags,
+    /// The selected part of the timeline.
+    #[command(flatten)]
+    pub(crate) part: Part,
+}
+
+/// The formats by their names.
+fn format_names() -> impl TypedValueParser<Value = &'static Format> {
+    let names = FORMATS.iter().map(|format| PossibleValue::new(format.name).help(format.description));
+    PossibleValuesParser::new(names)
+        .map(|name| Format::by_name(&name).expect("only names of formats are possible values"))
+}
+
+/// Converts the inputs.
+///
+/// # Errors
+/// An input cannot be read, or the output not be written.
+pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
+    if let Some(jobs) = arguments.jobs {
+        limit_threads(jobs);
+    }
+    let format = format_of(arguments)?;
+    check_tables(arguments, format)?;
+    let readers = inputs::open_all(&arguments.inputs)?;
+    check_samples(format, &readers)?;
+    let output = match &arguments.output {
+        Some(path) => path.clone(),
+        None => arguments.inputs[0].with_extension(format.extension),
+    };
+    let symbols = arguments.debug_dirs.symbols();
+    let mut selection = selection(&arguments.part, &readers)?;
+    let inputs: Vec<&Reader> = readers.iter().collect();
+    if arguments.critical_path {
+        selection.extra_tracks = view_annotations::critical_paths(&inputs, &symbols);
+    }
+    let conversion = Conversion {
+        inputs,
+        format,
+        options: ConvertOptions {
+            gzip: output.extension().is_some_and(|extension| extension == "gz"),
+            chunks: arguments.chunks,
+            part: arguments.part_of,
+            threads: arguments.jobs,
+            selection,
+            symbols,
+            format: arguments.format.0.clone(),
+            ..ConvertOptions::default()
+        },
+    };
+    match (arguments.split, format.folder_parts()) {
+        (None, Some(parts)) => conversion.to_folder(&output, parts, &readers)?,
+        (Some(_), Some(_)) => {
+            return Err(Failure::new(format!("{} is a folder and cannot be split", format.name)).hint(
+                match format.is_tables() {
+                    true => "--part 1/4 exports a part of the rows",
+                    false => "--window 2.0s..2.5s exports a part of the time",
+                },
+            ));
+        }
+        (Some(_), None) if !format.can_be_split() => {
+            let can = FORMATS.iter().filter(|format| format.can_be_split());
+            let can: Vec<&str> = can.map(|format| format.name).collect();
+            return Err(Failure::new(format!("{} is one file and cannot be split", format.name)).hint(
+                format!(
+                    "--split is for {}; --window 2.0s..2.5s exports a part of the time",
+                    can.join(" and ")
+                ),
+            ));
+        }
+        (Some(limit_bytes), None) => conversion.to_series(&output, limit_bytes, &readers)?,
+        (None, None) => conversion.to_one(&output, &readers)?,
+    }
+    Ok(Outcome::Success)
+}
+
+/// The format that is asked for, or else that of the output's name.
+///
+/// # Errors
+/// Neither names one.
+fn format_of(arguments: &Convert) -> Result<&'static Format> {
+    let of_name = || Format::by_extension(arguments.output.as_deref()?);
+    if let Some(format) = arguments.to.or_else(of_name) {
+        return Ok(format);
+    }
+    let problem = match &arguments.output {
+        Some(output) => format!("the name {} names no format", output.display()),
+        None => "neither --to nor a name of the output names the format".to_owned(),
+    };
+    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    Err(Failure::new(problem).hint(format!("--to takes {}", names.join(", "))))
+}
+
+/// Checks that tables are asked for where parts are, and that of tables nothing is selected: engines do that.
+///
+/// # Errors
+/// Options do not go together.
+fn check_tables(arguments: &Convert, format: &Format) -> Result<()> {
+    let name = format.name;
+    if !format.is_tables() {
+        return match arguments.part_of {
+            Some(_) => Err(Failure::new(format!("--part is for parquet, not for {name}"))
+                .hint("--window 2.0s..2.5s exports a part of the time, --split 500M several files")),
+            None => Ok(()),
+        };
+    }
+    let part = &arguments.part;
+    let refused = [
+        ("--window", part.window.is_some()),
+        ("--thread", !part.threads.is_empty()),
+        ("--min-duration", part.min_duration.is_some()),
+        ("--critical-path", arguments.critical_path),
+    ];
+    match refused.into_iter().find(|(_, is_given)| *is_given) {
+        Some((option, _)) => {
+            Err(Failure::new(format!("{option} is not for {name}: tables have whole processes"))
+                .hint("select rows by SQL, as in WHERE begin_ns < 2.5e9"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks that there are samples where a format has nothing else.
+///
+/// # Errors
+/// No trace has samples.
+fn check_samples(format: &Format, readers: &[Reader]) -> Result<()> {
+    if !format.needs_samples {
+        return Ok(());
+    }
+    let mut reasons = Vec::new();
+    for reader in readers {
+        match why_no_samples(reader) {
+            None => return Ok(()),
+            Some(reason) => reasons.push((reader.path(), reason)),
+        }
+    }
+    let Some((path, reason)) = reasons.first() else {
+        return Ok(());
+    };
+    let problem = format!("{} has no samples: {reason}", path.display());
+    let failure = Failure::new(problem);
+    // Who asked for samples knows the option.
+    let asked = readers.iter().any(|reader| reader.metadata().sampling.is_some());
+    Err(match asked {
+        true => failure,
+        false => failure.hint("omptrace record --sample records them"),
+    })
+}

@@ -1,0 +1,107 @@
+//! `omptrace diff`: two sets of runs, compared.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use omptrace_analysis::compare::{self, Condition, Shown};
+
+use crate::input::compared_runs;
+use crate::input::input_choice::SourceOptions;
+use crate::options::shared::DebugDirs;
+use crate::options::units;
+use crate::output::failure::{Failure, Outcome, Result};
+use crate::output::json_output::AnswerOptions;
+use crate::output::{message, streams};
+
+/// `omptrace diff`.
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "omptrace diff [OPTIONS] <BEFORE>... -- <AFTER>...\n       omptrace diff [OPTIONS] <BEFORE> <AFTER>",
+    after_help = "\
+A run is a trace; a folder, whose traces are those of one run; or a file that `omptrace stats --json` printed. Regions are \
+matched by construct, function and line, also where lines have moved. Three runs of each set show how much equal runs \
+differ; ten show small differences, too. A difference is reported where it is more than chance explains and at least \
+--min-effect: for times, of the duration before; for efficiencies, in points.
+
+--fail-on takes changes of the whole run, separated by commas. NAME is duration, parallel_efficiency, load_balance, \
+communication, serialisation, transfer, or a cause as in imbalance. Changes of times are in percent of the duration \
+before, those of efficiencies in points.
+
+Exit status: 0 compared, 1 a condition of --fail-on was met, 2 failure.
+
+Examples:
+  omptrace diff old.*.omptrace -- new.*.omptrace
+  omptrace diff --fail-on 'parallel_efficiency<-3%,duration>5%' old/*.json -- new/*.json
+  omptrace diff --md before.omptrace after.omptrace >> $GITHUB_STEP_SUMMARY"
+)]
+pub(crate) struct Diff {
+    /// The runs before
+    #[arg(required = true, value_name = "BEFORE")]
+    pub(crate) before: Vec<PathBuf>,
+    /// The runs after
+    #[arg(last = true, value_name = "AFTER")]
+    pub(crate) after: Vec<PathBuf>,
+    /// End with status 1 where one of these changes is seen, as in 'parallel_efficiency<-3%,duration>5%'
+    #[arg(long, value_name = "NAME<N%,...", value_delimiter = ',')]
+    pub(crate) fail_on: Vec<Condition>,
+    /// Report no difference below this
+    #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = units::percent)]
+    pub(crate) min_effect: f64,
+    /// Where to look for names that the traces do not bring along.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
+    /// Where numbers come from.
+    #[command(flatten)]
+    pub(crate) source: SourceOptions,
+    /// Markdown, for tickets and for summaries of CI
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) md: bool,
+    /// How much of the answer.
+    #[command(flatten)]
+    pub(crate) answer: AnswerOptions,
+}
+
+/// Prints what differs.
+///
+/// # Errors
+/// A run cannot be read, or stdout not be written to.
+pub(crate) fn run(arguments: &Diff) -> Result<Outcome> {
+    let (before, after) = sides(arguments)?;
+    let before = compared_runs::read(before, &arguments.debug_dirs, arguments.source.from)?;
+    let after = compared_runs::read(after, &arguments.debug_dirs, arguments.source.from)?;
+    let options =
+        compare::Options { min_effect: arguments.min_effect, conditions: arguments.fail_on.clone() };
+    let diff = compare::Diff::of(&before, &after, &options);
+    if arguments.answer.is_json() {
+        let mut stdout = streams::data();
+        arguments.answer.print(&mut stdout, &diff)?;
+        stdout.flush()?;
+    } else {
+        let mut stdout = streams::text();
+        let shown = Shown { all: arguments.answer.wants_all() };
+        let layout = message::layout(arguments.answer.rows(), arguments.md);
+        write!(stdout, "{}", diff.text(layout, shown))?;
+        stdout.flush()?;
+    }
+    if let Some(note) = before.iter().chain(&after).find_map(|run| run.answers.mpi_note.as_ref()) {
+        message::note(note);
+    }
+    Ok(match diff.failed[..] {
+        [] => Outcome::Success,
+        _ => Outcome::Findings,
+    })
+}
+
+/// The runs before and after: those around `--`, or two without it.
+fn sides(arguments: &Diff) -> Result<(&[PathBuf], &[PathBuf])> {
+    match (&arguments.before[..], &arguments.after[..]) {
+        ([before, after], []) => Ok((std::slice::from_ref(before), std::slice::from_ref(after))),
+        (_, []) => Err(Failure::new("there are no runs to compare with")
+            .hint("separate the two sets: omptrace diff BEFORE... -- AFTER...")),
+        (before, after) => {
+            compared_runs::refuse_options(after)?;
+            Ok((before, after))
+        }
+    }
+}

@@ -1,0 +1,565 @@
+//! `omptrace record`: runs a program with the tracer, then completes its traces.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, SystemTime};
+
+use clap::Args;
+use clap::{ValueEnum, ValueHint};
+use omptrace_symbols::{self as symbols, Table};
+use omptrace_trace_format::metadata::Energy;
+use omptrace_trace_format::{InDoubt, metadata};
+use serde_json::{Value, json};
+
+use crate::options::shared::{Libgomp, Tracer, WhenLibgomp};
+use crate::output::failure::{Failure, Outcome, Result};
+use crate::output::message;
+use crate::record::advice::{self, INSTALL_LIBOMP};
+use crate::record::child_process::{self, End, Ran};
+use crate::record::command_words::{Words, new_root};
+use crate::record::crash_hints;
+use crate::record::diagnosis::{self, Diagnosis, Traceable};
+use crate::record::energy::{Meter, POWERCAP};
+use crate::record::find_tracer::{self, prepended};
+use crate::record::kept_modules::Keeper;
+use crate::record::libgomp::{self, Decision};
+use crate::record::libgomp_replacement;
+use crate::record::observed_process::Seen;
+use crate::record::permissions;
+use crate::record::preload::{self, Preload};
+use crate::record::record_summary;
+use crate::record::recorded_traces::{Notes, Registry, Session};
+use crate::record::separate_namespaces;
+use crate::record::tunables;
+use crate::record::unregistered_traces::{self, Unnoted};
+use crate::seal::sealing::{self, Job};
+use crate::seal::summaries::{self, Added, SummaryOptions};
+use crate::system::executable::Program;
+use crate::system::fd_limit::{self, Limit};
+use crate::system::library_search::Loader;
+use crate::top::Live;
+
+/// The treatment of the names of code: functions and source lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Symbols {
+    /// Stored in the trace when the program has ended: a copy of the trace, or one of a program that is rebuilt, keeps
+    /// them.
+    #[default]
+    Embed,
+    /// Looked up by `convert`, in the files that are there then, or stored by `symbolize`.
+    Later,
+    /// Not looked up: places are modules and offsets.
+    Off,
+}
+
+/// `omptrace record`.
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "omptrace record [OPTIONS] [--] <PROGRAM> [ARGS]...",
+    after_help = "\
+PROGRAM may be a launcher or a script (mpirun, srun, numactl, python, ./run.sh): each process that \
+starts an OpenMP runtime writes a file of its own. Input and output are the program's; what `record` \
+says goes to stderr.
+
+Examples:
+  omptrace record ./app --size 100
+  omptrace record -o traces/ --events default,flush -- ./app
+  omptrace record -o 'app.%r.omptrace' -- mpirun -n 4 ./app
+  omptrace record -- ./run.sh
+  omptrace record --live ./app < /dev/null > app.out 2>&1"
+)]
+pub(crate) struct Record {
+    /// How to record.
+    #[command(flatten)]
+    pub(crate) tracer: Tracer,
+    /// Programs built by GCC.
+    #[command(flatten)]
+    pub(crate) libgomp: Libgomp,
+    /// Functions and source lines: stored in the trace when the program has ended, looked up later, or never
+    #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
+    pub(crate) symbols: Symbols,
+    /// Leave out where the time went, which is said when the program has ended
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Summaries.
+    #[command(flatten)]
+    pub(crate) summary: SummaryOptions,
+    /// Show what the program does on the screen of `omptrace top` while it runs. Its input and output must not be the terminal
+    #[arg(long)]
+    pub(crate) live: bool,
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        value_name = "PROGRAM",
+        help_heading = "Arguments",
+        trailing_var_arg = true,
+        value_hint = ValueHint::CommandWithArguments
+    )]
+    pub(crate) program: Vec<OsString>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// The tracer is not there, an option cannot be met, or the program cannot be started.
+pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
+    let limit = fd_limit::allow_most();
+    let library = find_tracer::find(arguments.tracer.tool.as_deref())?;
+    let mut variables = find_tracer::settings(&arguments.tracer)?;
+    let output = output(&variables)?;
+    variables.retain(|(name, _)| *name != OUTPUT);
+    variables.push((OUTPUT, output.clone()));
+    let registry = Registry::new()?;
+    variables.push(("OMPTRACE_REGISTRY", registry.folder().into()));
+    variables.push(("OMP_TOOL_LIBRARIES", prepended([library.as_path()], "OMP_TOOL_LIBRARIES")));
+
+    let loader = Loader::new();
+    let programs = Program::of_command(&arguments.program, &loader);
+    let refusals = diagnosis::refusals_in_environment();
+    let decision = match &*refusals {
+        [] => libgomp::decide(&arguments.libgomp, &library, &programs, &loader)?,
+        // Nothing will be traced, so nothing need run on another runtime.
+        _ => Decision::Keep,
+    };
+    let is_replaced = matches!(decision, Decision::ReplaceBy(_));
+    let needs_tool = !is_replaced && programs.iter().any(Program::needs_preloaded_tool);
+    let looks_for_runtimes = arguments.tracer.preload || needs_tool;
+    let mut libraries = preload::libraries(&decision, &library, looks_for_runtimes);
+    match new_root(&arguments.program).filter(|root| !preload::is_in_root(&libraries, root)) {
+        Some(root) => {
+            libraries.clear();
+            message::note(&format!(
+                "{} lacks the tracer's libraries, so none is preloaded into programs that have it as their root directory",
+                root.display()
+            ));
+        }
+        None if refusals.is_empty() => report_decision(&decision, &programs, arguments.libgomp.libgomp),
+        None => {}
+    }
+    let preload = match &*libraries {
+        [] => None,
+        libraries => Some(Preload::new(libraries)?),
+    };
+    variables.extend(preload.as_ref().map(|preload| ("LD_PRELOAD", preload.value())));
+    let audited = audited(&arguments.libgomp, &decision, preload.as_ref());
+    let is_audited = audited.is_some();
+    let additions = tunables::additions(&libraries, is_audited, &programs, &loader);
+    variables.extend(additions.into_iter().map(tunables::joined));
+    variables.extend(audited.map(|path| ("LD_AUDIT", prepended([path], "LD_AUDIT"))));
+    for program in &programs {
+        for (remark, remedy) in diagnosis::remarks_on(program, preload.is_some(), &loader) {
+            message::warning(&remark);
+            message::hint(&remedy);
+        }
+    }
+    for (refusal, remedy) in &refusals {
+        message::warning(refusal);
+        message::hint(remedy);
+    }
+
+    let since = SystemTime::now();
+    let keeper = Keeper::start(registry.folder());
+    let live = match arguments.live {
+        true => Some(Live::start(registry.folder().to_owned())?),
+        false => None,
+    };
+    let meter = Meter::start(Path::new(POWERCAP));
+    let ran = start(&arguments.program, &variables, programs.first(), limit);
+    let energy = meter.map_or_else(Vec::new, Meter::finish);
+    if let Some(live) = live {
+        live.finish();
+    }
+    let ran = ran?;
+    if let Some(preload) = preload {
+        preload.end();
+    }
+    if let End::Signal(signal) = ran.end {
+        message::note(&format!(
+            "{} was killed by {}",
+            arguments.program[0].display(),
+            child_process::signal_name(signal)
+        ));
+    }
+    for hint in crash_hints::hints(ran.end) {
+        message::hint(hint);
+    }
+    if is_audited && ran.end == End::Exit(NOT_LOADED) {
+        message::hint(AUDIT_NEEDS_ROOM);
+    }
+    if let Some(hint) = diagnosis::hint_at_death(ran.end, &decision, &programs, &loader) {
+        message::hint(&hint);
+    }
+    let mut notes = registry.notes();
+    let unnoted = unregistered_traces::find(&output, registry.folder(), &notes.sessions, since);
+    report_unnoted(&unnoted);
+    notes.sessions.extend(unnoted.sessions);
+    let is_any_apart =
+        separate_namespaces::report(&notes.apart, &decision, &arguments.libgomp, &programs, &loader);
+    let unseen = why_unseen(&notes, unnoted.unseen.as_ref());
+    let reason = why_no_trace(&notes);
+    let symbols = symbols::Options {
+        kept: keeper.map(Keeper::finish).unwrap_or_default(),
+        ..symbols::Options::default()
+    };
+    let jobs = jobs(arguments, notes.sessions, (ran, &energy), &decision, &symbols);
+    if jobs.is_empty() {
+        message::warning(match unseen {
+            None => "nothing was traced",
+            Some(_) => "no trace was found",
+        });
+        match unseen.or(reason) {
+            Some(reason) => message::note(&reason),
+            // Said above.
+            None if is_any_apart || !unnoted.unreadable.is_empty() => {}
+            None if report_closed(&arguments.program, &programs, &library) => {}
+            None => report_likely_reason(&arguments.program, &programs, ran.end, &decision, &loader),
+        }
+    } else {
+        if let Some(reason) = &notes.unread {
+            message::warning(&format!("there may be more traces: their notes cannot be read: {reason}"));
+        }
+        let done = sealing::seal_all(jobs);
+        let added = add_summaries(arguments, &summaries::completed(&done), &ran);
+        sealing::report(&done);
+        sealing::report_nameless(&done);
+        sealing::report_withheld(&done);
+        if let Decision::ReplaceBy(stand_in) = &decision {
+            libgomp_replacement::report(&done, stand_in, &programs, &loader);
+        }
+        report_time(arguments, &summaries::completed(&done), added);
+        for line in sealing::next_commands(&done).into_iter().flatten() {
+            message::note(&line);
+        }
+    }
+    Ok(Outcome::Program(ran.end.status()))
+}
+
+/// Adds summaries to the traces.
+fn add_summaries(arguments: &Record, traces: &[PathBuf], ran: &Ran) -> Added {
+    match arguments.summary.no_summary {
+        true => Added::default(),
+        false => {
+            let ns = ran.ended.raw_ns.saturating_sub(ran.started.raw_ns);
+            let ran = Duration::from_nanos(ns);
+            summaries::add(traces, Some(summaries::patience(ran)))
+        }
+    }
+}
+
+/// Says where the time went.
+fn report_time(arguments: &Record, traces: &[PathBuf], added: Added) {
+    match added.stats {
+        _ if arguments.quiet || traces.is_empty() => {}
+        Some(stats) => record_summary::of(&stats),
+        None if added.is_late => record_summary::later(traces),
+        None => record_summary::report(traces),
+    }
+}
+
+const OUTPUT: &str = "OMPTRACE_OUTPUT";
+
+/// The output's pattern, as an absolute path: the option's, else the variable's, else the usual one.
+fn output(variables: &find_tracer::Variables) -> Result<OsString> {
+    let of_option = variables.iter().find(|(name, _)| *name == OUTPUT);
+    match of_option {
+        Some((_, output)) => Ok(output.clone()),
+        None => {
+            let output = find_tracer::variable(OUTPUT).unwrap_or_else(|| find_tracer::usual_name().into());
+            find_tracer::absolute_pattern(Path::new(&output))
+        }
+    }
+}
+
+/// Reports traces that left no note.
+fn report_unnoted(unnoted: &Unnoted) {
+    for session in &unnoted.sessions {
+        message::note(&format!(
+            "{} is of this run, although no note of it is here (it ran as another user, saw other folders, or removed the note)",
+            message::near(&session.trace).display()
+        ));
+    }
+    for file in &unnoted.unreadable {
+        message::warning(&format!(
+            "{} may be a trace of this run, and belongs to another user",
+            message::near(file).display()
+        ));
+        message::hint(&format!("complete it as that user: omptrace recover {}", message::shell_path(file)));
+    }
+}
+
+/// The adapter as the loader finds it, where the loader shall ask it about bindings.
+fn audited<'a>(options: &Libgomp, decision: &Decision, preload: Option<&'a Preload>) -> Option<&'a Path> {
+    match decision {
+        Decision::ObserveBy(adapter) if options.audit => preload?.path_of(adapter),
+        _ => None,
+    }
+}
+
+fn report_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
+    // Said before a long run that may be traced in vain.
+    let is_any_seen = programs.iter().any(|program| program.has_openmp() || program.runs_packages());
+    let is_unknown = when == WhenLibgomp::Auto && !programs.is_empty() && !is_any_seen;
+    match decision {
+        Decision::Keep if is_unknown => message::note(
+            "no OpenMP runtime can be seen before the run; programs and libraries of GCC that come into play later are not \
+             traced, as libomptgomp.so is not installed beside the tracer",
+        ),
+        Decision::ObserveBy(_) if is_unknown => message::note(
+            "no OpenMP runtime can be seen before the run; programs that are started later are traced, those of GCC on libgomp",
+        ),
+        Decision::Keep => {}
+        Decision::ObserveBy(adapter) => message::note(&format!(
+            "{} observes GCC's libgomp: static loops, masked regions and atomics are inlined by GCC and cannot be seen",
+            adapter.display()
+        )),
+        Decision::ReplaceBy(stand_in) => {
+            message::note(&format!(
+                "{} takes the place of GCC's libgomp (--libgomp keep prevents it)",
+                stand_in.libomp.display()
+            ));
+            if !stand_in.lacking.is_empty() {
+                message::warning(&format!(
+                    "{}: results may be wrong, and the program may crash",
+                    diagnosis::cannot_replace(stand_in)
+                ));
+            }
+        }
+        Decision::CannotReplaceBy(stand_in) => {
+            message::warning(&format!(
+                "the program keeps GCC's libgomp, which cannot be traced: {}",
+                diagnosis::cannot_replace(stand_in)
+            ));
+            message::hint(advice::INSIST);
+        }
+        Decision::NothingInstalled => {
+            message::warning("the program needs GCC's libgomp, which cannot be traced");
+            message::hint(INSTALL_LIBOMP);
+        }
+    }
+}
+
+/// The status of a program that the loader could not load.
+const NOT_LOADED: i32 = 127;
+
+/// What is to be done where the loader cannot load a program because another library audits.
+const AUDIT_NEEDS_ROOM: &str = "if the loader says \"cannot allocate memory in static TLS block\": with --audit, libraries have \
+    little room for thread-local storage. Give more by GLIBC_TUNABLES=glibc.rtld.optional_static_tls=100000, or leave out --audit";
+
+/// A runtime may look for tools elsewhere, or be unable to load one.
+const HOW_TOOLS_ARE_FOUND: &str = "see how the runtime looks for tools: set OMP_TOOL_VERBOSE_INIT=stderr; where it finds the \
+    tracer and cannot load it, record with --preload";
+
+/// Where a trace may be that `record` does not find.
+const WHERE_ELSE: &str = "where the program ran as another user, or saw other folders, its trace may lie there: the tracer \
+    names it on stderr";
+
+/// Runs the program to its end.
+fn start(
+    command: &[OsString],
+    variables: &find_tracer::Variables,
+    program: Option<&Program>,
+    limit: Option<Limit>,
+) -> Result<Ran> {
+    /// `Exec format error`: neither an ELF file nor a script with an interpreter in its first line.
+    const ENOEXEC: i32 = libc::ENOEXEC;
+
+    let with_limit = |mut command: Command| {
+        limit.inspect(|limit| limit.pass_on(&mut command));
+        command
+    };
+    let mut process = with_limit(Command::new(&command[0]));
+    process.args(&command[1..]).envs(variables.iter().cloned());
+    let ran = match (child_process::run(&mut process), program) {
+        // Shells take such a file for a shell script.
+        (Err(error), Some(script)) if error.raw_os_error() == Some(ENOEXEC) => {
+            let mut shell = with_limit(Command::new("/bin/sh"));
+            shell.arg(&script.path).args(&command[1..]);
+            child_process::run(shell.envs(variables.iter().cloned()))
+        }
+        (ran, _) => ran,
+    };
+    ran.map_err(|error| cannot_run(&command[0], &error))
+}
+
+/// Why a program cannot be started, with a way out where its file is there.
+fn cannot_run(word: &OsStr, error: &io::Error) -> Failure {
+    let not_found = error.kind() == io::ErrorKind::NotFound;
+    let failure = Failure::because(format!("cannot run {}", word.display()), error);
+    let failure = failure.status(if not_found { 127 } else { 126 });
+    let path = Path::new(word);
+    match fs::metadata(path) {
+        // A word without a directory is looked for in those of PATH.
+        Ok(file) if file.is_file() && !word.as_encoded_bytes().contains(&b'/') => {
+            let named = message::shell_word(Path::new(".").join(path).as_os_str());
+            failure.hint(match file.permissions().mode() & 0o111 {
+                0 => format!("{named} is in this directory, but is not executable: chmod +x {named}"),
+                _ => format!("the program in this directory is {named}"),
+            })
+        }
+        Ok(file) if file.is_dir() => failure.hint("name a program: this is a directory"),
+        Ok(file) if file.permissions().mode() & 0o111 == 0 => {
+            let named = message::shell_path(path);
+            failure.hint(format!("it is not executable: chmod +x {named}"))
+        }
+        // The kernel says so of the interpreter in the first line, and of the loader.
+        Ok(_) if not_found => failure.hint(
+            "the file is there: what is missing is its interpreter, which the first line of a script names, or its loader",
+        ),
+        _ => failure,
+    }
+}
+
+/// Why there may be traces that nobody saw: an error of looking for them does not say that there are none.
+fn why_unseen(notes: &Notes, unseen: Option<&(PathBuf, io::Error)>) -> Option<String> {
+    let then = "omptrace recover completes what is there";
+    match (&notes.unread, unseen) {
+        (Some(error), _) => Some(format!("the notes of its traces cannot be read: {error}; {then}")),
+        (None, Some((path, error))) => {
+            Some(format!("{} cannot be read: {error}; {then}", message::near(path).display()))
+        }
+        (None, None) => None,
+    }
+}
+
+/// The reasons, as far as they are known, why there are no traces.
+fn why_no_trace(notes: &Notes) -> Option<String> {
+    if let Some(why) = notes.failures.first() {
+        return Some(format!("the tracer could not begin: {why}"));
+    }
+    if let Some(moved) = notes.moved.first() {
+        return Some(format!(
+            "{} was moved or removed while the program ran; where it is now, omptrace recover completes it",
+            message::near(moved).display()
+        ));
+    }
+    let text = "the program removed the folder in which its traces were noted (see TMPDIR); omptrace recover completes them";
+    notes.is_gone.then(|| text.to_owned())
+}
+
+/// The traces to complete, and what only `record` knows of their processes.
+fn jobs(
+    arguments: &Record,
+    sessions: Vec<Session>,
+    (ran, energy): (Ran, &[Energy]),
+    decision: &Decision,
+    symbols: &symbols::Options,
+) -> Vec<Job> {
+    // A process that executed another program has a session for each; only the last saw the end.
+    let last = sessions.iter().filter(|session| session.pid == ran.pid).map(|session| session.number).max();
+    sessions
+        .into_iter()
+        .map(|session| {
+            let saw_the_end = session.pid == ran.pid && Some(session.number) == last;
+            let seen = saw_the_end.then(|| Seen::of(&session.trace, ran, energy));
+            Job {
+                additions: additions(arguments, seen, decision),
+                symbols: (arguments.symbols == Symbols::Embed).then(|| symbols.clone()),
+                in_doubt: InDoubt::Refuse,
+                trace: session.trace,
+            }
+        })
+        .collect()
+}
+
+fn additions(arguments: &Record, seen: Option<Seen>, decision: &Decision) -> Value {
+    let mut record = metadata::Record {
+        command_line: arguments.program.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+        ..metadata::Record::default()
+    };
+    if let Some(seen) = seen {
+        match seen.end {
+            End::Exit(status) => record.exit_status = Some(status),
+            End::Signal(signal) => record.signal = Some(signal),
+        }
+        (record.started_raw_ns, record.ended_raw_ns) = seen.life.unzip();
+        record.energy = seen.energy;
+    }
+    if let Decision::ReplaceBy(stand_in) = decision {
+        record.libgomp_replaced_by = Some(stand_in.libomp.to_string_lossy().into_owned());
+    }
+    match arguments.symbols {
+        // A trace that brings no names along is one whose names nobody looks up.
+        Symbols::Off => json!({ "record": record, symbols::KEY: Table::default().to_json() }),
+        Symbols::Embed | Symbols::Later => json!({ "record": record }),
+    }
+}
+
+/// Where the program ran as another user, and that one cannot load the tracer: says so.
+fn report_closed(command: &[OsString], programs: &[Program], library: &Path) -> bool {
+    let changes_user = || Words::of(command, programs).change_user();
+    let closed = permissions::closed_part(library).filter(|_| changes_user());
+    let Some(closed) = closed else {
+        return false;
+    };
+    let (reason, remedy) = permissions::words(library, &closed);
+    message::note(&format!("likely reason: {reason}"));
+    message::hint(&remedy);
+    true
+}
+
+fn report_likely_reason(
+    command: &[OsString],
+    programs: &[Program],
+    end: End,
+    decision: &Decision,
+    loader: &Loader,
+) {
+    if let Some((refusal, remedy)) = diagnosis::refusals_in_environment().into_iter().next() {
+        message::note(&format!("likely reason: {refusal}"));
+        message::hint(&remedy);
+        return;
+    }
+    // What can be seen of the last program says most: launchers come before it.
+    let Some(program) = programs.last() else {
+        return;
+    };
+    if diagnosis::refusal_by_own_tool(program, false, loader).is_some() {
+        message::note("likely reason: the OMPT tool of its own, as said before the run");
+        return;
+    }
+    let diagnosis = Diagnosis::of(program, decision);
+    let is_preloaded = matches!(decision, Decision::ObserveBy(_) | Decision::ReplaceBy(_));
+    let needs_preload = is_preloaded && diagnosis.traceable != Traceable::Yes;
+    let cannot = diagnosis.traceable == Traceable::No && program.has_openmp();
+    let obstacle = Words::of(command, programs).obstacle(needs_preload);
+    if let Some((reason, remedy)) = obstacle.filter(|_| !cannot) {
+        message::note(&format!("likely reason: {reason}"));
+        message::hint(remedy);
+        return;
+    }
+    let path = program.path.display();
+    let (reason, remedy) = match (diagnosis.traceable, decision) {
+        (Traceable::Yes | Traceable::Observed | Traceable::Replaced, _) if matches!(end, End::Signal(_)) => {
+            (format!("{path} was killed before it came to its first OpenMP construct"), None)
+        }
+        // libgomp has no words about tools.
+        (Traceable::Observed, _) => (
+            format!(
+                "{path} could have been traced, but ran no OpenMP construct that libgomp is called for, or LD_PRELOAD did not reach it"
+            ),
+            Some(format!("{}; {WHERE_ELSE}", advice::KEEP_PRELOAD)),
+        ),
+        (Traceable::Yes | Traceable::Replaced, _) => (
+            format!(
+                "{path} could have been traced, but ran no OpenMP construct, or its runtime did not load the tracer"
+            ),
+            Some(format!("{HOW_TOOLS_ARE_FOUND}; {WHERE_ELSE}")),
+        ),
+        // Said before the run, with what to do.
+        (Traceable::No, Decision::CannotReplaceBy(_)) if program.needs_libgomp() => {
+            (format!("{path} ran on GCC's libgomp"), None)
+        }
+        (Traceable::Unknown, Decision::ReplaceBy(_)) if diagnosis.remedy.is_none() => {
+            (diagnosis.reason, Some(HOW_TOOLS_ARE_FOUND.to_owned()))
+        }
+        (Traceable::Unknown | Traceable::No, _) => (diagnosis.reason, diagnosis.remedy),
+    };
+    message::note(&format!("likely reason: {reason}"));
+    if let Some(remedy) = remedy {
+        message::hint(&remedy);
+    }
+}

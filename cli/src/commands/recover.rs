@@ -1,0 +1,65 @@
+//! `omptrace recover`: completes the traces that `record` did not.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use omptrace_trace_format::InDoubt;
+use serde_json::json;
+
+use crate::input::inputs;
+use crate::output::failure::{Failure, Outcome, Result};
+use crate::seal::sealing::{self, Job};
+use crate::seal::summaries::{self, SummaryOptions};
+
+/// `omptrace recover`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Takes in what a killed program left in its spool, packs what is not packed, and adds an index and a summary. It can be \
+stopped, and done again, without harm.
+
+Examples:
+  omptrace recover app.omptrace
+  omptrace recover traces/")]
+pub(crate) struct Recover {
+    /// Complete traces even if it cannot be seen here whether their processes have ended
+    ///
+    /// A process on another host or in another container may show nothing but the lock that it holds on its trace.
+    /// Not every file system shows that. Use this when you know that the processes have ended. A process that still runs
+    /// would lose all that it records from now on.
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Summaries.
+    #[command(flatten)]
+    pub(crate) summary: SummaryOptions,
+    /// Traces, or folders of them
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+}
+
+/// Completes every input, and says what each holds.
+///
+/// # Errors
+/// None of the inputs could be completed.
+pub(crate) fn run(arguments: &Recover) -> Result<Outcome> {
+    let jobs = inputs::traces(&arguments.inputs)?
+        .into_iter()
+        .map(|trace| Job {
+            trace,
+            additions: json!({}),
+            symbols: None,
+            in_doubt: match arguments.force {
+                true => InDoubt::Seal,
+                false => InDoubt::Refuse,
+            },
+        })
+        .collect();
+    let done = sealing::seal_all(jobs);
+    if !arguments.summary.no_summary {
+        summaries::add(&summaries::completed(&done), None);
+    }
+    sealing::report(&done);
+    if done.iter().any(|done| done.result.is_err()) {
+        return Err(Failure::new("not every trace could be completed"));
+    }
+    Ok(Outcome::Success)
+}

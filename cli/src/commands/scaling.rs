@@ -1,0 +1,67 @@
+//! `omptrace scaling`: how a program scales.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use omptrace_analysis::compare;
+
+use crate::input::compared_runs;
+use crate::input::input_choice::SourceOptions;
+use crate::options::shared::DebugDirs;
+use crate::output::failure::{Outcome, Result};
+use crate::output::json_output::AnswerOptions;
+use crate::output::{message, streams};
+
+/// `omptrace scaling`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+A run is a trace; a folder, whose traces are those of one run; or a file that `omptrace stats --json` printed. Runs with as \
+many threads and processes are one column: their mean. The first column, with the fewest threads, is what the others are \
+compared with. Efficiencies are POP's: global = parallel x computation scalability, parallel = load balance x \
+communication, communication = serialisation x transfer.
+
+Examples:
+  OMP_NUM_THREADS=1 omptrace record -o 1.omptrace -- ./app
+  OMP_NUM_THREADS=8 omptrace record -o 8.omptrace -- ./app
+  omptrace scaling 1.omptrace 8.omptrace")]
+pub(crate) struct Scaling {
+    /// The runs
+    #[arg(required = true, value_name = "RUN")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// The work grows with the threads; without this, all runs have the same work
+    #[arg(long)]
+    pub(crate) weak: bool,
+    /// Where to look for names that the traces do not bring along.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
+    /// Where numbers come from.
+    #[command(flatten)]
+    pub(crate) source: SourceOptions,
+    /// Markdown, for tickets and for summaries of CI
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) md: bool,
+    /// How much of the answer.
+    #[command(flatten)]
+    pub(crate) answer: AnswerOptions,
+}
+
+/// Prints POP's table.
+///
+/// # Errors
+/// A run cannot be read, or stdout not be written to.
+pub(crate) fn run(arguments: &Scaling) -> Result<Outcome> {
+    let runs = compared_runs::read(&arguments.runs, &arguments.debug_dirs, arguments.source.from)?;
+    let scaling = compare::Scaling::of(&runs, arguments.weak);
+    if arguments.answer.is_json() {
+        let mut stdout = streams::data();
+        arguments.answer.print(&mut stdout, &scaling)?;
+        stdout.flush()?;
+    } else {
+        let mut stdout = streams::text();
+        let layout = message::layout(None, arguments.md);
+        write!(stdout, "{}", scaling.text(layout))?;
+        stdout.flush()?;
+    }
+    Ok(Outcome::Success)
+}

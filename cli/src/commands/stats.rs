@@ -1,0 +1,284 @@
+//! `omptrace stats`: where the time went, in numbers.
+
+use std::io::{self, IsTerminal, Write};
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use omptrace_analysis::answers::RegionAnswer;
+use omptrace_analysis::{
+    By, ConstructStats, CounterStats, DeviceStats, FunctionStats, Layout, LockStats, NoAnswer, Options,
+    PhaseStats, ProcessStats, Stats as Numbers, ThreadStats,
+};
+use omptrace_symbols::parallel::limit_threads;
+use omptrace_timeline::sink::Ns;
+use serde_json::{Value, json};
+
+use crate::input::checkpoint_hint::hint_at_checkpoints;
+use crate::input::input_choice::{SourceOptions, Sources, Wanted};
+use crate::input::selection::check_threads;
+use crate::options::shared::DebugDirs;
+use crate::options::units;
+use crate::output::failure::{Failure, Outcome, Result};
+use crate::output::gaps::report_gaps;
+use crate::output::json_output::AnswerOptions;
+use crate::output::output_path::{Target, cannot_write};
+use crate::output::sarif::{self, ProblemFormat};
+use crate::output::{csv, message, streams};
+
+/// `omptrace stats`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Times are sums over threads. Waiting: the share of a construct's time in which its threads waited, at barriers, for \
+tasks, for locks, or to be woken up. Imbalance: the share of a parallel region's longest thread that spreading the \
+work evenly would save. With --json: one object, times in nanoseconds.
+
+Examples:
+  omptrace stats app.omptrace
+  omptrace stats app.omptrace --by region --top 5
+  omptrace stats app.omptrace --window 2.0s..2.5s
+  omptrace stats app.omptrace --phase solve
+  omptrace stats app.omptrace --select findings.text
+  omptrace stats app.omptrace --format sarif > findings.sarif
+  omptrace stats app.omptrace --by thread --csv > threads.csv")]
+pub(crate) struct Stats {
+    /// Traces, or folders of them
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Where to look for names that the traces do not bring along.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
+    /// One table: what its rows are
+    #[arg(long, value_name = "WHAT", value_parser = rows_of_tables())]
+    pub(crate) by: Option<By>,
+    /// Markdown, for tickets and for summaries of CI
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) md: bool,
+    /// The rows of --by with commas between their fields, times in nanoseconds
+    #[arg(long, requires = "by", conflicts_with_all = ["json", "md", "select", "max_bytes"])]
+    pub(crate) csv: bool,
+    /// Only the findings, for editors and code hosts
+    #[arg(long, value_name = "FORMAT", value_enum, conflicts_with_all = ["by", "md", "csv", "json", "select", "top", "max_bytes"])]
+    pub(crate) format: Option<ProblemFormat>,
+    /// Also write the run as JSON of TALP, which TALP-Pages makes its pages from (`talp ci-report`)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) talp: Option<PathBuf>,
+    /// Only a part of the time, as in 2.0s..2.5s, ..10ms or 2s..; analysed alone
+    #[arg(long, value_name = "FROM..TO", value_parser = units::window, allow_hyphen_values = true)]
+    pub(crate) window: Option<(Ns, Ns)>,
+    /// Only the time in which a thread was in this phase of the program's, or 'recording on'; analysed alone
+    #[arg(long, value_name = "NAME")]
+    pub(crate) phase: Option<String>,
+    /// Only what these threads did. THREAD is a number (0 is the first of a process), the operating system's id, or a part
+    /// of the name, as in 'worker 3'. It can be given several times
+    #[arg(long = "thread", value_name = "THREAD")]
+    pub(crate) selected: Vec<String>,
+    /// How many threads may work at once; the numbers are the same [default: as many as there are processors]
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZero<usize>>,
+    /// The threads that each process could have run on [default: those that were busy at the busiest time]
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<NonZero<u32>>,
+    /// Where numbers come from.
+    #[command(flatten)]
+    pub(crate) source: SourceOptions,
+    /// How much of the answer.
+    #[command(flatten)]
+    pub(crate) answer: AnswerOptions,
+}
+
+impl Stats {
+    /// What is read beside the sums of whole processes.
+    fn wanted(&self) -> Wanted {
+        let is_part = self.window.is_some() || self.phase.is_some() || !self.selected.is_empty();
+        match is_part || self.threads.is_some() || self.debug_dirs.is_any() {
+            true => Wanted::Events,
+            false => Wanted::Replay,
+        }
+    }
+}
+
+/// The parser of the names of tables' rows.
+fn rows_of_tables() -> impl TypedValueParser<Value = By> {
+    let names = By::ALL.map(|(_, name, what)| PossibleValue::new(name).help(what));
+    PossibleValuesParser::new(names)
+        .map(|name| By::by_name(&name).expect("only their names are possible values"))
+}
+
+/// Prints it for all traces together.
+///
+/// # Errors
+/// A trace cannot be read, or stdout not be written to.
+pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
+    if let Some(jobs) = arguments.jobs {
+        limit_threads(jobs);
+    }
+    let sources = Sources::open(&arguments.inputs, arguments.source.from, arguments.wanted())?;
+    check_threads(&arguments.selected, &sources.readers())?;
+    let window = arguments.window.filter(|_| arguments.phase.is_none());
+    hint_at_checkpoints(window, &sources.readers());
+    let options = Options {
+        symbols: arguments.debug_dirs.symbols(),
+        threads: arguments.threads,
+        window: arguments.window,
+        phase: arguments.phase.clone(),
+        selected: arguments.selected.clone(),
+        ..Options::default()
+    };
+    let inputs: Vec<&Path> = arguments.inputs.iter().map(PathBuf::as_path).collect();
+    let talp = match &arguments.talp {
+        Some(file) => Some((file, Target::open(file, &inputs)?)),
+        None => None,
+    };
+    let (stats, report) = Numbers::of_sources(&sources.inputs(), &options).map_err(not_there)?;
+    if let Some((file, target)) = talp {
+        let talp = stats.talp(sources.began());
+        let written = target.writer().and_then(|mut out| {
+            writeln!(out, "{talp:#}")?;
+            out.flush()
+        });
+        written.and_then(|()| target.finish()).map_err(cannot_write(file))?;
+    }
+    let by = arguments.by;
+    if let Some(format) = arguments.format {
+        let answers = &stats.answers;
+        let text = sarif::text(format, &answers.findings, answers.duration_ns);
+        match format {
+            ProblemFormat::Sarif => print(streams::data(), &text)?,
+            ProblemFormat::Lines => print(streams::text(), &text)?,
+        }
+        report_gaps(&report);
+        return Ok(Outcome::Success);
+    }
+    let mut stdout = streams::data();
+    match by {
+        Some(by) if arguments.csv => {
+            let sample = empty_row(by).map_err(io::Error::from)?;
+            let rows = rows(&stats, by, &arguments.answer)?;
+            csv::write(&mut stdout, &rows, &sample, streams::stdout().is_terminal())?
+        }
+        Some(by) if arguments.answer.is_json() => {
+            let answers = &stats.answers;
+            let rows = rows(&stats, by, &arguments.answer)?;
+            let mut answer = json!({
+                "schema": answers.schema,
+                "threads": answers.threads,
+                "duration_ns": answers.duration_ns,
+                by.field(): rows,
+            });
+            if by == By::Function {
+                answer["sampling"] = json!(stats.sampling);
+                answer["no_samples"] = json!(stats.no_samples);
+            }
+            if by == By::Counter {
+                answer["not_counted"] = json!(stats.not_counted);
+            }
+            arguments.answer.print(&mut stdout, &answer)?;
+        }
+        None if arguments.answer.is_json() => arguments.answer.print(&mut stdout, &stats)?,
+        by => {
+            let layout = message::layout(arguments.answer.rows(), arguments.md);
+            let text = text(&stats, by, layout, &arguments.answer)?;
+            print(streams::text(), &text)?;
+        }
+    }
+    stdout.flush()?;
+    report_gaps(&report);
+    Ok(Outcome::Success)
+}
+
+fn print(mut out: impl Write, text: &str) -> io::Result<()> {
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+/// The failure where the selection matches nothing.
+fn not_there(error: NoAnswer) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        NoAnswer::Phase { known } if known.is_empty() => failure
+            .hint("a program begins a phase by omp_control_tool(64, 0, \"NAME\") and ends it by command 65"),
+        NoAnswer::Phase { known } => failure.hint(format!("there are {}", known.join(", "))),
+        NoAnswer::Window { .. } => failure,
+        NoAnswer::Summary(_) => failure.hint("--from events reads the trace itself"),
+    }
+}
+
+/// The rows of a table as JSON: as many as were asked for.
+fn rows(stats: &Numbers, by: By, answer: &AnswerOptions) -> Result<Vec<Value>> {
+    let rows = match by {
+        By::Construct | By::Task => {
+            let constructs = stats.constructs.iter();
+            serde_json::to_value(constructs.filter(|row| by.is_of(row)).collect::<Vec<_>>())
+        }
+        By::Region => serde_json::to_value(&stats.answers.regions),
+        By::Function => serde_json::to_value(&stats.functions),
+        By::Counter => serde_json::to_value(&stats.counters),
+        By::Thread => serde_json::to_value(&stats.threads),
+        By::Lock => serde_json::to_value(&stats.locks),
+        By::Device => serde_json::to_value(&stats.devices),
+        By::Process => serde_json::to_value(&stats.processes),
+        By::Phase => serde_json::to_value(&stats.phases),
+    };
+    let rows = rows.map_err(io::Error::from)?;
+    let rows = rows.as_array().cloned().unwrap_or_default();
+    // The answer itself counts the rows that it leaves out.
+    let top = if answer.is_json() { None } else { answer.rows() };
+    Ok(rows.into_iter().take(top.unwrap_or(usize::MAX)).collect())
+}
+
+/// A row of a table without content, for the names of its fields.
+fn empty_row(by: By) -> serde_json::Result<Value> {
+    match by {
+        By::Construct | By::Task => serde_json::to_value(ConstructStats::default()),
+        By::Region => serde_json::to_value(RegionAnswer::default()),
+        By::Function => serde_json::to_value(FunctionStats::default()),
+        By::Counter => serde_json::to_value(CounterStats::default()),
+        By::Thread => serde_json::to_value(ThreadStats::default()),
+        By::Lock => serde_json::to_value(LockStats::default()),
+        By::Device => serde_json::to_value(DeviceStats::default()),
+        By::Process => serde_json::to_value(ProcessStats::default()),
+        By::Phase => serde_json::to_value(PhaseStats::default()),
+    }
+}
+
+/// All tables, or one of them. They are whole, but for what was asked for, and on a terminal: there the answer, which comes first,
+/// would scroll away.
+///
+/// # Errors
+/// It cannot be as short as it has to be.
+fn text(stats: &Numbers, by: Option<By>, layout: Layout, answer: &AnswerOptions) -> Result<String> {
+    /// The longest text on a terminal.
+    const ON_TERMINAL: usize = 16 << 10;
+
+    let of = |layout: Layout| match by {
+        Some(by) => stats.table_by(by, layout).to_string(),
+        None => stats.tables(layout).to_string(),
+    };
+    let asked_for = answer.max_bytes().map(|max| usize::try_from(max.get()).unwrap_or(usize::MAX));
+    let is_for_terminal = streams::stdout().is_terminal() && !answer.wants_all() && layout.top.is_none();
+    let all = of(layout);
+    let Some(room) = asked_for.or(is_for_terminal.then_some(ON_TERMINAL)) else {
+        return Ok(all);
+    };
+    if all.len() <= room {
+        return Ok(all);
+    }
+    let mut shortened = String::new();
+    for rows in [1000, 500, 200, 100, 50, 20, 10, 5, 2, 1] {
+        shortened = of(Layout { top: Some(rows), is_short: true, ..layout });
+        shortened += "\nshortened; --top N shows N rows of each table, --all everything\n";
+        if shortened.len() <= room {
+            return Ok(shortened);
+        }
+    }
+    match asked_for {
+        None => Ok(shortened),
+        Some(max) => Err(Failure::new(format!(
+            "--max-bytes {max}: with a row of each table, the answer still has {} bytes",
+            shortened.len()
+        ))
+        .hint("--by WHAT prints one table")),
+    }
+}

@@ -1,0 +1,90 @@
+//! `omptrace symbolize`: stores functions and source lines in traces.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use omptrace_symbols::{Quality, Table};
+use omptrace_trace_format::{InDoubt, Reader};
+use serde_json::json;
+
+use crate::input::inputs;
+use crate::options::shared::DebugDirs;
+use crate::output::failure::{Failure, Outcome, Result};
+use crate::output::message;
+use crate::seal::sealing::{self, Job};
+use crate::seal::summaries::{self, SummaryOptions};
+
+/// `omptrace symbolize`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Names come from the traced files and from their debug files. A file is used if it has the build id that was traced, or, \
+without one, the same size and time of modification. Names that a trace already has stay when the files are gone.
+
+Exit status: 0 all code has source lines, 1 some code has none (listed), 2 failure.
+
+Examples:
+  omptrace symbolize app.omptrace
+  omptrace symbolize traces/ --debug-dir /nfs/symbols")]
+pub(crate) struct Symbolize {
+    /// Traces, or folders of them
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Where debug files lie.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
+    /// Summaries.
+    #[command(flatten)]
+    pub(crate) summary: SummaryOptions,
+}
+
+/// Names the code of every input, and lists what has no names, and what was wrong with the traces.
+///
+/// # Errors
+/// An input cannot be read, or not be written.
+pub(crate) fn run(arguments: &Symbolize) -> Result<Outcome> {
+    let options = arguments.debug_dirs.symbols();
+    let jobs = inputs::traces(&arguments.inputs)?
+        .into_iter()
+        .map(|trace| Job {
+            trace,
+            additions: json!({}),
+            symbols: Some(options.clone()),
+            in_doubt: InDoubt::Refuse,
+        })
+        .collect();
+    let mut outcome = Outcome::Success;
+    let done = sealing::seal_all(jobs);
+    if !arguments.summary.no_summary {
+        // With other names, it is another one.
+        summaries::add(&summaries::completed(&done), None);
+    }
+    for done in done {
+        let trace = message::near(&done.trace).display().to_string();
+        let cannot = |error| Failure::new(format!("cannot name the code of {trace}: {error}"));
+        let sealed = done.result.map_err(cannot)?;
+        let is_damaged = sealing::report_diagnostics(&done.trace, &sealed);
+        let reader = inputs::open(&done.trace)?;
+        if report(&trace, &reader) || is_damaged {
+            outcome = Outcome::Findings;
+        }
+    }
+    Ok(outcome)
+}
+
+/// Says how much of a trace's code has names; true where some has no source line.
+fn report(trace: &str, reader: &Reader) -> bool {
+    let table = Table::from_metadata(reader.metadata()).unwrap_or_default();
+    let counts = table.counts();
+    let all = counts.iter().sum::<usize>();
+    message::note(&format!(
+        "{trace}: {} of {} with source lines",
+        counts[Quality::Line as usize],
+        message::counted(all as u64, "place")
+    ));
+    let mut found = false;
+    for (module, problem) in table.problems() {
+        message::warning(&format!("{}: {problem}", module.path));
+        found = true;
+    }
+    found
+}

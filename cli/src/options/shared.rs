@@ -1,0 +1,129 @@
+//! Options that several commands have. Each command has its own beside it.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use omptrace_settings::value::{Bytes, Value};
+use omptrace_symbols as symbols;
+use omptrace_timeline::filter::ArgumentChoice;
+use omptrace_timeline::sink::Ns;
+
+use crate::options::settings::SettingOptions;
+use crate::options::units;
+
+/// How the tracer works: its settings, and what `record` and `env` do with it.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Recording")]
+pub(crate) struct Tracer {
+    /// Its variables.
+    #[command(flatten)]
+    pub(crate) settings: SettingOptions,
+    /// A flight recorder: keep the newest events of each thread only, in this much memory, as in 64M. They are written at
+    /// the end [OMPTRACE_MODE, OMPTRACE_BUFFER]
+    #[arg(long, value_name = "SIZE", value_parser = flight_size, conflicts_with_all = ["buffer", "on-full", "compress"])]
+    pub(crate) flight: Option<String>,
+    /// The tracer's library [default: libomptrace.so beside this program, or in ../lib]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) tool: Option<PathBuf>,
+    /// Put the tracer into every program from its start, also where none is seen to need it. Use it for a runtime older
+    /// than OpenMP 5.0 that a program loads later, or that a script's program has [LD_PRELOAD]
+    #[arg(long)]
+    pub(crate) preload: bool,
+}
+
+/// How programs built by GCC run.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Programs built by GCC")]
+pub(crate) struct Libgomp {
+    /// GCC's runtime libgomp has no tools interface. `observe` gives it one by `libomptgomp.so`, and the program runs on
+    /// libgomp. `replace` puts LLVM's runtime in its place, which runs most of the same programs, with its own scheduling.
+    /// `keep` does neither. `auto` observes where the program or a library of it needs libgomp, and for Python, R and
+    /// Octave. It replaces where LLVM's or Intel's runtime is in the same program, since one runtime can be traced
+    #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
+    pub(crate) libgomp: WhenLibgomp,
+    /// Observe also libraries that the program loads with RTLD_DEEPBIND, and functions of libgomp that it looks up by dlsym.
+    /// The loader then asks libomptgomp.so about each binding [LD_AUDIT]
+    #[arg(long)]
+    pub(crate) audit: bool,
+    /// LLVM's or Intel's runtime to put there [default: the program's own, else the newest that is installed]
+    #[arg(long, value_name = "PATH", env = "OMPTRACE_LIBOMP", hide_env_values = true)]
+    pub(crate) libomp: Option<PathBuf>,
+}
+
+/// The treatment of libgomp.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhenLibgomp {
+    /// Observed where it is seen to be needed.
+    #[default]
+    Auto,
+    /// Observed always, also in launchers and scripts, whose programs cannot be seen.
+    Observe,
+    /// Replaced by LLVM's or Intel's runtime.
+    Replace,
+    /// Neither observed nor replaced.
+    Keep,
+}
+
+/// Where names are looked up.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct DebugDirs {
+    /// A folder with debug files, or with the traced programs: as `.build-id/12/345678.debug` or under their own names.
+    /// More than one can be given [default: beside each program, and /usr/lib/debug]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) debug_dir: Vec<PathBuf>,
+}
+
+impl DebugDirs {
+    /// Whether names may be others than those that traces have.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.debug_dir.is_empty()
+    }
+
+    /// How names are looked up.
+    pub(crate) fn symbols(&self) -> symbols::Options {
+        symbols::Options { debug_dirs: self.debug_dir.clone(), ..symbols::Options::default() }
+    }
+}
+
+/// The selected part of a timeline.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Less of a large trace")]
+pub(crate) struct Part {
+    /// A part of the time, as in 2.0s..2.5s, ..10ms or 2s..; what is longer is cut
+    #[arg(long, value_name = "FROM..TO", value_parser = units::window, allow_hyphen_values = true)]
+    pub(crate) window: Option<(Ns, Ns)>,
+    /// These threads: a number (0 is the first of a process), the operating system's id, or a part of the name, as in
+    /// 'worker 3'. It can be given several times
+    #[arg(long = "thread", value_name = "THREAD")]
+    pub(crate) threads: Vec<String>,
+    /// Hide slices that are shorter than this, as in 10us; instants are kept
+    #[arg(long, value_name = "TIME", value_parser = units::nanoseconds)]
+    pub(crate) min_duration: Option<u64>,
+    /// The details of each slice
+    #[arg(long = "args", value_name = "WHICH", default_value = "all", value_parser = argument_choice())]
+    pub(crate) arguments: ArgumentChoice,
+}
+
+/// Which details, by their words.
+fn argument_choice() -> impl TypedValueParser<Value = ArgumentChoice> {
+    const CHOICES: [(&str, &str, ArgumentChoice); 3] = [
+        ("none", "none", ArgumentChoice::None),
+        ("ids", "which task, region or lock it is", ArgumentChoice::Ids),
+        ("all", "all", ArgumentChoice::All),
+    ];
+    let values = CHOICES.map(|(name, help, _)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(values).map(|name| {
+        let choice = CHOICES.into_iter().find(|choice| choice.0 == name);
+        choice.map_or(ArgumentChoice::All, |(_, _, choice)| choice)
+    })
+}
+
+/// The memory of a flight recorder, which has old events while there are new ones.
+fn flight_size(text: &str) -> Result<String, String> {
+    type FlightSize = Bytes<{ 512 << 10 }, { 1 << 30 }>;
+    match FlightSize::parse(text.as_ref()) {
+        Some(_) => Ok(text.to_owned()),
+        None => Err(format!("allowed: {}", FlightSize::allowed())),
+    }
+}

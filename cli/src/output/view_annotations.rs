@@ -1,0 +1,135 @@
+//! What a reader of a timeline should see first: the top finding where it cost the most, and the critical path.
+
+use omptrace_analysis::Stats;
+use omptrace_analysis::answers::{self, Finding, Moment};
+use omptrace_symbols as symbols;
+use omptrace_timeline::filter::{ExtraInterval, ExtraTrack};
+use omptrace_timeline::sink::{Category, LinkKind, ProcessId};
+use omptrace_trace_format::Reader;
+
+use crate::options::units;
+use crate::serve::Start;
+
+/// The track's name.
+const TOP_FINDING: &str = "top finding";
+/// The track's name.
+const CRITICAL_PATH: &str = "critical path";
+
+/// Tracks for the timeline, and how the viewer opens it.
+#[derive(Debug, Default)]
+pub(crate) struct Highlights {
+    pub(crate) tracks: Vec<ExtraTrack>,
+    pub(crate) start: Start,
+    /// Words about the place in sight; `None` where all is.
+    pub(crate) place: Option<String>,
+}
+
+/// The critical path of each process as a track.
+pub(crate) fn critical_paths(inputs: &[&Reader], symbols: &symbols::Options) -> Vec<ExtraTrack> {
+    let paths = answers::critical_paths(inputs, symbols).into_iter();
+    let tracks = paths.zip(0..).map(|(intervals, process)| ExtraTrack {
+        process: ProcessId(process),
+        name: CRITICAL_PATH.to_owned(),
+        category: Category::Work,
+        intervals,
+        arrows: Some(LinkKind::CriticalPath),
+    });
+    tracks.collect()
+}
+
+/// The highlights of a trace.
+pub(crate) fn of(reader: &Reader, symbols: &symbols::Options) -> Highlights {
+    let mut tracks = critical_paths(&[reader], symbols);
+    let steps = tracks.iter().flat_map(|path| path.intervals.iter());
+    let (Some(first), Some(last)) = (steps.clone().next(), steps.last()) else {
+        return Highlights::default();
+    };
+    let whole = (first.begin, last.end);
+    let (stats, _) = Stats::of(&[reader], symbols);
+    let mut pinned = vec![CRITICAL_PATH.to_owned()];
+    let answers = &stats.answers;
+    let finding = answers.findings.first();
+    let worst = finding.and_then(|finding| finding.instances.first());
+    let (Some(finding), Some(worst)) = (finding, worst) else {
+        let start = Start { pinned, ..Start::default() };
+        return Highlights { tracks, start, place: None };
+    };
+    let words = answers.in_a_line(finding);
+    tracks.push(of_finding(finding, &words));
+    pinned.push(TOP_FINDING.to_owned());
+    let visible = around(worst, whole);
+    let place = format!("{}..{}: {words}", units::seconds(visible.0), units::seconds(visible.1));
+    let number = |ns: i64| ns.max(0).cast_unsigned();
+    Highlights {
+        tracks,
+        start: Start {
+            pinned,
+            visible: Some((number(visible.0), number(visible.1))),
+            selected: Some((number(worst.begin_ns), number(worst.end_ns - worst.begin_ns))),
+        },
+        place: Some(place),
+    }
+}
+
+/// When the finding was seen. Of instances that overlap, the one that cost the most shows.
+fn of_finding(finding: &Finding, words: &str) -> ExtraTrack {
+    let mut intervals: Vec<ExtraInterval> = Vec::new();
+    for moment in &finding.instances {
+        let (begin, end) = (moment.begin_ns, moment.end_ns);
+        if intervals.iter().all(|known| end <= known.begin || known.end <= begin) {
+            intervals.push(ExtraInterval {
+                name: words.into(),
+                thread: (*moment.thread).into(),
+                location: None,
+                begin,
+                end,
+            });
+        }
+    }
+    intervals.sort_by_key(|interval| interval.begin);
+    ExtraTrack {
+        process: ProcessId(0),
+        name: TOP_FINDING.to_owned(),
+        category: Category::Wait,
+        intervals: intervals.into(),
+        arrows: None,
+    }
+}
+
+/// The time around a moment, twice as long as itself on both sides, within `whole`: what the UI makes of a selection.
+fn around(moment: &Moment, whole: (i64, i64)) -> (i64, i64) {
+    let ns = (moment.end_ns - moment.begin_ns).max(1).saturating_mul(2);
+    let begin = moment.begin_ns.saturating_sub(ns).max(whole.0);
+    let end = moment.end_ns.saturating_add(ns).min(whole.1);
+    (begin, end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moment(begin_ns: i64, end_ns: i64) -> Moment {
+        Moment { begin_ns, end_ns, process: "app".to_owned(), thread: "main".to_owned() }
+    }
+
+    #[test]
+    fn a_moment_is_shown_with_what_is_around_it() {
+        assert_eq!(around(&moment(200, 250), (0, 1000)), (100, 350));
+        assert_eq!(around(&moment(10, 60), (5, 80)), (5, 80));
+    }
+
+    #[test]
+    fn instances_do_not_overlap_on_their_track() {
+        let finding = Finding {
+            id: "imbalance".to_owned(),
+            place: answers::Place::default(),
+            gain_ns: 1,
+            text: String::new(),
+            evidence: serde_json::Map::new(),
+            instances: vec![moment(50, 60), moment(55, 70), moment(10, 50)],
+        };
+        let track = of_finding(&finding, "why");
+        let shown: Vec<_> = track.intervals.iter().map(|interval| (interval.begin, interval.end)).collect();
+        assert_eq!(shown, [(10, 50), (50, 60)]);
+    }
+}

@@ -1,0 +1,16 @@
+//! What `record` and `doctor` advise to do about a program that cannot be traced as it is.
+
+/// The command that installs a runtime that programs for libgomp run on.
+pub(crate) const INSTALL_LIBOMP: &str = "install LLVM's OpenMP runtime (Debian, Ubuntu: apt install libomp5; Fedora: \
+     dnf install libomp; conda: conda install llvm-openmp), or name one with --libomp";
+
+/// The way to give libgomp a tools interface where a program keeps it.
+pub(crate) const OBSERVE: &str = "record with --libgomp observe, and libomptgomp.so gives it one";
+
+/// The way to reach programs that are built by GCC, where they are started by others.
+pub(crate) const KEEP_PRELOAD: &str = "LD_PRELOAD names the libraries that observe libgomp: where a launcher or a script sets or \
+     clears it, keep what it holds, or start the program behind that by: omptrace record -- PROGRAM";
+
+/// The way to record a program although LLVM's runtime lacks some of what it calls.
+pub(crate) const INSIST: &str = "record with --libgomp observe, and it is traced on libgomp itself (or insist with --libgomp \
+     replace: it then runs on two runtimes at once, so its results may be wrong, and it may crash)";

@@ -1,0 +1,194 @@
+//! What a command and its scripts name that keeps the tracer from the programs that are started.
+//!
+//! The tracer reaches programs by variables of the environment and by files. Another root directory lacks the files, a cleared
+//! environment the variables, and another user may not read the files. Which of these happened cannot be seen after the run.
+//! But the words of the command, and of a script that it runs, show which is likely.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use crate::system::executable::{Kind, Program};
+
+/// Programs that run another one as another user.
+const USER_CHANGERS: &[&str] = &["su", "sudo", "doas", "runuser", "setpriv", "gosu", "chpst", "setuidgid"];
+
+/// Programs that run another one in another root directory, mostly that of a container.
+const ROOT_CHANGERS: &[&str] = &[
+    "chroot",
+    "arch-chroot",
+    "schroot",
+    "pivot_root",
+    "bwrap",
+    "systemd-nspawn",
+    "docker",
+    "podman",
+    "apptainer",
+    "singularity",
+    "charliecloud",
+    "ch-run",
+    "enroot",
+    "proot",
+];
+
+/// The words of a command, and of the scripts among its programs.
+pub(crate) struct Words(Vec<String>);
+
+impl Words {
+    /// Splits the command, and what shells shall run, into words.
+    pub(crate) fn of(command: &[OsString], programs: &[Program]) -> Words {
+        let arguments = command.iter().map(|word| word.to_string_lossy().into_owned());
+        let scripts = programs.iter().filter_map(script);
+        let texts: Vec<String> = arguments.chain(scripts).collect();
+        let is_end = |letter: char| letter.is_whitespace() || ";|&()'\"`".contains(letter);
+        let words = texts.iter().flat_map(|text| text.split(is_end));
+        Words(words.map(str::to_owned).collect())
+    }
+
+    fn name_one_of(&self, names: &[&str]) -> bool {
+        let mut called = self.0.iter().map(|word| word.rsplit('/').next().unwrap_or_default());
+        called.any(|name| names.contains(&name))
+    }
+
+    /// Whether a program runs as another user.
+    pub(crate) fn change_user(&self) -> bool {
+        self.name_one_of(USER_CHANGERS)
+    }
+
+    /// The likely reason why programs were not reached, and what to do about it. `needs_preload`: they are reached by `LD_PRELOAD`
+    /// alone.
+    pub(crate) fn obstacle(&self, needs_preload: bool) -> Option<(&'static str, &'static str)> {
+        if self.name_one_of(ROOT_CHANGERS) {
+            return Some((
+                "the program ran in another root directory, which lacks the tracer's libraries",
+                "install omptrace in that root directory too, which needs /proc for it, and start the program there by: omptrace \
+                 record -- PROGRAM",
+            ));
+        }
+        if self.clear_environment() {
+            return Some((
+                "the environment, which names the tracer's libraries, was cleared before the program was started",
+                "start the program behind that by: omptrace record -- PROGRAM",
+            ));
+        }
+        if needs_preload && self.replace_preload() {
+            return Some((
+                "LD_PRELOAD, which names the tracer's libraries, was set or cleared before the program was started",
+                "keep what it holds, as in LD_PRELOAD=other.so:$LD_PRELOAD, or start the program behind that by: omptrace \
+                 record -- PROGRAM",
+            ));
+        }
+        None
+    }
+
+    /// Each word with the one behind it.
+    fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let behind = self.0.iter().skip(1).map(String::as_str).chain([""]);
+        self.0.iter().map(String::as_str).zip(behind)
+    }
+
+    fn clear_environment(&self) -> bool {
+        let is_env = |word: &str| word.rsplit('/').next() == Some("env");
+        self.pairs().any(|(word, next)| is_env(word) && matches!(next, "-" | "-i" | "--ignore-environment"))
+    }
+
+    /// Whether `LD_PRELOAD` gets another value that lacks the one before.
+    fn replace_preload(&self) -> bool {
+        self.pairs().any(|(word, next)| match word.split_once("LD_PRELOAD=") {
+            // A value in quotes is a word of its own here.
+            Some((_, value)) => !value.contains("LD_PRELOAD") && !next.contains("LD_PRELOAD"),
+            None => matches!(word, "unset" | "-u") && next == "LD_PRELOAD" || word == "--unset=LD_PRELOAD",
+        })
+    }
+}
+
+/// The directory that becomes the root for the program, where the command itself says so: `sudo chroot DIR PROGRAM`.
+pub(crate) fn new_root(command: &[OsString]) -> Option<&Path> {
+    let is_chroot = |word: &&OsString| {
+        let name = Path::new(word).file_name();
+        name.is_some_and(|name| name == "chroot" || name == "arch-chroot")
+    };
+    let mut words = command.iter().skip_while(|word| !is_chroot(word)).skip(1);
+    let directory = words.find(|word| !word.as_encoded_bytes().starts_with(b"-"))?;
+    Some(Path::new(directory))
+}
+
+/// The text of a script.
+fn script(program: &Program) -> Option<String> {
+    /// The commands of longer scripts are in other files.
+    const MAX_BYTES: u64 = 64 << 10;
+
+    if !matches!(program.kind, Kind::Script { .. }) {
+        return None;
+    }
+    let mut text = Vec::new();
+    let file = File::open(&program.path).ok()?;
+    file.take(MAX_BYTES).read_to_end(&mut text).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+    Some(lines.collect::<Vec<_>>().join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(command: &[&str]) -> Words {
+        let command: Vec<OsString> = command.iter().map(OsString::from).collect();
+        Words::of(&command, &[])
+    }
+
+    #[test]
+    fn another_root_is_seen_in_the_command() {
+        for (command, root) in [
+            (&["chroot", "/srv/root", "/app"][..], Some("/srv/root")),
+            (&["sudo", "/usr/sbin/chroot", "--userspec=a:b", "root", "/app"], Some("root")),
+            (&["chroot"], None),
+            (&["sh", "-c", "chroot root /app; ./other"], None),
+            (&["./app", "root"], None),
+        ] {
+            let command: Vec<OsString> = command.iter().map(OsString::from).collect();
+            assert_eq!(new_root(&command), root.map(Path::new), "{command:?}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_the_user_is_seen_in_scripts() {
+        let changes = |command: &[&str]| words(command).change_user();
+        assert!(changes(&["/usr/bin/sudo", "-u", "nobody", "app"]));
+        assert!(changes(&["sh", "-c", "cd x; exec setpriv --reuid=1 ./app"]));
+        assert!(!changes(&["./app", "--sudoku", "result"]));
+    }
+
+    #[test]
+    fn a_change_of_the_root_or_of_the_environment_is_seen() {
+        let reason = |command: &[&str]| words(command).obstacle(true).map(|(reason, _)| reason);
+        let is_root = |command: &[&str]| reason(command).is_some_and(|reason| reason.contains("root"));
+        let is_lost = |command: &[&str]| {
+            reason(command)
+                .is_some_and(|reason| reason.contains("LD_PRELOAD") || reason.contains("environment"))
+        };
+        assert!(is_root(&["sh", "-c", "cd x && /usr/sbin/chroot . /app"]));
+        assert!(is_root(&["docker", "run", "image"]));
+        for command in [
+            &["env", "-i", "./app"][..],
+            &["sh", "-c", "env - ./app"],
+            &["env", "-u", "LD_PRELOAD", "./app"],
+            &["env", "LD_PRELOAD=libjemalloc.so", "./app"],
+            &["sh", "-c", "export LD_PRELOAD='a.so'; ./app"],
+            &["sh", "-c", "unset LD_PRELOAD; ./app"],
+        ] {
+            assert!(is_lost(command), "{command:?}");
+        }
+        for command in [
+            &["./app", "-i"][..],
+            &["env", "A=1", "./app", "-i"],
+            &["sh", "-c", "LD_PRELOAD=a.so:$LD_PRELOAD ./app"],
+            &["sh", "-c", "LD_PRELOAD=\"a.so:${LD_PRELOAD}\" ./app"],
+            &["sh", "-c", "echo $LD_PRELOAD; ./app"],
+        ] {
+            assert_eq!(reason(command), None, "{command:?}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! The message of `record` on a program that was killed by a fault: of its own, of its OpenMP runtime, or of the tracer.
+//!
+//! Which of these it was cannot be seen from outside: the signal is all that is known. So the words say how to find out.
+
+use std::ffi::c_int;
+
+use crate::record::child_process::End;
+
+/// Signals that a fault of code leads to.
+const OF_FAULTS: &[c_int] = &[libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGSEGV];
+
+/// The cause of a death by SIGSYS, and what to do.
+const OF_FILTER: [&str; 2] = [
+    "the program forbids itself system calls (a seccomp filter that kills); run it without omptrace: where it lives then, the tracer \
+     made a system call that the program does not make itself",
+    "let the filter answer with an error (SECCOMP_RET_ERRNO) where it kills, and tracing ends without harm; or let it allow what \
+     the manual lists under \"System calls\"",
+];
+
+/// Whether a fault of code ended the program.
+pub(crate) fn is_fault(end: End) -> bool {
+    OF_FAULTS.iter().any(|signal| is_of(end, *signal))
+}
+
+/// A shell or a launcher passes the death of its program on as a status.
+fn is_of(end: End, signal: c_int) -> bool {
+    end == End::Signal(signal) || end == End::Exit(128 + signal)
+}
+
+/// Remedies to try after this end; none where it shows no fault.
+pub(crate) fn hints(end: End) -> Vec<&'static str> {
+    if is_of(end, libc::SIGSYS) {
+        return OF_FILTER.into();
+    }
+    if !is_fault(end) {
+        return Vec::new();
+    }
+    let mut hints = vec![
+        "run it without omptrace: whether tracing contributes cannot be seen from the signal",
+        "if it lives then, leave out the events at which runtimes are known to crash: --events default,-dependences,-error; \
+         then --events default,-task,-mutex; then --events parallel",
+    ];
+    if is_of(end, libc::SIGABRT) {
+        hints.push("\"OMP: Error #13: Assertion failure\" on stderr means that the OpenMP runtime ended it");
+    }
+    hints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_has_hints_and_a_request_to_end_has_none() {
+        for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGKILL, libc::SIGHUP] {
+            assert!(hints(End::Signal(signal)).is_empty());
+        }
+        assert!(hints(End::Exit(1)).is_empty());
+        let filtered = hints(End::Signal(libc::SIGSYS)).join("\n");
+        assert!(filtered.contains("forbids itself system calls") && !is_fault(End::Signal(libc::SIGSYS)));
+        for end in [End::Signal(libc::SIGABRT), End::Exit(128 + libc::SIGABRT)] {
+            let aborted = hints(end).join("\n");
+            assert!(aborted.contains("run it without omptrace"));
+            assert!(aborted.contains("--events default,-dependences"));
+            assert!(aborted.contains("Error #13"));
+        }
+        let crashed = hints(End::Signal(libc::SIGSEGV)).join("\n");
+        assert!(crashed.contains("--events default,-dependences") && !crashed.contains("Error #13"));
+    }
+}

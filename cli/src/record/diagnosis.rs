@@ -1,0 +1,313 @@
+//! Whether a program can be traced, why not, and what to do then. `doctor` says it before a run, and `record` after one
+//! that left no trace.
+
+use std::env;
+
+use omptrace_runtimes::Vendor;
+use serde::Serialize;
+
+use crate::record::advice::{INSIST, INSTALL_LIBOMP, KEEP_PRELOAD, OBSERVE};
+use crate::record::child_process::End;
+use crate::record::crash_hints;
+use crate::record::find_tracer;
+use crate::record::libgomp::{Decision, StandIn};
+use crate::system::executable::{Kind, Program, RuntimeNeeded};
+use crate::system::library_search::Loader;
+use crate::system::openmp_runtime;
+use crate::system::symbol_versions;
+
+/// The diagnosis of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Diagnosis {
+    /// Whether it can be traced.
+    pub(crate) traceable: Traceable,
+    /// Why, as a sentence without its full stop.
+    pub(crate) reason: String,
+    /// The remedy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) remedy: Option<String>,
+}
+
+/// Whether a program can be traced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Traceable {
+    /// Its OpenMP runtime has a tools interface.
+    Yes,
+    /// On GCC's runtime, to which the adapter gives a tools interface.
+    Observed,
+    /// On LLVM's runtime in the place of GCC's.
+    Replaced,
+    /// Its file does not show it: it starts other programs, or loads libraries later.
+    Unknown,
+    /// No.
+    No,
+}
+
+/// Why a runtime cannot take the place of libgomp, as the end of a sentence.
+pub(crate) fn cannot_replace(stand_in: &StandIn) -> String {
+    format!(
+        "{} cannot do what it calls: {}",
+        stand_in.libomp.display(),
+        symbol_versions::described(&stand_in.lacking)
+    )
+}
+
+/// The way to trace runtimes that look for no tool, where they cannot be seen before the run.
+const WITH_AN_OLD_RUNTIME: &str = "if a runtime older than OpenMP 5.0 comes into play, record with --preload";
+
+impl Diagnosis {
+    fn new(traceable: Traceable, reason: impl Into<String>) -> Self {
+        Diagnosis { traceable, reason: reason.into(), remedy: None }
+    }
+
+    fn remedy(self, remedy: impl Into<String>) -> Self {
+        Diagnosis { remedy: Some(remedy.into()), ..self }
+    }
+
+    /// Looks at a program; `libgomp` is what becomes of libgomp where the program needs it.
+    pub(crate) fn of(program: &Program, libgomp: &Decision) -> Diagnosis {
+        let path = program.path.display();
+        if program.privileged {
+            return Diagnosis::new(
+                Traceable::No,
+                format!(
+                    "{path} runs with the rights of another user or group (set-user-ID), so it takes no libraries from \
+                     the environment"
+                ),
+            )
+            .remedy("trace a copy without these rights, run by that user");
+        }
+        match &program.kind {
+            Kind::Unreadable(error) => {
+                Diagnosis::new(Traceable::Unknown, format!("{path} cannot be read: {error}"))
+            }
+            Kind::Foreign(machine) => Diagnosis::new(
+                Traceable::No,
+                format!("{path} is a program for {machine}, libomptrace.so is for {}", env::consts::ARCH),
+            )
+            .remedy("build it for this machine"),
+            Kind::Musl => Diagnosis::new(
+                Traceable::No,
+                format!("{path} is a program for musl, another C library; the tracer's libraries are for glibc"),
+            )
+            .remedy("build it for glibc, as in a container of Debian or Fedora in place of Alpine"),
+            Kind::Script { .. } if program.runs_packages() => Diagnosis::new(
+                Traceable::Unknown,
+                format!("{path} is a script; the OpenMP runtime that its interpreter's packages load cannot be determined"),
+            ),
+            Kind::Script { interpreter } => Diagnosis::new(
+                Traceable::Unknown,
+                format!("{path} is a script ({interpreter}); each program that it starts counts for itself"),
+            )
+            .remedy(format!(
+                "ask `omptrace doctor` about the program that uses OpenMP; {}; {WITH_AN_OLD_RUNTIME}",
+                of_gcc(libgomp)
+            )),
+            Kind::Static { openmp: true } => Diagnosis::new(
+                Traceable::No,
+                format!("{path} is linked statically, OpenMP runtime included, and cannot load a tool"),
+            )
+            .remedy("link it dynamically (without -static)"),
+            Kind::Static { openmp: false } => Diagnosis::new(
+                Traceable::No,
+                format!("{path} is linked statically and has no OpenMP runtime that a tool could be loaded into"),
+            )
+            .remedy("if it uses OpenMP, link it dynamically (without -static)"),
+            Kind::Dynamic { .. } if openmp_runtime::finds_its_own_tool(&program.path) => Diagnosis::new(
+                Traceable::No,
+                format!(
+                    "{path} contains an OpenMP runtime with the tools interface of 2014, which finds the empty tool that it \
+                     brings along, and no other"
+                ),
+            )
+            .remedy("link the runtime dynamically (clang: without -static-openmp)"),
+            Kind::Dynamic { .. } if program.needs_preloaded_tool() => Diagnosis::new(
+                Traceable::Yes,
+                format!(
+                    "{path}, or a library of it, has a tools interface older than OpenMP 5.0; `omptrace record` preloads the \
+                     tracer"
+                ),
+            ),
+            Kind::Dynamic {
+                runtimes,
+                openmp_inside,
+                ..
+            } if runtimes.is_empty() => without_runtime(program, *openmp_inside, libgomp),
+            Kind::Dynamic { .. } => with_runtimes(program, libgomp),
+        }
+    }
+}
+
+/// What becomes of programs and libraries of GCC that come into play later.
+fn of_gcc(libgomp: &Decision) -> &'static str {
+    match libgomp {
+        Decision::ObserveBy(_) => KEEP_PRELOAD,
+        _ => "if it was built by GCC, record with --libgomp observe",
+    }
+}
+
+fn without_runtime(program: &Program, openmp_inside: bool, libgomp: &Decision) -> Diagnosis {
+    let path = program.path.display();
+    if openmp_inside && openmp_runtime::has_tools_interface(&program.path) {
+        Diagnosis::new(Traceable::Yes, format!("{path} contains an OpenMP runtime with a tools interface"))
+    } else if openmp_inside {
+        Diagnosis::new(
+            Traceable::No,
+            format!("{path} contains an OpenMP runtime, which shows no tools interface"),
+        )
+        .remedy("link the runtime dynamically (clang: without -static-openmp; GCC: without -static-libgomp)")
+    } else if program.runs_packages() {
+        Diagnosis::new(
+            Traceable::Unknown,
+            format!("{path} needs no OpenMP runtime itself; its packages may load one"),
+        )
+    } else {
+        Diagnosis::new(
+            Traceable::Unknown,
+            format!(
+                "{path} needs no OpenMP runtime, nor does a library of it; it may start other programs or load one later"
+            ),
+        )
+        .remedy(format!(
+            "if it uses OpenMP, compile and link it with -fopenmp; {}; {WITH_AN_OLD_RUNTIME}",
+            of_gcc(libgomp)
+        ))
+    }
+}
+
+fn with_runtimes(program: &Program, libgomp: &Decision) -> Diagnosis {
+    let path = program.path.display();
+    let missing = program.runtimes().iter().find(|runtime| runtime.path.is_none());
+    if let Some(missing) = missing {
+        return Diagnosis::new(
+            Traceable::No,
+            format!("{path} needs {}, which the loader does not find", missing.name),
+        )
+        .remedy("name its folder in LD_LIBRARY_PATH, or load the module that does");
+    }
+    if program.needs_libgomp() {
+        let needs = format!("{path} needs GCC's libgomp, which has no tools interface");
+        return match libgomp {
+            Decision::ObserveBy(adapter) => {
+                Diagnosis::new(Traceable::Observed, format!("{needs}; {} gives it one", adapter.display()))
+            }
+            Decision::ReplaceBy(stand_in) => Diagnosis::new(
+                Traceable::Replaced,
+                format!("{needs}; it can run on {} instead", stand_in.libomp.display()),
+            ),
+            Decision::CannotReplaceBy(stand_in) => {
+                Diagnosis::new(Traceable::No, format!("{needs}, and {}", cannot_replace(stand_in)))
+                    .remedy(INSIST)
+            }
+            Decision::Keep => Diagnosis::new(Traceable::No, needs).remedy(OBSERVE),
+            Decision::NothingInstalled => Diagnosis::new(Traceable::No, needs).remedy(INSTALL_LIBOMP),
+        };
+    }
+    let paths =
+        || program.runtimes().iter().filter_map(|needed| Some((needed.runtime, needed.path.as_ref()?)));
+    match paths().find(|(_, path)| openmp_runtime::has_tools_interface(path)) {
+        Some((known, runtime)) => Diagnosis::new(
+            Traceable::Yes,
+            format!("{path} uses {}'s OpenMP runtime {}", known.name, runtime.display()),
+        ),
+        None => Diagnosis::new(
+            Traceable::No,
+            format!(
+                "{path} uses an OpenMP runtime without a tools interface: {}",
+                paths().map(|(_, path)| path.display().to_string()).collect::<Vec<_>>().join(", ")
+            ),
+        )
+        .remedy(paths().next().map_or("", |(runtime, _)| runtime.remedy)),
+    }
+}
+
+/// A remedy to try where a program died on LLVM's runtime that was built for GCC's.
+pub(crate) fn hint_at_death(
+    end: End,
+    decision: &Decision,
+    programs: &[Program],
+    loader: &Loader,
+) -> Option<String> {
+    let (Decision::ReplaceBy(stand_in), true) = (decision, crash_hints::is_fault(end)) else {
+        return None;
+    };
+    let hazards = symbol_versions::hazards_of(programs, loader);
+    let known = if hazards.is_empty() { String::new() } else { format!(" ({})", hazards.join("; ")) };
+    Some(format!(
+        "if the program ends well with --libgomp keep, it is {} in libgomp's place that it cannot run on{known}",
+        stand_in.libomp.display()
+    ))
+}
+
+/// Why a program's own OMPT tool keeps it from being traced, and what to do about it.
+pub(crate) fn refusal_by_own_tool(
+    program: &Program,
+    is_preloaded: bool,
+    loader: &Loader,
+) -> Option<(String, String)> {
+    let path = program.path.display();
+    let tool = symbol_versions::own_tool(program, loader)?;
+    let comes_first = "(ompt_start_tool), which comes before the tracer: it cannot be traced";
+    if tool == program.path {
+        Some((
+            format!("{path} has an OMPT tool of its own {comes_first}"),
+            "link the program without that tool".to_owned(),
+        ))
+    } else if is_preloaded {
+        None
+    } else {
+        Some((
+            format!("{path} has an OMPT tool in {} {comes_first}", tool.display()),
+            "record with --preload: the tracer comes first then, and passes on to that tool".to_owned(),
+        ))
+    }
+}
+
+/// Whether the tracer passes on to another tool.
+pub(crate) fn passes_on() -> bool {
+    find_tracer::variable("OMPTRACE_CHAIN").is_none_or(|value| value != "0")
+}
+
+/// Remarks that are good to know of a program before it is recorded, each with what to do about it.
+pub(crate) fn remarks_on(program: &Program, is_preloaded: bool, loader: &Loader) -> Vec<(String, String)> {
+    let path = program.path.display();
+    let refusal = refusal_by_own_tool(program, is_preloaded, loader);
+    let mut remarks: Vec<_> = refusal.into_iter().collect();
+    let is_nvidias = |needed: &RuntimeNeeded| needed.runtime.vendor == Vendor::Nvidia;
+    if program.runtimes().iter().any(is_nvidias) {
+        remarks.push((
+            format!("{path} needs NVIDIA's OpenMP runtime, which calls tools only in programs that were linked for that"),
+            "link it by nvc, nvc++ or nvfortran with -mp=ompt".to_owned(),
+        ));
+    }
+    if !passes_on() && symbol_versions::has_thread_sanitizer(program, loader) {
+        remarks.push((
+            format!(
+                "{path} is built with ThreadSanitizer, for which LLVM's runtime loads Archer where it finds it; the tracer takes \
+                 Archer's place (OMPTRACE_CHAIN=0)"
+            ),
+            "without Archer, ThreadSanitizer reports races that are none: unset OMPTRACE_CHAIN".to_owned(),
+        ));
+    }
+    remarks
+}
+
+/// Settings in the environment that keep every program from being traced, with what to do about each.
+pub(crate) fn refusals_in_environment() -> Vec<(String, String)> {
+    let mut refusals = Vec::new();
+    // OpenMP 5.2, section 21.3.1: any value but `enabled` (which is the default) loads no tool.
+    if let Some(value) = env::var_os("OMP_TOOL").filter(|value| !value.eq_ignore_ascii_case("enabled")) {
+        refusals.push((
+            format!("OMP_TOOL={} is set: OpenMP runtimes will load no tool", value.display()),
+            "unset OMP_TOOL".to_owned(),
+        ));
+    }
+    if let Some(value) = env::var_os("OMPTRACE_DISABLED").filter(|value| value == "1") {
+        refusals.push((
+            format!("OMPTRACE_DISABLED={} is set: the tracer will record nothing", value.display()),
+            "unset OMPTRACE_DISABLED".to_owned(),
+        ));
+    }
+    refusals
+}

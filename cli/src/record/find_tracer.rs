@@ -1,0 +1,149 @@
+//! The tracer's library, and the variables that make an OpenMP runtime load it.
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use omptrace_settings::Setting;
+use omptrace_settings::value::Kind;
+
+use crate::options::shared::Tracer;
+use crate::output::failure::{Failure, Result};
+
+/// The library's file name.
+pub(crate) const LIBRARY: &str = "libomptrace.so";
+
+/// The name of a trace where the user gives none.
+pub(crate) fn usual_name() -> &'static str {
+    Setting::of("OMPTRACE_OUTPUT").map_or("", |setting| setting.default)
+}
+
+/// Variables to set for a program.
+pub(crate) type Variables = Vec<(&'static str, OsString)>;
+
+/// The absolute path of the tracer's library: the one named, else beside this program, else in `../lib`.
+///
+/// # Errors
+/// It is not there, or its path cannot be passed to a runtime.
+pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
+    let path = match named {
+        Some(path) => named_tool(path)?,
+        None => installed()?,
+    };
+    // The separator of OMP_TOOL_LIBRARIES (OpenMP 5.2, section 21.3.2) cannot be quoted.
+    if path.as_os_str().as_encoded_bytes().contains(&b':') {
+        return Err(Failure::new(format!(
+            "{} has a colon in its path, which OMP_TOOL_LIBRARIES cannot hold",
+            path.display()
+        ))
+        .hint("copy libomptrace.so to another folder and name it with --tool"));
+    }
+    Ok(path)
+}
+
+fn named_tool(path: &Path) -> Result<PathBuf> {
+    let what = || format!("--tool {}", path.display());
+    let found = fs::canonicalize(path).map_err(|error| Failure::because(what(), &error))?;
+    if !found.is_file() {
+        return Err(Failure::new(format!("{} is no file", what())).hint(format!("name {LIBRARY} itself")));
+    }
+    Ok(found)
+}
+
+fn installed() -> Result<PathBuf> {
+    let program = env::current_exe()
+        .and_then(fs::canonicalize)
+        .map_err(|error| Failure::because("cannot determine the path of this program", &error))?;
+    let folder = program.parent().unwrap_or(Path::new("/"));
+    // Packages for Linux distributions have it in a folder of its own, as no library to link with.
+    let places = ["", "../lib", "../lib/omptrace"].map(|place| folder.join(place).join(LIBRARY));
+    places
+        .iter()
+        .find_map(|place| fs::canonicalize(place).ok())
+        .ok_or_else(|| {
+            Failure::new(format!(
+                "{LIBRARY} is neither in {} nor in ../lib from there",
+                folder.display()
+            ))
+            .hint(
+                "cargo install brings this program alone: a release's archive, wheel or package has the libraries, and `cargo xtask \
+                 install` of the sources does; or name one with --tool PATH",
+            )
+        })
+}
+
+/// The tracer's own variables for these options.
+///
+/// # Errors
+/// A folder does not exist.
+pub(crate) fn settings(options: &Tracer) -> Result<Variables> {
+    let mut variables = Variables::new();
+    for (setting, value) in &options.settings.0 {
+        let value = match setting.kind {
+            Kind::Pattern => output(Path::new(value))?,
+            Kind::Folder => folder(setting, Path::new(value))?,
+            Kind::Text | Kind::Choice(_) | Kind::Events => value.clone(),
+        };
+        variables.push((setting.variable, value));
+    }
+    if let Some(memory) = &options.flight {
+        variables.push(("OMPTRACE_MODE", "flight".into()));
+        variables.push(("OMPTRACE_BUFFER", memory.into()));
+    }
+    Ok(variables)
+}
+
+/// The absolute path of the folder that a setting names.
+fn folder(setting: &Setting, path: &Path) -> Result<OsString> {
+    let option = setting.option.map_or(setting.variable, |option| option.long);
+    let given = format!("--{option} {}", path.display());
+    let found = fs::canonicalize(path).map_err(|error| Failure::because(&given, &error))?;
+    if !found.is_dir() {
+        return Err(Failure::new(format!("{given} is no folder")));
+    }
+    Ok(found.into_os_string())
+}
+
+/// The output's pattern as an absolute path: a program may go to another folder before OpenMP starts.
+fn output(output: &Path) -> Result<OsString> {
+    let names_a_folder = output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/");
+    let output = if names_a_folder { output.join(usual_name()) } else { output.to_owned() };
+    let folder = output.parent().unwrap_or(Path::new(""));
+    let is_pattern = folder.as_os_str().as_encoded_bytes().contains(&b'%');
+    if !folder.as_os_str().is_empty() && !is_pattern && !folder.is_dir() {
+        return Err(Failure::new(format!("there is no folder {} for the trace", folder.display()))
+            .hint(format!("mkdir -p {}", crate::output::message::shell_word(folder.as_os_str()))));
+    }
+    absolute_pattern(&output)
+}
+
+/// The pattern below the current folder, whose own percent signs are no pattern's.
+pub(crate) fn absolute_pattern(pattern: &Path) -> Result<OsString> {
+    if pattern.is_absolute() {
+        return Ok(pattern.as_os_str().to_owned());
+    }
+    let folder = env::current_dir()
+        .map_err(|error| Failure::because("cannot determine the current folder", &error))?;
+    let mut absolute = Vec::new();
+    for byte in folder.as_os_str().as_bytes() {
+        absolute.push(*byte);
+        if *byte == b'%' {
+            absolute.push(*byte);
+        }
+    }
+    Ok(PathBuf::from(OsString::from_vec(absolute)).join(pattern).into_os_string())
+}
+
+/// `first`, then what the variable `name` holds already, separated by colons.
+pub(crate) fn prepended<'a>(first: impl IntoIterator<Item = &'a Path>, name: &str) -> OsString {
+    let first = first.into_iter().map(|path| path.as_os_str().to_owned());
+    let list: Vec<OsString> = first.chain(variable(name)).collect();
+    list.join(OsStr::new(":"))
+}
+
+/// The value of `name`, if it is set and not empty.
+pub(crate) fn variable(name: impl AsRef<OsStr>) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}

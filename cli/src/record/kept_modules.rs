@@ -1,0 +1,177 @@
+//! Files of traced programs and libraries, kept while the program runs. A program that unpacks itself removes them before
+//! its end, and some files have no name at all.
+//!
+//! The tracer sends each as a descriptor through a socket in the registry. To have a file open is not always harmless: it keeps
+//! a file system from being unmounted, and a folder on NFS from being removed. So only files of local file systems stay open
+//! that were mounted before the program began. Of others, a copy is kept.
+//!
+//! All unsafe code of the receiving is here.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::{AsRawFd, FromRawFd, RawFd};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use omptrace_symbols::Kept;
+use omptrace_trace_format::lock::Reach;
+
+use crate::system::fd_limit::Limit;
+
+/// The socket's name in the registry.
+const SOCKET: &str = "modules";
+/// The most files that are kept: descriptors are few. Programs of more libraries mostly have theirs at the end, too.
+const MAX_FILES: usize = 256;
+/// Descriptors that are left to `record` itself, which needs them to complete traces.
+const OTHERS: u64 = 64;
+/// The most bytes that are copied.
+const MAX_COPIED_BYTES: u64 = 256 << 20;
+/// How long one sender is waited for. All have sent what they send before they can be seen.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Takes files in, in a thread of its own.
+pub(crate) struct Keeper {
+    listener: Arc<UnixListener>,
+    thread: JoinHandle<Kept>,
+}
+
+impl Keeper {
+    /// Begins to take files in; `None` where the system has no socket or thread for it: names are looked up at the end then.
+    pub(crate) fn start(registry: &Path) -> Option<Keeper> {
+        let folder = File::open(registry).ok()?;
+        // An address has room for 107 bytes.
+        let path = format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd());
+        let listener = Arc::new(UnixListener::bind(path).ok()?);
+        let devices = Reach::devices_of_kernel();
+        let taking = Arc::clone(&listener);
+        let thread = thread::Builder::new().spawn(move || Keeping::new(devices).take_all(&taking)).ok()?;
+        Some(Keeper { listener, thread })
+    }
+
+    /// All files that were sent until now.
+    pub(crate) fn finish(self) -> Kept {
+        // The thread first takes what is in the queue, then sees that no more comes.
+        // SAFETY: numbers only.
+        unsafe { libc::shutdown(self.listener.as_raw_fd(), libc::SHUT_RD) };
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+struct Keeping {
+    kept: Kept,
+    known: BTreeSet<(PathBuf, u64, u64)>,
+    copied_bytes: u64,
+    devices: BTreeSet<u64>,
+    most_files: usize,
+}
+
+impl Keeping {
+    fn new(devices: BTreeSet<u64>) -> Keeping {
+        Keeping {
+            kept: Kept::default(),
+            known: BTreeSet::new(),
+            copied_bytes: 0,
+            devices,
+            most_files: most_files(Limit::now()),
+        }
+    }
+
+    fn take_all(mut self, listener: &UnixListener) -> Kept {
+        loop {
+            match listener.accept() {
+                Ok((sender, _)) => {
+                    let _ = sender.set_read_timeout(Some(PATIENCE));
+                    if let Ok((path, Some(file))) = receive(&sender) {
+                        // A file that cannot be kept is looked for at the end.
+                        let _ = self.keep(path, file);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // The end, or there are no descriptors left.
+                Err(_) => return self.kept,
+            }
+        }
+    }
+
+    fn keep(&mut self, path: PathBuf, file: File) -> io::Result<()> {
+        let found = file.metadata()?;
+        let id = (path.clone(), found.dev(), found.ino());
+        if !found.is_file() || self.known.len() >= self.most_files || !self.known.insert(id) {
+            return Ok(());
+        }
+        let file = match self.devices.contains(&found.dev()) {
+            true => file,
+            false => {
+                let bytes = self.copied_bytes.saturating_add(found.len());
+                if bytes > MAX_COPIED_BYTES {
+                    return Ok(());
+                }
+                self.copied_bytes = bytes;
+                copy(file)?
+            }
+        };
+        self.kept.add(path, file);
+        Ok(())
+    }
+}
+
+/// How many files are kept where a process may have this many descriptors.
+fn most_files(limit: Option<u64>) -> usize {
+    let left = limit.unwrap_or(u64::MAX).saturating_sub(OTHERS);
+    usize::try_from(left).map_or(MAX_FILES, |left| left.min(MAX_FILES))
+}
+
+/// A copy without a name, with the time of the original: that proves that it is the file that was traced.
+fn copy(mut file: File) -> io::Result<File> {
+    let mut copy = tempfile::tempfile()?;
+    io::copy(&mut file, &mut copy)?;
+    copy.set_modified(file.metadata()?.modified()?)?;
+    Ok(copy)
+}
+
+/// The path and the file that a tracer sends.
+fn receive(sender: &UnixStream) -> io::Result<(PathBuf, Option<File>)> {
+    /// Longer paths cannot be opened.
+    const MAX_PATH: usize = libc::PATH_MAX as usize;
+    /// Room for a control message of one descriptor, aligned as its header is. The rest of the last word would hold
+    /// a second one.
+    const CONTROL_BYTES: usize = size_of::<libc::cmsghdr>() + size_of::<RawFd>();
+    const CONTROL_WORDS: usize = CONTROL_BYTES.div_ceil(size_of::<u64>());
+
+    let mut text = vec![0; MAX_PATH];
+    let mut room = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: text.len() };
+    let mut control = [0u64; CONTROL_WORDS];
+    let mut message = MaybeUninit::<libc::msghdr>::zeroed();
+    // SAFETY: all zeros is a valid message.
+    let message = unsafe { message.assume_init_mut() };
+    message.msg_iov = &raw mut room;
+    message.msg_iovlen = 1;
+    message.msg_control = control.as_mut_ptr().cast();
+    message.msg_controllen = CONTROL_BYTES as _;
+    // SAFETY: the kernel writes into `text` and `control`, no more than they have room for.
+    let len = unsafe { libc::recvmsg(sender.as_raw_fd(), message, libc::MSG_CMSG_CLOEXEC) };
+    let len = usize::try_from(len).map_err(|_| io::Error::last_os_error())?;
+    text.truncate(len);
+    let mut file = None;
+    // SAFETY: the kernel has written whole control messages into `control`; a descriptor in one is ours.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while let Some(found) = header.as_ref() {
+            if (found.cmsg_level, found.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+                // There is room for one.
+                let descriptor = libc::CMSG_DATA(header).cast::<RawFd>().read_unaligned();
+                file = Some(File::from_raw_fd(descriptor));
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
+    Ok((OsString::from_vec(text).into(), file))
+}

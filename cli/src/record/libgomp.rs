@@ -1,0 +1,188 @@
+//! Programs built by GCC: LLVM's runtime in the place of libgomp, or the adapter that gives libgomp the tools interface.
+//!
+//! LLVM's runtime is preloaded by its absolute path. A folder with a `libgomp.so.1` that is LLVM's, on `LD_LIBRARY_PATH`, would
+//! miss programs with DT_RPATH and those with a renamed libgomp. It would hide other libraries of the program.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::options::shared::{Libgomp, WhenLibgomp};
+use crate::output::failure::{Failure, Result};
+use crate::record::advice::INSTALL_LIBOMP;
+use crate::system::executable::Program;
+use crate::system::installed_runtimes;
+use crate::system::library_search::Loader;
+use crate::system::openmp_runtime;
+use crate::system::python_packages;
+use crate::system::symbol_versions::{self, Lacking};
+
+/// The runtime that may take the place of libgomp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StandIn {
+    /// Its file.
+    pub(crate) libomp: PathBuf,
+    /// The functions that it lacks for the programs.
+    pub(crate) lacking: Vec<Lacking>,
+}
+
+/// The decision on libgomp.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// It stays, if it is there at all.
+    Keep,
+    /// It stays, and this library gives it the tools interface.
+    ObserveBy(PathBuf),
+    /// This runtime takes its place, although it may lack something: the user insists.
+    ReplaceBy(StandIn),
+    /// It stays, because this runtime lacks what the programs need.
+    CannotReplaceBy(StandIn),
+    /// It should be replaced, and there is nothing to do it with.
+    NothingInstalled,
+}
+
+/// Decides for a run of `programs`: the one that is started, and those that can be seen among its arguments.
+///
+/// # Errors
+/// The runtime named by the user is not there or cannot take libgomp's place. The adapter that the user asks for is not
+/// there, or `--audit` is given and the adapter is not to be used.
+pub(crate) fn decide(
+    options: &Libgomp,
+    tracer: &Path,
+    programs: &[Program],
+    loader: &Loader,
+) -> Result<Decision> {
+    let named = options.libomp.as_deref();
+    match options.libgomp {
+        WhenLibgomp::Replace | WhenLibgomp::Keep if options.audit => Err(Failure::new(
+            "--audit reaches what --libgomp observe observes, and nothing is to be observed",
+        )
+        .hint("leave out one of the two options")),
+        WhenLibgomp::Auto if options.audit => observe(tracer),
+        WhenLibgomp::Keep => Ok(Decision::Keep),
+        WhenLibgomp::Observe => observe(tracer),
+        WhenLibgomp::Replace => match stand_in(named, programs, loader)? {
+            Some(stand_in) => Ok(Decision::ReplaceBy(stand_in)),
+            None => Err(Failure::new(
+                "--libgomp replace: no OpenMP runtime is installed that could take libgomp's place",
+            )
+            .hint(INSTALL_LIBOMP)),
+        },
+        WhenLibgomp::Auto => automatic(named, tracer, programs, loader),
+    }
+}
+
+/// libgomp is observed where a program needs it, or is an interpreter whose packages may. It is also observed where no program
+/// shows a runtime: a shell, a script or `make` starts others, and what is preloaded reaches these.
+///
+/// Only one runtime of a process can be traced. So where a program needs LLVM's or Intel's runtime beside libgomp, or the user
+/// names one, that takes libgomp's place. It must have all that the program calls. A runtime among an interpreter's packages is
+/// no sign: most programs never load it.
+fn automatic(named: Option<&Path>, tracer: &Path, programs: &[Program], loader: &Loader) -> Result<Decision> {
+    let needed = programs.iter().any(Program::needs_libgomp);
+    let possible = programs.iter().any(Program::runs_packages);
+    if !needed && !possible {
+        let may_start_others = !programs.is_empty() && !programs.iter().any(Program::has_openmp);
+        return Ok(match observe(tracer) {
+            Ok(observed) if may_start_others => observed,
+            _ => Decision::Keep,
+        });
+    }
+    let beside = match named {
+        Some(named) => Some(named.to_owned()),
+        None => runtimes_needed(programs).find(|path| openmp_runtime::can_stand_in_for_libgomp(path)),
+    };
+    let lacks = match beside {
+        Some(beside) => match stand_in(Some(&beside), programs, loader)? {
+            Some(stand_in) if stand_in.lacking.is_empty() => {
+                return Ok(Decision::ReplaceBy(stand_in));
+            }
+            lacks => lacks,
+        },
+        None => None,
+    };
+    if named.is_none()
+        && let Ok(observed) = observe(tracer)
+    {
+        return Ok(observed);
+    }
+    let lacks = match lacks {
+        Some(lacks) => Some(lacks),
+        None => stand_in(named, programs, loader)?,
+    };
+    match lacks {
+        Some(stand_in) if stand_in.lacking.is_empty() => Ok(Decision::ReplaceBy(stand_in)),
+        Some(stand_in) => Ok(Decision::CannotReplaceBy(stand_in)),
+        None if needed => Ok(Decision::NothingInstalled),
+        None => Ok(Decision::Keep),
+    }
+}
+
+/// # Errors
+/// The adapter is not there.
+fn observe(tracer: &Path) -> Result<Decision> {
+    Ok(Decision::ObserveBy(adapter(tracer)?))
+}
+
+/// The file name of the library that gives libgomp the tools interface.
+const ADAPTER: &str = "libomptgomp.so";
+
+/// The library that gives libgomp the tools interface: beside the tracer's.
+///
+/// # Errors
+/// It is not there.
+pub(crate) fn adapter(tracer: &Path) -> Result<PathBuf> {
+    let path = tracer.with_file_name(ADAPTER);
+    if path.is_file() {
+        return Ok(path);
+    }
+    Err(Failure::new(format!("--libgomp observe: there is no {}", path.display())).hint(
+        "cargo xtask install puts it beside the tracer's library; \
+             cargo build -p omptrace-libgomp-adapter builds it",
+    ))
+}
+
+/// The runtime to preload, with what it lacks for the programs.
+///
+/// # Errors
+/// The one named is not there, or has no tools interface.
+pub(crate) fn stand_in(
+    named: Option<&Path>,
+    programs: &[Program],
+    loader: &Loader,
+) -> Result<Option<StandIn>> {
+    let libomp = choose(named, programs, loader)?;
+    Ok(libomp
+        .map(|libomp| StandIn { lacking: symbol_versions::lacking_in(&libomp, programs, loader), libomp }))
+}
+
+/// The runtime to preload: the one named, else [the program's own](runtime_beside), else the newest installed.
+fn choose(named: Option<&Path>, programs: &[Program], loader: &Loader) -> Result<Option<PathBuf>> {
+    if let Some(named) = named {
+        let path = fs::canonicalize(named)
+            .map_err(|error| Failure::because(format!("--libomp {}", named.display()), &error))?;
+        if !openmp_runtime::can_stand_in_for_libgomp(&path) {
+            return Err(Failure::new(format!(
+                "--libomp {}: not an OpenMP runtime that has a tools interface and runs GCC's programs",
+                path.display()
+            ))
+            .hint("name the file libomp.so.5 of an LLVM from 10 on, or a libiomp5.so"));
+        }
+        return Ok(Some(path));
+    }
+    Ok(runtime_beside(programs).or_else(|| installed_runtimes::stand_in_for_libgomp(loader)))
+}
+
+/// The runtimes that the programs need.
+fn runtimes_needed(programs: &[Program]) -> impl Iterator<Item = PathBuf> {
+    let needed = programs.iter().flat_map(Program::runtimes);
+    needed.filter_map(|needed| fs::canonicalize(needed.path.as_ref()?).ok())
+}
+
+/// A runtime of LLVM's or Intel's that a program needs beside libgomp, or that is among the packages of an interpreter.
+fn runtime_beside(programs: &[Program]) -> Option<PathBuf> {
+    let needed = runtimes_needed(programs);
+    let interpreters = programs.iter().filter(|program| program.runs_packages());
+    needed
+        .chain(interpreters.flat_map(python_packages::runtimes))
+        .find(|path| openmp_runtime::can_stand_in_for_libgomp(path))
+}

@@ -1,0 +1,146 @@
+//! What `record` itself has seen of the process that it started, by the clock of that process's trace.
+//!
+//! Both may read different clocks by one name: a time namespace moves `CLOCK_MONOTONIC_RAW` (time_namespaces(7)). An end by one
+//! clock beside a begin by the other would make a run of a second one of days. So the two are compared first.
+
+use std::path::Path;
+
+use omptrace_trace_format::Reader;
+use omptrace_trace_format::metadata::Energy;
+
+use crate::record::child_process::{End, Ran};
+
+/// Of the process that a trace is of.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    /// How it ended.
+    pub(crate) end: End,
+    /// Its start and its end; `None` where they cannot be given by the trace's clock.
+    pub(crate) life: Option<(u64, u64)>,
+    /// The energy that the machine used meanwhile; none where it cannot be known when.
+    pub(crate) energy: Vec<Energy>,
+}
+
+/// The begin of a trace, by its own clocks, in nanoseconds; and when its process started.
+#[derive(Clone, Copy, Debug)]
+struct Begin {
+    raw_ns: u64,
+    realtime_ns: u64,
+    started_raw_ns: Option<i64>,
+}
+
+impl Seen {
+    /// Of the process of this trace, which is the one that ran.
+    pub(crate) fn of(trace: &Path, ran: Ran, energy: &[Energy]) -> Seen {
+        let begin = Reader::open(trace).ok().map(|reader| Begin {
+            raw_ns: reader.clock().start_raw_ns(),
+            realtime_ns: reader.clock().start_realtime_ns(),
+            started_raw_ns: reader.metadata().process.as_ref().and_then(|it| it.started_raw_ns),
+        });
+        let ahead = begin.and_then(|begin| ahead(begin, &ran));
+        let moved = |raw_ns: u64| raw_ns.checked_add_signed(ahead?);
+        let move_readings = |mut energy: Energy| {
+            let readings = std::mem::take(&mut energy.readings).into_iter();
+            energy.readings =
+                readings.map(|(raw_ns, uj)| Some((moved(raw_ns)?, uj))).collect::<Option<_>>()?;
+            Some(energy)
+        };
+        Seen {
+            end: ran.end,
+            life: moved(ran.started.raw_ns).zip(moved(ran.ended.raw_ns)),
+            energy: energy.iter().cloned().filter_map(move_readings).collect(),
+        }
+    }
+}
+
+/// How far the trace's clock is ahead of ours; `None` where that is not known.
+///
+/// All processes have the wall clock in common: what lies between both clocks there is the same as here, if the clocks are the same.
+/// Somebody may set the wall clock meanwhile. So nothing counts by which tracing began before the process did, or after its end.
+fn ahead(begin: Begin, ran: &Ran) -> Option<i64> {
+    /// Between two readings, and by what the wall clock is corrected meanwhile.
+    const SAME_NS: i64 = 5_000_000;
+    /// The kernel gives a process's start in ticks of 10 ms, and starting it takes time, too.
+    const START_NS: u64 = 1_000_000_000;
+
+    let between = |raw_ns: u64, realtime_ns: u64| raw_ns.wrapping_sub(realtime_ns).cast_signed();
+    let theirs = between(begin.raw_ns, begin.realtime_ns);
+    let ours = [ran.started, ran.ended].map(|now| between(now.raw_ns, now.realtime_ns));
+    let in_life = |ahead: &i64| {
+        let moved = |raw_ns: u64| raw_ns.checked_add_signed(*ahead);
+        let life = moved(ran.started.raw_ns).zip(moved(ran.ended.raw_ns));
+        life.is_some_and(|(start, end)| (start..=end).contains(&begin.raw_ns))
+    };
+    let is_same = |ours: i64| ours.wrapping_sub(theirs).unsigned_abs() <= SAME_NS.unsigned_abs();
+    let is_between = (ours[0].min(ours[1])..=ours[0].max(ours[1])).contains(&theirs);
+    if in_life(&0) && (is_between || ours.into_iter().any(is_same)) {
+        return Some(0);
+    }
+    // The start by their clock, less that by ours.
+    let by_start = begin.started_raw_ns.map(|started| {
+        let ours = i64::try_from(ran.started.raw_ns).unwrap_or(i64::MAX);
+        started.saturating_sub(ours)
+    });
+    // Both clocks drift apart, by less than a thousandth.
+    let drift = begin
+        .started_raw_ns
+        .map_or(0, |started| begin.raw_ns.saturating_sub(started.max(0).cast_unsigned()) / 1000);
+    let agrees =
+        |ahead: &i64| by_start.is_none_or(|start| start.abs_diff(*ahead) <= START_NS.saturating_add(drift));
+    let by_wall_clock = ours.map(|ours| theirs.wrapping_sub(ours));
+    let mut candidates = [0].into_iter().chain(by_wall_clock).chain(by_start);
+    candidates.find(|ahead| in_life(ahead) && agrees(ahead))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::child_process::Now;
+
+    const S: u64 = 1_000_000_000;
+    /// When the machine was started, by the wall clock.
+    const BOOT: u64 = 1_700_000_000 * S;
+
+    fn now(raw_ns: u64) -> Now {
+        Now { raw_ns, realtime_ns: BOOT + raw_ns }
+    }
+
+    /// It ran from second 1000 to 1100.
+    fn ran() -> Ran {
+        Ran { pid: 1, end: End::Exit(0), started: now(1000 * S), ended: now(1100 * S) }
+    }
+
+    /// Tracing began in second 1010, by a clock that is so much ahead.
+    fn begin(ahead_s: i64) -> Begin {
+        let raw_ns = (1010 * S).checked_add_signed(ahead_s * S.cast_signed()).unwrap();
+        Begin {
+            raw_ns,
+            realtime_ns: BOOT + 1010 * S,
+            started_raw_ns: Some((raw_ns - 10 * S).cast_signed() - 7_000_000),
+        }
+    }
+
+    #[test]
+    fn a_clock_behind_or_ahead_is_seen_also_where_it_is_by_little() {
+        for seconds in [0, 5, -5, 90, 200, -200, -900, 100_000_000] {
+            assert_eq!(ahead(begin(seconds), &ran()), Some(seconds * S.cast_signed()));
+        }
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_set_meanwhile_is_no_other_clock() {
+        let set = |by: i64| Begin {
+            realtime_ns: (BOOT + 1010 * S).checked_add_signed(by * S.cast_signed()).unwrap(),
+            ..begin(0)
+        };
+        assert_eq!(ahead(set(3600), &ran()), Some(0));
+        assert_eq!(ahead(set(-20), &ran()), Some(0));
+    }
+
+    #[test]
+    fn what_nothing_agrees_with_is_not_known() {
+        let begin =
+            Begin { raw_ns: 5 * S, realtime_ns: 0, started_raw_ns: Some(2_000_000 * S.cast_signed()) };
+        assert_eq!(ahead(begin, &ran()), None);
+    }
+}

@@ -1,0 +1,54 @@
+//! Libraries that programs load apart from what is preloaded, so that their OpenMP runtime is not the traced one.
+
+use std::collections::BTreeSet;
+
+use crate::options::shared::Libgomp;
+use crate::output::message;
+use crate::record::libgomp::Decision;
+use crate::record::recorded_traces::{Apart, DEEPBIND};
+use crate::system::executable::Program;
+use crate::system::library_search::Loader;
+use crate::system::symbol_versions;
+
+/// Reports those that run on libgomp; true where there is any.
+pub(crate) fn report(
+    apart: &BTreeSet<Apart>,
+    decision: &Decision,
+    options: &Libgomp,
+    programs: &[Program],
+    loader: &Loader,
+) -> bool {
+    let is_audited = matches!(decision, Decision::ObserveBy(_)) && options.audit;
+    let missed = |apart: &&Apart| !(is_audited && apart.how == DEEPBIND);
+    let on_libgomp = apart.iter().filter(missed).filter_map(|apart| {
+        let mut callers = programs.iter();
+        let library = callers.find_map(|caller| loader.library(&apart.library, &caller.path))?;
+        symbol_versions::runs_on_libgomp(&library, loader).then_some((library, apart.how))
+    });
+    let on_libgomp: BTreeSet<_> = on_libgomp.collect();
+    let why = match decision {
+        Decision::ReplaceBy(stand_in) => {
+            format!("{} did not take libgomp's place", stand_in.libomp.display())
+        }
+        Decision::ObserveBy(_) => "libgomp could not be observed".to_owned(),
+        _ => "another runtime did not take libgomp's place".to_owned(),
+    };
+    for (library, how) in &on_libgomp {
+        message::warning(&format!(
+            "the parallel regions of {} were not recorded: the program loaded it by {how}, so {why} there",
+            message::near(library).display()
+        ));
+    }
+    if on_libgomp.is_empty() {
+        return false;
+    }
+    message::hint(match decision {
+        Decision::ObserveBy(_) if on_libgomp.iter().any(|(_, how)| *how == DEEPBIND) => {
+            "record with --audit, and libraries that are loaded by dlopen with RTLD_DEEPBIND are observed, too"
+        }
+        _ => {
+            "load it by dlopen without RTLD_DEEPBIND, or build it with clang: LLVM's runtime loads the tracer itself"
+        }
+    });
+    true
+}

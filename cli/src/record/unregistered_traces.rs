@@ -1,0 +1,208 @@
+//! Traces of a run that left no note: the process ran as another user, or saw other folders for temporary files.
+//!
+//! Each trace has the variables of its process, and among them the run's registry, which no other run has.
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use omptrace_trace_format::{OpenError, Reader};
+
+use crate::record::recorded_traces::Session;
+
+/// The files in the folder of the output.
+#[derive(Debug, Default)]
+pub(crate) struct Unnoted {
+    /// Traces of the run.
+    pub(crate) sessions: Vec<Session>,
+    /// Files of another user that came during the run, and that may be its traces.
+    pub(crate) unreadable: Vec<PathBuf>,
+    /// Where traces of the run may be that nobody could look at, and why. The first of all.
+    pub(crate) unseen: Option<(PathBuf, io::Error)>,
+}
+
+/// Clocks of file systems may be behind ours, by more where [`behind`] shows it; files that are older than this are none of the run.
+const MAX_SKEW: Duration = Duration::from_secs(60);
+
+/// The most files that are looked at: an output may lie where much else is written.
+const MAX_FILES: usize = 10_000;
+
+/// Looks for traces of the run with this registry, which began at `since`, where the output's `pattern` has them.
+pub(crate) fn find(pattern: &OsStr, registry: &Path, noted: &[Session], since: SystemTime) -> Unnoted {
+    let pattern = Path::new(pattern);
+    let noted_paths: BTreeSet<PathBuf> =
+        noted.iter().filter_map(|session| fs::canonicalize(&session.trace).ok()).collect();
+    let folders = folders(pattern.parent().unwrap_or(Path::new("/")));
+    let behind = folders.iter().find_map(|folder| behind(folder));
+    let oldest = since.checked_sub(MAX_SKEW.saturating_add(behind.unwrap_or_default()));
+    let is_new = |path: &Path| {
+        let file = fs::metadata(path).ok().filter(fs::Metadata::is_file);
+        let changed = file.and_then(|file| file.modified().ok());
+        changed.is_some_and(|changed| oldest.is_none_or(|oldest| changed >= oldest))
+    };
+    let name = pattern.file_name().unwrap_or_default();
+    let mut unnoted = Unnoted::default();
+    let files = folders.iter().flat_map(|folder| {
+        let entries = fs::read_dir(folder).map_err(|error| unnoted.miss(folder, error));
+        let entries = entries.into_iter().flatten().flatten();
+        entries.map(|entry| entry.path())
+    });
+    let mut paths: Vec<PathBuf> = files
+        .take(MAX_FILES)
+        .filter(|path| is_new(path))
+        .filter_map(|path| fs::canonicalize(path).ok())
+        .filter(|path| !noted_paths.contains(path))
+        .collect();
+    paths.sort();
+    paths.dedup();
+    for trace in paths {
+        match Reader::open(&trace) {
+            Ok(reader) if is_of_run(&reader, registry) => {
+                let process = reader.metadata().process.as_ref();
+                unnoted.sessions.push(Session {
+                    pid: process.map_or(0, |process| process.pid),
+                    number: u32::try_from(noted.len() + unnoted.sessions.len()).unwrap_or(u32::MAX),
+                    trace,
+                });
+            }
+            Err(OpenError::Io(error))
+                if error.kind() == io::ErrorKind::PermissionDenied
+                    && trace.file_name().is_some_and(|file| may_be(file, name)) =>
+            {
+                unnoted.unreadable.push(trace);
+            }
+            Err(OpenError::Io(error)) => unnoted.miss(&trace, error),
+            _ => {}
+        }
+    }
+    unnoted
+}
+
+impl Unnoted {
+    fn miss(&mut self, path: &Path, error: io::Error) {
+        // What is not there has no traces.
+        if error.kind() != io::ErrorKind::NotFound {
+            self.unseen.get_or_insert((path.to_owned(), error));
+        }
+    }
+}
+
+/// How far the clock that gives files their times is behind ours: it may be a server's, and ours one that is made up (faketime(1)).
+fn behind(folder: &Path) -> Option<Duration> {
+    let now = SystemTime::now();
+    // Has no name, or loses it at once.
+    let probe = tempfile::tempfile_in(folder).ok()?;
+    let theirs = probe.metadata().ok()?.modified().ok()?;
+    now.duration_since(theirs).ok()
+}
+
+fn is_of_run(reader: &Reader, registry: &Path) -> bool {
+    let noted_in = reader.metadata().environment.get("OMPTRACE_REGISTRY");
+    noted_in.is_some_and(|folder| *folder == registry.to_string_lossy())
+}
+
+/// The folders that the pattern of one matches.
+fn folders(pattern: &Path) -> Vec<PathBuf> {
+    let mut found = vec![PathBuf::new()];
+    for part in pattern.components() {
+        let is_pattern = matches!(part, Component::Normal(name) if literals(name).len() > 1);
+        if is_pattern {
+            let inside = found.iter().flat_map(|folder| {
+                let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+                entries.map(|entry| entry.path())
+            });
+            found = inside
+                .filter(|path| {
+                    let name = path.file_name().unwrap_or_default();
+                    path.is_dir() && may_be(name, part.as_os_str())
+                })
+                .take(MAX_FILES)
+                .collect();
+        } else {
+            let name = literals(part.as_os_str()).concat();
+            let name = OsString::from_vec(name);
+            found.iter_mut().for_each(|folder| folder.push(&name));
+        }
+    }
+    found
+}
+
+/// The pieces of a pattern between its placeholders: one more than there are placeholders.
+fn literals(pattern: &OsStr) -> Vec<Vec<u8>> {
+    let mut pieces = vec![Vec::new()];
+    let mut bytes = pattern.as_bytes().iter();
+    while let Some(byte) = bytes.next() {
+        match (byte, bytes.clone().next()) {
+            (b'%', Some(b'%')) => {
+                bytes.next();
+                pieces.last_mut().expect("one at least").push(b'%');
+            }
+            (b'%', Some(b'e' | b'h' | b'p' | b'r' | b't')) => {
+                bytes.next();
+                pieces.push(Vec::new());
+            }
+            _ => pieces.last_mut().expect("one at least").push(*byte),
+        }
+    }
+    pieces
+}
+
+/// Whether the name may come of the pattern: it has the pieces, one behind the other. A name that was taken has a number before
+/// its extension.
+fn may_be(name: &OsStr, pattern: &OsStr) -> bool {
+    let pieces = literals(pattern);
+    let mut rest = name.as_bytes();
+    for (index, piece) in pieces.iter().enumerate() {
+        let extension = piece.iter().rposition(|byte| *byte == b'.').unwrap_or(0);
+        let parts: &[&[u8]] = match index + 1 == pieces.len() {
+            true => &[&piece[..extension], &piece[extension..]],
+            false => &[piece],
+        };
+        for part in parts.iter().filter(|part| !part.is_empty()) {
+            match rest.windows(part.len()).position(|bytes| bytes == *part) {
+                Some(0) => rest = &rest[part.len()..],
+                Some(at) if index > 0 || parts.len() > 1 => rest = &rest[at + part.len()..],
+                _ => return false,
+            }
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_may_come_of_patterns() {
+        for (name, pattern, may) in [
+            ("app.12.omptrace", "%e.%p.omptrace", true),
+            ("app.12.2.omptrace", "%e.%p.omptrace", true),
+            ("x.omptrace", "x.omptrace", true),
+            ("x.2.omptrace", "x.omptrace", true),
+            ("y.omptrace", "x.omptrace", false),
+            ("x-3.omptrace", "x-%r.omptrace", true),
+            ("yx-3.omptrace", "x-%r.omptrace", false),
+            ("50%-7", "50%%-%p", true),
+            ("notes.txt", "%e.%p.omptrace", false),
+        ] {
+            assert_eq!(may_be(name.as_ref(), pattern.as_ref()), may, "{name} {pattern}");
+        }
+    }
+
+    #[test]
+    fn folders_with_placeholders_are_those_that_are_there() {
+        let top = tempfile::tempdir().unwrap();
+        for name in ["run-1", "run-2", "other", "50%"] {
+            fs::create_dir(top.path().join(name)).unwrap();
+        }
+        let mut found = folders(&top.path().join("run-%r"));
+        found.sort();
+        assert_eq!(found, ["run-1", "run-2"].map(|name| top.path().join(name)));
+        assert_eq!(folders(&top.path().join("50%%")), [top.path().join("50%")]);
+    }
+}

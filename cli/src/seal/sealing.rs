@@ -1,0 +1,259 @@
+//! Completes traces, several at a time: spools taken in, chunks packed, index added.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use indicatif::ProgressBar;
+use omptrace_symbols::parallel::in_parallel;
+use omptrace_symbols::{self as symbols, Table};
+use omptrace_timeline::halves;
+use omptrace_trace_format::{Diagnostic, InDoubt, Reader, SealError, Sealed, Severity, seal};
+use serde_json::Value;
+
+use crate::output::message;
+use crate::output::progress;
+use crate::output::quoted_path::typed;
+use crate::output::temp_files;
+use crate::system::fd_limit::Limit;
+
+/// A trace to complete, and what to add to its metadata.
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    /// The trace.
+    pub(crate) trace: PathBuf,
+    /// Keys of the metadata, laid over those of the tracer.
+    pub(crate) additions: Value,
+    /// Where to look for the names of code, which are added too; `None` where they are not looked up.
+    pub(crate) symbols: Option<symbols::Options>,
+    /// The action where it cannot be seen whether the trace's process has ended.
+    pub(crate) in_doubt: InDoubt,
+}
+
+/// The result of a job.
+#[derive(Debug)]
+pub(crate) struct Done {
+    /// The trace.
+    pub(crate) trace: PathBuf,
+    /// The content of the trace now, or the reason why it is as it was.
+    pub(crate) result: Result<Sealed, String>,
+    /// The modules whose names were looked for in vain, and why.
+    pub(crate) nameless: Vec<(String, symbols::Problem)>,
+}
+
+/// Descriptors that completing a trace takes, with those of what its names are looked up in.
+const DESCRIPTORS: usize = 16;
+
+/// Completes all traces; the results are in the order of the jobs.
+pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
+    let bar = progress::chunks("completing");
+    let seal = |job: Job| {
+        let mut nameless = Vec::new();
+        Done { result: seal_one(&job, &mut nameless, &bar), trace: job.trace, nameless }
+    };
+    let done = match Limit::is_enough_for(DESCRIPTORS) {
+        true => in_parallel(jobs, seal),
+        false => jobs.into_iter().map(seal).collect(),
+    };
+    bar.finish_and_clear();
+    done
+}
+
+/// Completes a trace, and shows no progress.
+pub(crate) fn seal_quietly(job: Job) -> Result<Sealed, String> {
+    seal_one(&job, &mut Vec::new(), &ProgressBar::hidden())
+}
+
+fn seal_one(
+    job: &Job,
+    nameless: &mut Vec<(String, symbols::Problem)>,
+    bar: &ProgressBar,
+) -> Result<Sealed, String> {
+    let (mut done, mut total) = (0, 0);
+    let mut additions = job.additions.clone();
+    if let Some(options) = &job.symbols
+        && let Ok(reader) = Reader::open(&job.trace)
+    {
+        let table = Table::renewed(&reader, options);
+        *nameless = table.nameless();
+        additions[symbols::KEY] = table.to_json();
+    }
+    temp_files::will_make(seal::temporary(&job.trace));
+    seal(&job.trace, additions, job.in_doubt, &mut |now, of| {
+        bar.inc_length(of.saturating_sub(total));
+        bar.inc(now.saturating_sub(done));
+        (done, total) = (now, of);
+    })
+    .map_err(|error| match error {
+        SealError::Running => {
+            format!("its process is still running; when it has ended: omptrace recover {}", typed(&job.trace))
+        }
+        error @ SealError::Unknown(_) => format!(
+            "{error}; when you know that it has ended: omptrace recover --force {}",
+            typed(&job.trace)
+        ),
+        error @ (SealError::Busy | SealError::Changed) => {
+            format!("{error}; then again: omptrace recover {}", typed(&job.trace))
+        }
+        // It is unharmed, with its spool: a full disk, mostly.
+        error @ SealError::Io(_) => {
+            format!("{error}; when there is room for it: omptrace recover {}", typed(&job.trace))
+        }
+        error => error.to_string(),
+    })
+}
+
+/// Says what traces hold: one line for each, a line for all where there are several, then what was found wrong.
+pub(crate) fn report(done: &[Done]) {
+    /// Of the ranks of a large job, the first ones show what there is to see.
+    const MAX_LINES: usize = 12;
+
+    let sealed = || done.iter().filter_map(|done| Some((&done.trace, done.result.as_ref().ok()?)));
+    for (trace, sealed) in sealed().take(MAX_LINES) {
+        message::note(&format!(
+            "{}: {} of {}{}, {}, {}",
+            message::near(trace).display(),
+            message::counted(sealed.events - sealed.sample_events, "event"),
+            message::counted(sealed.streams.into(), "thread"),
+            samples(&[sealed]),
+            lost(&[sealed]),
+            message::bytes(bytes_of(trace, sealed))
+        ));
+    }
+    let files = sealed().count();
+    if files > 1 {
+        let events = sealed().map(|(_, sealed)| sealed.events - sealed.sample_events).sum();
+        message::note(&format!(
+            "{}: {}{}, {}, {}",
+            message::counted(files as u64, "file"),
+            message::counted(events, "event"),
+            samples(&sealed().map(|(_, sealed)| sealed).collect::<Vec<_>>()),
+            lost(&sealed().map(|(_, sealed)| sealed).collect::<Vec<_>>()),
+            message::bytes(sealed().map(|(trace, sealed)| bytes_of(trace, sealed)).sum())
+        ));
+    }
+    for (trace, sealed) in sealed() {
+        report_diagnostics(trace, sealed);
+        if let Some(spool) = &sealed.spool_left {
+            message::note(&format!(
+                "{}: its events in {} were added; that file stays, since it may be another trace's",
+                message::near(trace).display(),
+                message::near(spool).display()
+            ));
+        }
+    }
+    for done in done {
+        if let Err(error) = &done.result {
+            message::warning(&format!("{}: {error}", message::near(&done.trace).display()));
+        }
+    }
+}
+
+/// The size of the file, which may have got a summary since.
+fn bytes_of(trace: &Path, sealed: &Sealed) -> u64 {
+    fs::metadata(trace).map_or(sealed.bytes, |file| file.len())
+}
+
+/// Reports modules whose functions have no names, each once for all traces.
+pub(crate) fn report_nameless(done: &[Done]) {
+    /// Of many, the first ones show what there is to see.
+    const MAX_LINES: usize = 5;
+
+    let nameless = done.iter().flat_map(|done| &done.nameless);
+    let nameless: BTreeSet<String> =
+        nameless.map(|(module, problem)| format!("{module}: {problem}")).collect();
+    for words in nameless.iter().take(MAX_LINES) {
+        message::warning(words);
+    }
+}
+
+/// Reports callbacks that the tracer took back to keep a program unharmed, and selections with one end of a pair, each once for
+/// all traces.
+pub(crate) fn report_withheld(done: &[Done]) {
+    /// Of the ranks of a large job, the first ones show what there is to see.
+    const MAX_TRACES: usize = 12;
+
+    let sealed = done.iter().filter(|done| done.result.is_ok());
+    let withheld: BTreeSet<String> = sealed
+        .take(MAX_TRACES)
+        .filter_map(|done| Reader::open(&done.trace).ok())
+        .flat_map(|reader| {
+            let withheld = reader.metadata().taken_back();
+            let withheld = withheld.map(|(callback, why)| format!("{callback}: {why}"));
+            withheld.chain(halves(reader.metadata())).collect::<Vec<_>>()
+        })
+        .collect();
+    for words in withheld {
+        message::note(&words);
+    }
+}
+
+/// How many samples there are, if there are any.
+fn samples(sealed: &[&Sealed]) -> String {
+    match sealed.iter().map(|sealed| sealed.samples).sum() {
+        0 => String::new(),
+        samples => format!(", {}", message::counted(samples, "sample")),
+    }
+}
+
+fn lost(sealed: &[&Sealed]) -> String {
+    let lost = sealed.iter().map(|sealed| sealed.lost).sum();
+    let samples = sealed.iter().map(|sealed| sealed.samples_lost).sum();
+    let samples = (samples > 0).then(|| format!("{} LOST", message::counted(samples, "sample")));
+    match (lost, samples) {
+        (0, Some(samples)) => samples,
+        (0, None) if sealed.iter().all(|sealed| sealed.is_whole()) => "none lost".to_owned(),
+        (0, None) => "SOME MISSING".to_owned(),
+        (lost, None) => format!("{} LOST", message::number(lost)),
+        (lost, Some(samples)) => format!("{} LOST, {samples}", message::number(lost)),
+    }
+}
+
+/// Says what was wrong with a trace; true where there is anything.
+pub(crate) fn report_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
+    /// `info` lists all.
+    const MAX_LINES: usize = 5;
+
+    let damage = sealed.diagnostics.iter();
+    let damage = damage.filter(|diagnostic| diagnostic.severity > Severity::Note);
+    let failure = sealed.failure.iter().cloned();
+    let mut worth_reporting = failure.chain(damage.map(Diagnostic::to_string)).peekable();
+    let is_any = worth_reporting.peek().is_some();
+    for words in worth_reporting.by_ref().take(MAX_LINES) {
+        message::warning(&format!("{}: {words}", message::near(trace).display()));
+    }
+    let rest = worth_reporting.count();
+    if rest > 0 {
+        message::warning(&format!(
+            "{}: and {rest} more; omptrace check lists all",
+            message::near(trace).display()
+        ));
+    }
+    is_any
+}
+
+/// Lines with the commands that show these traces, and count them up.
+pub(crate) fn next_commands(done: &[Done]) -> Option<Vec<String>> {
+    /// More would not be typed but globbed.
+    const MAX_NAMES: usize = 4;
+    /// The letters of a line behind `omptrace: next: `.
+    const MAX_LETTERS: usize = 64;
+
+    let mut traces = done.iter().filter(|done| done.result.is_ok()).map(|done| &done.trace).peekable();
+    traces.peek()?;
+    let mut names = String::new();
+    for trace in traces.by_ref().take(MAX_NAMES) {
+        let _ = write!(names, " {}", typed(trace));
+    }
+    if traces.next().is_some() {
+        names.push_str(" ...");
+    }
+    let on_one_line = format!("omptrace view{names}, or omptrace stats{names}");
+    if on_one_line.chars().count() <= MAX_LETTERS {
+        return Some(vec![format!("next: {on_one_line}")]);
+    }
+    let commands = [("next: ", "view"), ("or    ", "stats")];
+    let line = |(word, command)| format!("{word}omptrace {command}{names}");
+    Some(commands.map(line).to_vec())
+}

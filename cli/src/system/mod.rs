@@ -1,0 +1,26 @@
+//! This machine, and the files of programs and libraries on it. Nothing is run but `probe`.
+//!
+//! ```text
+//! folders              files of folders
+//! elf                  what is read of ELF files; symbol_versions: functions that one file calls and another has
+//! executable           a program: found as the shell does, what it needs
+//! library_search       libraries: found as the dynamic loader does
+//! openmp_runtime       what a file says of the OpenMP runtime that it is; installed_runtimes: those that are here
+//! python_packages      runtimes and a copy of the UI that an interpreter's packages bring along
+//! offloading           devices, and libraries that offload to them
+//! probe                the callbacks that a runtime grants: asked in a process of its own
+//! fd_limit, free_space descriptors that may be open, room on a disk
+//! ```
+
+pub(crate) mod elf;
+pub(crate) mod executable;
+pub(crate) mod fd_limit;
+pub(crate) mod folders;
+pub(crate) mod free_space;
+pub(crate) mod installed_runtimes;
+pub(crate) mod library_search;
+pub(crate) mod offloading;
+pub(crate) mod openmp_runtime;
+pub(crate) mod probe;
+pub(crate) mod python_packages;
+pub(crate) mod symbol_versions;
