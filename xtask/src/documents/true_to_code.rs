@@ -1,4 +1,4 @@
-//! The documents are true: paths that they name exist, links lead somewhere, and each crate uses what the code map says.
+//! The documents are true: paths that they name exist, links lead somewhere, and the code map is that of the crates.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use crate::documents::links::{anchors, links, resolved};
 use crate::process::{cargo, command, output, root};
 
 /// The documents that lead a reader through the code.
-const DOCUMENTS: [&str; 2] = ["ARCHITECTURE.md", "CONTRIBUTING.md"];
+const DOCUMENTS: [&str; 3] = ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/internals.md"];
 
 /// The texts between backticks that begin with a folder of the repository.
 fn paths(text: &str, is_folder: impl Fn(&str) -> bool) -> Vec<String> {
@@ -59,17 +59,14 @@ fn used() -> BTreeMap<String, BTreeSet<String>> {
 }
 
 #[test]
-fn the_code_map_has_what_each_crate_uses() {
+fn the_code_map_has_each_crate_and_draws_what_is_used() {
     let text = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("a document");
+    assert!(text.len() <= 12 << 10, "ARCHITECTURE.md has {} bytes: more is read by nobody", text.len());
     let used = used();
-    for (folder, uses) in &used {
-        let begin = format!("| `{folder}` | ");
-        let row = text.lines().find_map(|line| line.strip_prefix(&begin));
-        let (cell, _) = row.and_then(|row| row.split_once(" | ")).expect(folder);
-        let named = cell.split('`').skip(1).step_by(2).map(str::to_owned);
-        assert_eq!(named.collect::<BTreeSet<_>>(), *uses, "{folder}");
+    for folder in used.keys() {
+        assert!(text.contains(&format!("| `{folder}` | ")), "{folder}");
     }
-    let (_, map) = text.split_once("## Code map").expect("the drawing");
+    let (_, map) = text.split_once("## Layers").expect("the drawing");
     let (drawing, _) = map.split_once("An arrow").expect("the drawing");
     let mut arrows = 0;
     for line in drawing.lines() {

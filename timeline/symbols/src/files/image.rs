@@ -112,7 +112,10 @@ impl Image<'_> {
             is_behind_fence: self.code == Code::Calls && self.calls.is_behind_fence(offset),
             ..Place::default()
         };
+        let is_outlined_by_gcc =
+            symbol.is_some_and(|symbol| symbol.start == offset && is_of_gcc(symbol.name));
         let mut frames = match self.code {
+            Code::Calls if is_outlined_by_gcc => vec![self.first_line(offset)],
             Code::Calls => self.frames_with_line(offset),
             Code::OutlinedFunctions => vec![self.construct_line(offset)],
         };
@@ -205,6 +208,18 @@ impl Image<'_> {
         let is_line_of_construct = !is_inlined || is_of_clang(&frame);
         let (name, source) = frame;
         (name, source.filter(|_| is_line_of_construct))
+    }
+
+    /// The function that GCC made of a construct and that begins at `offset`, and its first line, which is that of the directive. The
+    /// first row of the line table counts: what is inlined into the first instruction has a further row.
+    fn first_line(&self, offset: u64) -> CodeFrame {
+        let name = self.symbol(offset).map(|symbol| symbol.name.to_owned());
+        let rows =
+            self.context.as_ref().and_then(|context| context.find_location_range(offset, offset + 1).ok());
+        let first = rows.and_then(|mut rows| rows.next());
+        let source =
+            first.and_then(|(_, _, row)| Some((row.file?.to_owned(), row.line.filter(|line| *line != 0)?)));
+        (name, source)
     }
 
     /// The functions at `offset`, from the innermost that was inlined there.
@@ -310,6 +325,11 @@ fn path_of<'d>(
         path += &part;
     }
     Some(path)
+}
+
+/// Whether this is a function that GCC made of a construct.
+fn is_of_gcc(name: &str) -> bool {
+    name.contains("._omp_fn.")
 }
 
 /// Whether Clang made the function of a construct.
