@@ -10,62 +10,49 @@
 
 pub(crate) mod gaps;
 mod in_segments;
+mod input;
+mod options;
+mod second_pass;
 pub(crate) mod segments;
 pub(crate) mod selection;
 pub(crate) mod window;
-
-use std::error::Error;
-use std::fmt;
-use std::num::NonZero;
-use std::path::PathBuf;
 
 use omptrace_symbols::parallel::{self, in_parallel};
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::sink::{Item, Ns, Sink, Wants};
 use omptrace_timeline::{
-    KeptArguments, MIN_SEGMENT_EVENTS, Manner, Report, Segments, Start, Timeline, alignment_note,
-    handed_over, origin, uncertainty, why_no_samples,
+    KeptArguments, Manner, Report, Segments, Start, Timeline, alignment_note, handed_over, origin,
+    uncertainty, why_no_samples,
 };
 use omptrace_trace_format::Reader;
 
 use crate::constructs::chunks::{ChunkCollector, ChunkDurations};
 use in_segments::First;
+use input::Merged;
+use second_pass::Changes;
 
 use crate::answers::part::Part;
 use crate::constructs::Collector;
-use crate::constructs::counters::{CounterCollector, CounterSums};
-use crate::constructs::functions::{FunctionCollector, FunctionStats, FunctionSums};
+use crate::constructs::counters::CounterCollector;
+use crate::constructs::functions::{FunctionCollector, FunctionStats};
 use crate::constructs::phases::{PhaseCollector, Phases};
-use crate::constructs::sums::Sums;
 use crate::findings::counters::memory_bound;
 use crate::model::mpi;
-use crate::model::stats::{Analysed, PhaseStats, Stats};
+use crate::model::stats::{PhaseStats, Stats};
 use crate::overview::levels::{LevelCollector, Levels};
-use crate::overview::{Gathered, Gathering, Overview};
+use crate::overview::{Gathering, Overview};
 use crate::passes::selection::SelectedThreads;
 use crate::passes::window::{Windowed, Windows};
 use crate::states::collector::{self, Predicted};
-use crate::summary::{Alone, Body, Earliest, Summarised, Summary};
+use crate::summary::{Body, Earliest, Summarised, Summary};
 use crate::what_if::scenario::Plan;
+
+pub use input::Input;
+use options::checkpoint_distance;
+pub use options::{NoAnswer, Options};
 
 /// Phases that are analysed, those that took longest.
 const MAX_PHASES: usize = 16;
-
-/// Threads that schedule regions on other numbers of threads. Each may hold some large phases.
-const MAX_SCHEDULERS: usize = 4;
-
-/// Events from one checkpoint to the next, at most: a fraction of a second to read.
-const MAX_CHECKPOINT_DISTANCE: u64 = 1 << 19;
-/// Checkpoints of a shorter trace, about: enough to divide it among as many processors.
-const CHECKPOINTS: u64 = 32;
-/// Bytes of an event, at least, before it is packed.
-const EVENT_BYTES: u64 = 8;
-
-/// Events from one checkpoint to the next, in the trace of `reader`.
-fn checkpoint_distance(reader: &Reader) -> u64 {
-    let events = reader.summary().event_bytes / EVENT_BYTES;
-    (events / CHECKPOINTS).clamp(MIN_SEGMENT_EVENTS, MAX_CHECKPOINT_DISTANCE)
-}
 
 /// Summaries that are merged before their sums are added to those of others.
 const SUMMARIES_AT_ONCE: usize = 256;
@@ -73,69 +60,6 @@ const SUMMARIES_AT_ONCE: usize = 256;
 /// The note where nothing was replayed.
 const WITHOUT_REPLAY: &str = "from summaries: findings gain what the sums show, nothing was replayed; what_if, task_regions and phases need the \
                               events (--from events)";
-
-/// The selection of what is analysed, and the ways of analysis.
-#[derive(Clone, Debug, Default)]
-pub struct Options {
-    /// Where names are looked up.
-    pub symbols: symbols::Options,
-    /// The threads that each process could have run on. Where more were busy at one time, those count.
-    pub threads: Option<NonZero<u32>>,
-    /// Only the time from the first to before the second, in nanoseconds since the timeline's start.
-    pub window: Option<(Ns, Ns)>,
-    /// Only the time in which a thread of any process was in the phase of this name.
-    pub phase: Option<String>,
-    /// Only these threads are accounted for, by name or number; all where there are none.
-    pub selected: Vec<String>,
-    /// Events of a segment that one thread analyses, at least; `None` for as many as are worth it. The numbers are the same.
-    pub min_segment_events: Option<u64>,
-}
-
-impl Options {
-    fn analysed(&self) -> Option<Analysed> {
-        let is_all = self.window.is_none() && self.phase.is_none() && self.selected.is_empty();
-        let (begin, end) = self.window.unzip();
-        (!is_all).then(|| Analysed {
-            window_begin_ns: begin,
-            window_end_ns: end.filter(|end| *end < Ns::MAX),
-            phase: self.phase.clone(),
-            threads: self.selected.clone(),
-        })
-    }
-}
-
-/// Why there is no answer: mostly, there is nothing where the user looks.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NoAnswer {
-    /// The timeline ends before the window.
-    Window {
-        /// When it ends.
-        end: Ns,
-    },
-    /// No phase has the name.
-    Phase {
-        /// The names that there are.
-        known: Vec<String>,
-    },
-    /// The summary of the trace at this path makes no sense.
-    Summary(PathBuf),
-}
-
-impl fmt::Display for NoAnswer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoAnswer::Window { end } => {
-                write!(f, "nothing is within the window: the timeline ends at {}s", *end as f64 / 1e9)
-            }
-            NoAnswer::Phase { .. } => f.write_str("no phase has that name"),
-            NoAnswer::Summary(path) => {
-                write!(f, "the summary in {} makes no sense", path.display())
-            }
-        }
-    }
-}
-
-impl Error for NoAnswer {}
 
 impl Stats {
     /// The numbers of all `inputs`, with the names that `symbols` finds. The report says what was wrong with the inputs.
@@ -199,71 +123,6 @@ impl Stats {
         let (stats, more_phases) =
             run.finish(None, all).map(|finished| (finished.stats, finished.more_phases)).unwrap_or_default();
         Summarised { body, report, earliest, stats, more_phases }
-    }
-}
-
-/// A process that is analysed: by its trace, its summary, or both, where the summary replaces the first pass.
-#[derive(Clone, Copy, Debug)]
-pub struct Input<'a> {
-    /// Its trace.
-    pub trace: Option<&'a Reader>,
-    /// Its summary.
-    pub summary: Option<&'a Summary>,
-}
-
-impl<'a> Input<'a> {
-    /// Traces without summaries.
-    pub fn traces(readers: &[&'a Reader]) -> Vec<Input<'a>> {
-        let of = |reader: &&'a Reader| Input { trace: Some(*reader), summary: None };
-        readers.iter().map(of).collect()
-    }
-
-    /// The traces in the timeline's order: that of the number of a process is its path.
-    pub fn paths_in_order(inputs: &[Input<'_>]) -> Vec<PathBuf> {
-        let mut starts: Vec<Start> = inputs.iter().map(Input::start).collect();
-        starts.sort();
-        starts.into_iter().map(Start::into_path).collect()
-    }
-
-    fn start(&self) -> Start {
-        match (self.trace, self.summary) {
-            (Some(reader), _) => Start::of(reader),
-            (None, Some(summary)) => summary.start(),
-            (None, None) => Start::default(),
-        }
-    }
-}
-
-/// The results of the first pass over some processes.
-#[derive(Debug, Default)]
-struct Merged {
-    /// Of each process, in the timeline's order.
-    reports: Vec<Report>,
-    sums: Sums,
-    part: Part,
-    gathered: Vec<Gathered>,
-    levels: Levels,
-    phases: Phases,
-    functions: FunctionSums,
-    counters: CounterSums,
-    /// Of a single process, what its summary says of it alone.
-    alone: Option<Alone>,
-    earliest: Ns,
-}
-
-impl Merged {
-    /// Takes in the results of the processes behind these.
-    fn merge(&mut self, next: Merged) {
-        self.reports.extend(next.reports);
-        self.sums.merge(next.sums);
-        self.part.merge(next.part);
-        self.gathered.extend(next.gathered);
-        self.levels.extend(next.levels);
-        self.phases.merge(next.phases);
-        self.functions.merge(next.functions);
-        self.counters.merge(next.counters);
-        self.alone = next.alone;
-        self.earliest = next.earliest;
     }
 }
 
@@ -415,24 +274,6 @@ impl PhaseStats {
             efficiency: answers.efficiency,
         }
     }
-}
-
-/// The results of a process in the second pass.
-struct Second {
-    predicted: Option<Predicted>,
-    phases: Vec<Part>,
-    chunks: ChunkDurations,
-}
-
-/// The changes whose gain is asked for, in these windows.
-#[derive(Clone, Copy)]
-struct Changes<'p> {
-    plans: &'p [Plan],
-    /// Numbers of threads.
-    numbers: &'p [u32],
-    windows: Option<&'p Windows>,
-    /// How long chunks of loops take is asked for, too.
-    has_chunks: bool,
 }
 
 /// A process of a run.
@@ -703,59 +544,6 @@ impl<'a> Run<'a> {
         phases.truncate(MAX_PHASES);
         (phases, more)
     }
-
-    fn second_pass(&self, number: usize, changes: Changes<'_>, phases: &[Phase]) -> Second {
-        let Changes { plans, numbers, windows, has_chunks } = changes;
-        let with_chunks = Manner { chunks: true, ..self.manner };
-        if phases.is_empty() && !has_chunks && !plans.is_empty() {
-            let in_segments = self.of_segments(with_chunks, || {
-                collector::Collector::replaying(plans, numbers.to_vec()).of_segment()
-            });
-            if let Some((replayed, _)) = in_segments {
-                return Second {
-                    predicted: replayed.predicted(),
-                    phases: Vec::new(),
-                    chunks: ChunkDurations::default(),
-                };
-            }
-        }
-        // Changed durations and other numbers of threads have nothing to do with each other.
-        let is_apart = self.sink_threads > 1 && !numbers.is_empty();
-        let numbers = numbers.to_vec();
-        let (replayed, scheduled) = match is_apart {
-            true => (Vec::new(), Some(numbers)),
-            false => (numbers, None),
-        };
-        let mut replayed = (!plans.is_empty()).then(|| {
-            let collector = collector::Collector::replaying(plans, replayed);
-            Windowed::new(windows.cloned(), collector)
-        });
-        let mut scheduled = scheduled.map(|numbers| {
-            let schedulers = (self.sink_threads - 2).min(MAX_SCHEDULERS);
-            collector::Collector::scheduling(numbers, schedulers)
-        });
-        let mut of_phases: Vec<_> =
-            phases.iter().map(|(_, _, when)| Windowed::new(Some(when.clone()), self.collector())).collect();
-        let mut sinks: Vec<&mut dyn Sink> = Vec::new();
-        sinks.extend(replayed.iter_mut().map(|sink| sink as &mut dyn Sink));
-        sinks.extend(scheduled.iter_mut().map(|sink| sink as &mut dyn Sink));
-        sinks.extend(of_phases.iter_mut().map(|sink| sink as &mut dyn Sink));
-        let mut chunks = ChunkCollector::default();
-        if has_chunks {
-            sinks.push(&mut chunks);
-        }
-        self.replay_in(with_chunks, number, sinks);
-        let of_phases = of_phases.into_iter();
-        let predicted = replayed.and_then(|replayed| replayed.inner.predicted());
-        Second {
-            predicted: match scheduled {
-                Some(scheduled) => scheduled.scheduled(predicted),
-                None => predicted,
-            },
-            phases: of_phases.map(|of_phase| of_phase.inner.finish()).collect(),
-            chunks: chunks.durations(),
-        }
-    }
 }
 
 /// Takes note of phases beside the numbers.
@@ -781,6 +569,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::constructs::sums::Sums;
 
     /// Traces of old runtimes, each by another program.
     fn traces() -> Vec<Reader> {

@@ -15,6 +15,7 @@ pub(crate) mod region_kind;
 mod samples;
 mod segments;
 mod task_graph_recorder;
+mod thread_state;
 mod transitions;
 
 use std::collections::{BTreeMap, VecDeque};
@@ -40,148 +41,10 @@ use crate::what_if::{Scenarios, Stamp, Unwaited};
 use samples::Samples;
 use task_graph_recorder::Graphs;
 
+use thread_state::{Lane, Left, Membership, Next, Open, State};
+
 /// Barriers of a team that are open at once. More are nonsense: members skip barriers that others wait at.
 const MAX_OPEN_BARRIERS: usize = 64;
-
-/// The state of a thread.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
-    /// It is in no team and does not run the program.
-    #[default]
-    Rests,
-    /// It runs the program, at this place; `None` in serial code.
-    Useful(Option<PlaceId>),
-    /// It loses time at this place.
-    Loses(Cause, PlaceId),
-    /// It is in a barrier of its team.
-    InBarrier(PlaceId),
-}
-
-/// An open region of a thread.
-#[derive(Clone, Copy, Debug)]
-struct Open {
-    region: PlaceId,
-    kind: Kind,
-    since: Ns,
-    /// The thing that it belongs to: of [`Kind::Parallel`] and [`Kind::Member`], the team.
-    team: Option<usize>,
-    /// Whether the thread's own implicit task has begun, of [`Kind::Parallel`].
-    has_begun: bool,
-    /// The task, of [`Kind::Task`].
-    task: Option<TaskId>,
-    /// The phase that its strand was looked for in, and that strand.
-    strand: (u64, Option<u32>),
-    /// The barrier that it is the outermost region of.
-    is_barrier: bool,
-}
-
-/// The facts about the region that is entered next.
-#[derive(Clone, Copy, Debug, Default)]
-struct Next {
-    forked: Option<TeamId>,
-    requested: u32,
-    joined: Option<(TeamId, u32)>,
-    task: Option<TaskId>,
-}
-
-/// A thread's part in a team.
-#[derive(Clone, Copy, Debug)]
-struct Membership<const S: usize> {
-    team: usize,
-    /// Barriers that it has arrived at.
-    barriers: u64,
-    /// The number of the one that it is in.
-    inside: Option<u64>,
-    /// Explicit tasks that it runs in there, on top of each other.
-    tasks_inside: u32,
-    /// Time in a barrier's own costs; what follows shows whether that was the last one.
-    own: u64,
-    own_place: PlaceId,
-    /// The clocks of the barrier that it is in or late for, when the state began.
-    clocks: Clocks,
-    by_late: f64,
-    by_tasks: f64,
-    /// In the team around: what the thread had waited since the last barrier, and its longest piece of work.
-    around: ([Ns; S], (u64, PlaceId)),
-    /// The longest piece of work before the last barrier.
-    longest: (u64, PlaceId),
-    /// By scenario, the time that it has added to [`Arrivals::unwaited`].
-    added: [Ns; S],
-    /// The latest of the tasks that its implicit task created.
-    children: Left<S>,
-}
-
-/// A thread.
-#[derive(Debug)]
-pub(crate) struct Lane<const S: usize> {
-    location: usize,
-    role: ThreadRole,
-    /// Its time is accounted for.
-    is_selected: bool,
-    /// Until when its time is accounted.
-    until: Ns,
-    state: State,
-    open: Vec<Open>,
-    next: Next,
-    memberships: Vec<Membership<S>>,
-    /// Open regions that show that it takes part in the program.
-    shown: usize,
-    /// Whether it is busy, as the sweep knows it.
-    is_busy: bool,
-    /// Its region has ended, and its implicit task is left soon.
-    is_released: bool,
-    /// Its state in the team that it is a member of: it waits for tasks, it runs one. And the team's clock when that began.
-    waits_for_tasks: bool,
-    runs_task: bool,
-    by_tasks: f64,
-    /// Fork time before the team is known.
-    fork_ns: u64,
-    /// The strands of the single region and of the chunk that it is in.
-    alone: Option<u32>,
-    chunk: Option<u32>,
-    /// The iterations of the static loop that it is in, all threads together.
-    iterations: u64,
-    /// The lock that it waits for.
-    awaits: Option<LockId>,
-    /// The lock that it acquired last.
-    acquired: Option<LockId>,
-    /// The mutexes that it has, or had and others have now.
-    held: Vec<LockId>,
-    /// Serial work until now, and since the last region.
-    serial_ns: u64,
-    since_region_ns: u64,
-    last_region: Option<PlaceId>,
-    /// The longest piece of work since the last barrier, and where it was.
-    longest: (u64, PlaceId),
-    useful: u64,
-    /// The [`Threads::epoch`] of `now`.
-    epoch: u64,
-    now: Left<S>,
-    /// By scenario, the time that it has waited for others since the last barrier.
-    waited: [Ns; S],
-}
-
-/// The chain that a thread, team, lock or task left for those that wait for it.
-#[derive(Clone, Copy, Debug)]
-struct Left<const S: usize> {
-    /// The longest chain to there.
-    chain: Chain,
-    /// When that was, and would have been.
-    stamp: Stamp<S>,
-}
-
-impl<const S: usize> Left<S> {
-    /// Nothing was left.
-    fn never() -> Self {
-        Left { chain: Chain::default(), stamp: Stamp::never() }
-    }
-
-    /// Both this and `other` are awaited.
-    fn raise(&mut self, other: &Left<S>) {
-        self.chain = self.chain.max(other.chain);
-        self.stamp.raise(&other.stamp);
-    }
-}
 
 /// The chains of the members that have arrived at a barrier, and of its tasks.
 #[derive(Clone, Copy, Debug)]

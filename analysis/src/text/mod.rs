@@ -1,5 +1,9 @@
 //! Numbers as tables and words: those of `answers`, those of `stats`, and what all tables have.
 
 pub(crate) mod answers;
+mod cells;
+mod constructs;
+mod devices;
 pub(crate) mod stats;
 pub(crate) mod table;
+mod threads;

@@ -1,0 +1,81 @@
+//! The processes that are analysed, and what the first pass finds of them.
+
+use std::path::PathBuf;
+
+use omptrace_timeline::sink::Ns;
+use omptrace_timeline::{Report, Start};
+use omptrace_trace_format::Reader;
+
+use crate::answers::part::Part;
+use crate::constructs::counters::CounterSums;
+use crate::constructs::functions::FunctionSums;
+use crate::constructs::phases::Phases;
+use crate::constructs::sums::Sums;
+use crate::overview::Gathered;
+use crate::overview::levels::Levels;
+use crate::summary::{Alone, Summary};
+
+/// A process that is analysed: by its trace, its summary, or both, where the summary replaces the first pass.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// Its trace.
+    pub trace: Option<&'a Reader>,
+    /// Its summary.
+    pub summary: Option<&'a Summary>,
+}
+
+impl<'a> Input<'a> {
+    /// Traces without summaries.
+    pub fn traces(readers: &[&'a Reader]) -> Vec<Input<'a>> {
+        let of = |reader: &&'a Reader| Input { trace: Some(*reader), summary: None };
+        readers.iter().map(of).collect()
+    }
+
+    /// The traces in the timeline's order: that of the number of a process is its path.
+    pub fn paths_in_order(inputs: &[Input<'_>]) -> Vec<PathBuf> {
+        let mut starts: Vec<Start> = inputs.iter().map(Input::start).collect();
+        starts.sort();
+        starts.into_iter().map(Start::into_path).collect()
+    }
+
+    pub(super) fn start(&self) -> Start {
+        match (self.trace, self.summary) {
+            (Some(reader), _) => Start::of(reader),
+            (None, Some(summary)) => summary.start(),
+            (None, None) => Start::default(),
+        }
+    }
+}
+
+/// The results of the first pass over some processes.
+#[derive(Debug, Default)]
+pub(super) struct Merged {
+    /// Of each process, in the timeline's order.
+    pub(super) reports: Vec<Report>,
+    pub(super) sums: Sums,
+    pub(super) part: Part,
+    pub(super) gathered: Vec<Gathered>,
+    pub(super) levels: Levels,
+    pub(super) phases: Phases,
+    pub(super) functions: FunctionSums,
+    pub(super) counters: CounterSums,
+    /// Of a single process, what its summary says of it alone.
+    pub(super) alone: Option<Alone>,
+    pub(super) earliest: Ns,
+}
+
+impl Merged {
+    /// Takes in the results of the processes behind these.
+    pub(super) fn merge(&mut self, next: Merged) {
+        self.reports.extend(next.reports);
+        self.sums.merge(next.sums);
+        self.part.merge(next.part);
+        self.gathered.extend(next.gathered);
+        self.levels.extend(next.levels);
+        self.phases.merge(next.phases);
+        self.functions.merge(next.functions);
+        self.counters.merge(next.counters);
+        self.alone = next.alone;
+        self.earliest = next.earliest;
+    }
+}

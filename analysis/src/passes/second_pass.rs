@@ -1,0 +1,79 @@
+//! The second pass over a process: replays with changes, phases, chunks.
+
+use super::*;
+
+/// Threads that schedule regions on other numbers of threads. Each may hold some large phases.
+const MAX_SCHEDULERS: usize = 4;
+
+/// The results of a process in the second pass.
+pub(super) struct Second {
+    pub(super) predicted: Option<Predicted>,
+    pub(super) phases: Vec<Part>,
+    pub(super) chunks: ChunkDurations,
+}
+
+/// The changes whose gain is asked for, in these windows.
+#[derive(Clone, Copy)]
+pub(super) struct Changes<'p> {
+    pub(super) plans: &'p [Plan],
+    /// Numbers of threads.
+    pub(super) numbers: &'p [u32],
+    pub(super) windows: Option<&'p Windows>,
+    /// How long chunks of loops take is asked for, too.
+    pub(super) has_chunks: bool,
+}
+
+impl Run<'_> {
+    pub(super) fn second_pass(&self, number: usize, changes: Changes<'_>, phases: &[Phase]) -> Second {
+        let Changes { plans, numbers, windows, has_chunks } = changes;
+        let with_chunks = Manner { chunks: true, ..self.manner };
+        if phases.is_empty() && !has_chunks && !plans.is_empty() {
+            let in_segments = self.of_segments(with_chunks, || {
+                collector::Collector::replaying(plans, numbers.to_vec()).of_segment()
+            });
+            if let Some((replayed, _)) = in_segments {
+                return Second {
+                    predicted: replayed.predicted(),
+                    phases: Vec::new(),
+                    chunks: ChunkDurations::default(),
+                };
+            }
+        }
+        // Changed durations and other numbers of threads have nothing to do with each other.
+        let is_apart = self.sink_threads > 1 && !numbers.is_empty();
+        let numbers = numbers.to_vec();
+        let (replayed, scheduled) = match is_apart {
+            true => (Vec::new(), Some(numbers)),
+            false => (numbers, None),
+        };
+        let mut replayed = (!plans.is_empty()).then(|| {
+            let collector = collector::Collector::replaying(plans, replayed);
+            Windowed::new(windows.cloned(), collector)
+        });
+        let mut scheduled = scheduled.map(|numbers| {
+            let schedulers = (self.sink_threads - 2).min(MAX_SCHEDULERS);
+            collector::Collector::scheduling(numbers, schedulers)
+        });
+        let mut of_phases: Vec<_> =
+            phases.iter().map(|(_, _, when)| Windowed::new(Some(when.clone()), self.collector())).collect();
+        let mut sinks: Vec<&mut dyn Sink> = Vec::new();
+        sinks.extend(replayed.iter_mut().map(|sink| sink as &mut dyn Sink));
+        sinks.extend(scheduled.iter_mut().map(|sink| sink as &mut dyn Sink));
+        sinks.extend(of_phases.iter_mut().map(|sink| sink as &mut dyn Sink));
+        let mut chunks = ChunkCollector::default();
+        if has_chunks {
+            sinks.push(&mut chunks);
+        }
+        self.replay_in(with_chunks, number, sinks);
+        let of_phases = of_phases.into_iter();
+        let predicted = replayed.and_then(|replayed| replayed.inner.predicted());
+        Second {
+            predicted: match scheduled {
+                Some(scheduled) => scheduled.scheduled(predicted),
+                None => predicted,
+            },
+            phases: of_phases.map(|of_phase| of_phase.inner.finish()).collect(),
+            chunks: chunks.durations(),
+        }
+    }
+}

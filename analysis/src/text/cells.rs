@@ -1,0 +1,36 @@
+//! Cells that several tables have.
+
+use crate::model::accounting::Accounting;
+use crate::model::cause::Cause;
+use crate::model::stats::Times;
+use crate::text::table::{UNKNOWN, percent, time};
+
+/// Total, mean, min, max.
+pub(super) fn cells(times: &Times) -> [String; 4] {
+    let has_duration = times.max_ns > 0;
+    let cell = |ns, is_known| match is_known {
+        true => time(ns),
+        false => UNKNOWN.to_owned(),
+    };
+    let has_whole = has_duration && !times.is_of_parts;
+    [
+        cell(times.total_ns, has_duration),
+        cell(times.mean_ns, has_whole),
+        cell(times.min_ns, has_whole),
+        cell(times.max_ns, has_whole),
+    ]
+}
+
+/// The time lost, the cause of most of it, and that cause's share of all time.
+pub(super) fn lost(accounting: &Accounting) -> [String; 3] {
+    let losses = accounting.iter();
+    let losses = losses.filter(|(cause, ns)| cause.is_loss() && *ns > 0);
+    let greatest = losses.max_by_key(|(cause, ns)| (*ns, std::cmp::Reverse(*cause)));
+    let words = |(cause, _): (Cause, u64)| cause.name().replace('_', " ");
+    let share = |(cause, _): (Cause, u64)| accounting.share(cause).map(percent);
+    [
+        time(accounting.lost()),
+        greatest.map_or_else(String::new, words),
+        greatest.and_then(share).unwrap_or_default(),
+    ]
+}

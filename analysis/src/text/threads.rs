@@ -1,0 +1,156 @@
+//! Rows about processes, threads, functions and counters.
+
+use omptrace_timeline::sink::short_name;
+
+use crate::constructs::counters::CounterStats;
+use crate::constructs::functions::FunctionStats;
+use crate::model::process_stats::ProcessStats;
+use crate::model::stats::ThreadStats;
+use crate::text::table::{
+    Column, Empty, Table, UNKNOWN, column, counted, known, known_time, percent, time, with_commas,
+};
+
+pub(super) const THREAD: [Column; 10] = [
+    column("parallel", 0),
+    column("working", 0),
+    column("barriers", 0).if_empty(Empty::IfThereIsRoom),
+    column("taskwaits", 0).if_empty(Empty::IfThereIsRoom),
+    column("locks", 0).if_empty(Empty::IfThereIsRoom),
+    column("wake-up", 1).if_empty(Empty::IfThereIsRoom),
+    column("serial", 0),
+    column("idle", 0),
+    column("unknown", 0).if_empty(Empty::Never),
+    column("tasks", 2),
+];
+
+pub(super) fn thread_row(table: &mut Table, stats: &ThreadStats) {
+    let cells = [
+        known_time(stats.parallel_ns),
+        known_time(stats.working_ns),
+        known_time(stats.barriers_ns),
+        known_time(stats.taskwaits_ns),
+        known_time(stats.locks_ns),
+        known_time(stats.wake_up_ns),
+        time(stats.serial_ns),
+        known_time(stats.idle_ns),
+        time(stats.unknown_ns),
+        known(stats.tasks),
+    ];
+    table.row(stats.name.clone(), cells);
+}
+
+pub(super) const HELPER: [Column; 3] = [column("working", 0), column("idle", 0), column("tasks", 0)];
+
+pub(super) fn helper_row(table: &mut Table, stats: &ThreadStats) {
+    let cells = [known_time(stats.working_ns), known_time(stats.idle_ns), known(stats.tasks)];
+    table.row(stats.name.clone(), cells);
+}
+
+pub(super) const FUNCTION: [Column; 7] = [
+    column("self", 0),
+    column("self %", 0),
+    column("total", 1),
+    column("total %", 2),
+    column("wait", 3),
+    column("others waited", 1).if_empty(Empty::IfThereIsRoom),
+    column("on path", 2).if_empty(Empty::IfThereIsRoom),
+];
+
+pub(super) fn function_row(table: &mut Table, function: &FunctionStats, all_ns: u64) {
+    let share = |ns: u64| percent(ns as f64 / all_ns.max(1) as f64);
+    let cells = [
+        time(function.self_ns),
+        share(function.self_ns),
+        time(function.total_ns),
+        share(function.total_ns),
+        time(function.wait_ns),
+        time(function.blame_ns),
+        time(function.path_ns),
+    ];
+    table.row(function.function.clone(), cells);
+}
+
+/// The names of all counters, in order.
+pub(super) fn counter_names(counters: &[CounterStats]) -> Vec<&str> {
+    let names = counters.iter().flat_map(|stats| stats.counters.keys());
+    let mut names: Vec<&str> = names.map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// `names` are those of the counters. Where cycles were counted, there are ratios of them.
+pub(super) fn counter_row(table: &mut Table, stats: &CounterStats, names: &[&str], has_ratios: bool) {
+    let ratio = |ratio: Option<f64>| ratio.map_or_else(|| UNKNOWN.to_owned(), |ratio| format!("{ratio:.2}"));
+    let value = |name: &&str| match (*name, stats.counters.get(*name)) {
+        (_, None) => UNKNOWN.to_owned(),
+        ("task-clock", Some(ns)) => time(*ns),
+        (_, Some(value)) => with_commas(*value),
+    };
+    let mut cells = vec![with_commas(stats.visits), time(stats.counted_ns)];
+    if has_ratios {
+        cells.extend([stats.ipc, stats.ghz].map(ratio));
+    }
+    cells.extend(names.iter().map(value));
+    let below = stats.no_ratios.clone().filter(|_| has_ratios);
+    table.row_above(short_name(&stats.name).to_owned(), cells, below);
+}
+
+pub(super) const PROCESS: [Column; 6] = [
+    column("threads", 2),
+    column("time", 0),
+    column("serial", 0),
+    column("before", 1),
+    column("between", 1),
+    column("after", 1),
+];
+
+pub(super) fn process_row(table: &mut Table, stats: &ProcessStats) {
+    let cells = [
+        stats.threads.to_string(),
+        time(stats.duration_ns),
+        known_time(stats.serial_ns),
+        known_time(stats.serial_before_ns),
+        known_time(stats.serial_between_ns),
+        known_time(stats.serial_after_ns),
+    ];
+    table.row(stats.name.clone(), cells);
+}
+
+/// The lines above the tables: how long it took, and what of that was serial.
+impl ProcessStats {
+    /// Words about the time from start to end.
+    pub(crate) fn time_words(&self) -> String {
+        let time_of = time(self.duration_ns);
+        match self.before_tracing_ns {
+            Some(_) => format!("{time_of} from start to end of the process"),
+            None => {
+                format!("{time_of} from start to end of the trace; it does not say when the process started")
+            }
+        }
+    }
+
+    /// Words about serial time: how much, and where it lies.
+    pub(crate) fn serial_words(&self) -> Option<(String, String)> {
+        let serial = time(self.serial_ns?);
+        let parts = (self.serial_before_ns, self.serial_between_ns, self.serial_after_ns);
+        let (Some(before), Some(between), Some(after)) = parts else {
+            return Some((serial, "older events were overwritten".to_owned()));
+        };
+        let [before, between, after] = [before, between, after].map(time);
+        let has_region = self.serial_before_ns < self.serial_ns || self.serial_ns < Some(self.duration_ns);
+        let where_it_lies = if has_region {
+            format!(
+                "{before} before the first parallel region, {between} between regions, {after} after the last"
+            )
+        } else {
+            "the main thread was in no parallel region".to_owned()
+        };
+        Some((serial, where_it_lies))
+    }
+}
+
+/// `1 process`, `2 processes`.
+pub(super) fn processes_words(count: usize) -> String {
+    counted(count as u64, "process").replace("processs", "processes")
+}
