@@ -20,6 +20,14 @@ use crate::{sanitizer, worksharing};
 const REGION_FLAGS: c_int = (ompt_parallel_invoker_runtime.0 | ompt_parallel_team.0) as c_int;
 const LEAGUE_FLAGS: c_int = (ompt_parallel_invoker_runtime.0 | ompt_parallel_league.0) as c_int;
 
+/// The code address that a region is reported with: the first one in the function that GCC made of it, as if a call there returned.
+///
+/// GCC gives the call of libgomp the line of an earlier statement, and calls of several regions may be one. But that function begins
+/// in the line of the directive, and each region has its own.
+fn code_of(function: Outlined) -> *const c_void {
+    (function as *const c_void).wrapping_byte_add(1)
+}
+
 /// Begins a region that the thread leads.
 fn begin(
     thread: &Thread,
@@ -36,7 +44,7 @@ fn begin(
     team.gomp.set(Some(call.gomp));
     team.encountering.set(Some(task));
     team.parent.set(task.team.get());
-    team.code.set(call.code);
+    team.code.set(code_of(function));
     team.work.set(work);
     team.is_region.set(true);
     team.requested.set(match requested {
@@ -52,7 +60,7 @@ fn begin(
         team.data(),
         team.requested.get(),
         REGION_FLAGS,
-        call.code,
+        team.code.get(),
     );
     thread.starting.set(team);
     team
@@ -65,7 +73,8 @@ fn argument(team: &'static Team) -> *mut c_void {
 }
 
 /// Ends a region: its leader is back from the last barrier.
-fn end(thread: &Thread, team: &'static Team, code: *const c_void) {
+fn end(thread: &Thread, team: &'static Team) {
+    let code = team.code.get();
     sanitizer::acquire(team);
     let task = thread.task();
     let size = team.size.load(Ordering::Relaxed);
@@ -217,7 +226,7 @@ macro_rules! region {
         let team = begin(thread, &$call, $function, $data, $threads, $work);
         // SAFETY: the program's own call, with a function of the same type.
         let result = unsafe { real(member, argument(team), $threads $(, $rest)*) };
-        end(thread, team, $call.code);
+        end(thread, team);
         result
     }};
 }
@@ -240,7 +249,7 @@ entry! {
         team.reductions.set(unsafe { data.cast::<*mut c_void>().read() });
         // SAFETY: the program's own call, with a function of the same type.
         let threads = unsafe { real(member, argument(team), threads, flags) };
-        end(thread, team, call.code);
+        end(thread, team);
         threads
     }
 }
@@ -342,7 +351,7 @@ entry! {
         }
         // SAFETY: the program's own call.
         unsafe { real() };
-        end(thread, team, call.code);
+        end(thread, team);
     }
 }
 
@@ -396,18 +405,18 @@ entry_in_memory! {
         league.gomp.set(Some(call.gomp));
         league.encountering.set(Some(task));
         league.parent.set(task.team.get());
-        league.code.set(call.code);
+        league.code.set(code_of(function));
         league.requested.set(if teams == 0 { DEFAULT_TEAMS } else { teams });
         task.set_enter_frame(call.frame);
         report!(
             ompt_callback_parallel_begin as ompt_callback_parallel_begin_t,
-            task.data(), task.frame(), league.data(), league.requested.get(), LEAGUE_FLAGS, call.code,
+            task.data(), task.frame(), league.data(), league.requested.get(), LEAGUE_FLAGS, league.code.get(),
         );
         // SAFETY: the program's own call, with a function of the same type.
         unsafe { real(initial_team, ptr::from_ref(league).cast_mut().cast(), teams, limit, flags) };
         report!(
             ompt_callback_parallel_end as ompt_callback_parallel_end_t,
-            league.data(), task.data(), LEAGUE_FLAGS, call.code,
+            league.data(), task.data(), LEAGUE_FLAGS, league.code.get(),
         );
         task.set_enter_frame(ptr::null_mut());
         thread.teams.give_back(league);

@@ -445,6 +445,26 @@ fn waits_for_what_a_single_region_copies_are_seen() {
     assert_eq!(first["line"], 13, "{first}");
 }
 
+/// GCC gives calls of libgomp the line of another statement, and may make one call of several. A region is where its function begins.
+#[test]
+fn regions_are_at_the_lines_of_their_directives() {
+    for level in ["-O0", "-O1", "-O2", "-O3"] {
+        let program = compiled("gcc_region_lines.c", &["-g", level]);
+        let (folder, traces) = (TempDir::new().expect("a folder"), 3);
+        let trace = folder.path().join("lines.omptrace");
+        let mut record = omptrace(&["record", "--quiet", "-o"]);
+        record.arg(&trace).arg("--").arg(&program).arg(traces.to_string());
+        assert!(output(&mut record).status.success(), "{level}");
+        let stats = output(omptrace(&["stats", "--json", "--all"]).arg(&trace));
+        let stats: serde_json::Value = serde_json::from_slice(&stats.stdout).expect("JSON");
+        let regions = stats["regions"].as_array().expect("a list").iter();
+        let lines = regions.map(|row| (row["line"].as_u64(), row["visits"].as_u64()));
+        let lines: BTreeSet<_> = lines.collect();
+        let expected = [17, 20, 23, 32].map(|line| (Some(line), Some(traces)));
+        assert_eq!(lines, expected.into(), "{level}");
+    }
+}
+
 #[test]
 fn the_tool_learns_of_devices_that_constructs_use() {
     let folder = TempDir::new().expect("a temporary folder can be made");

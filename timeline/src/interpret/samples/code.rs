@@ -13,6 +13,8 @@ use crate::model::{FunctionKind, RuntimeActivity, StackFrame};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Code {
     pub(super) frame: StackFrame,
+    /// The begin of the function that has the code, where that is known, else the code itself.
+    pub(super) begin: u64,
     pub(super) belongs_to: BelongsTo,
     /// What the runtime's function does, where its name says it; or a flush that the compiler has put into the program.
     pub(super) does: Option<RuntimeActivity>,
@@ -57,6 +59,7 @@ fn look_up(stage: &mut Stage<'_>, address: u64) -> Vec<Code> {
         let function = function.unwrap_or("[unknown]").to_owned();
         return vec![Code {
             frame: stage.marker(&function, FunctionKind::Code),
+            begin: address,
             belongs_to: BelongsTo::Program,
             does: None,
         }];
@@ -81,13 +84,14 @@ fn look_up(stage: &mut Stage<'_>, address: u64) -> Vec<Code> {
     });
     let functions: Vec<_> = iter::once(innermost).chain(callers).collect();
     let module = symbol.module.clone().into_owned();
+    let begin = address.wrapping_sub(symbol.function_offset.unwrap_or(0));
     let functions = functions.into_iter().map(|(name, file, line)| {
         let does = match belongs_to {
             BelongsTo::Runtime => activity(&name),
             _ => flush,
         };
         let function = stage.function(name, module.clone(), file, FunctionKind::Code);
-        Code { frame: StackFrame { function, line }, belongs_to, does }
+        Code { frame: StackFrame { function, line }, begin, belongs_to, does }
     });
     functions.collect()
 }

@@ -57,6 +57,7 @@ mod tests {
     fn codes(kinds: &str) -> Vec<Code> {
         let code = |kind| Code {
             frame: StackFrame { function: FunctionId(0), line: None },
+            begin: 0,
             belongs_to: match kind {
                 'r' => BelongsTo::Runtime,
                 'c' => BelongsTo::Libc,

@@ -389,7 +389,7 @@ impl Interpreter<'_, '_> {
             let (region, Some(place)) = (frame.key, self.place_of_region(frame)) else {
                 continue;
             };
-            let Some(caller) = own.caller_of_runtime(place, inside) else {
+            let Some(caller) = own.caller_of_region(place, inside) else {
                 continue;
             };
             inside = caller + 1;
@@ -470,7 +470,7 @@ impl Interpreter<'_, '_> {
             let segments = cut::segments(&codes);
             segments.get(1).map(|segment| segment.start)
         };
-        let caller = own.caller_of_runtime(place, 0).or_else(behind_runtime)?;
+        let caller = own.caller_of_runtime(place).or_else(behind_runtime)?;
         Some(self.part_from(thread, &own, caller, depth))
     }
 
@@ -616,23 +616,44 @@ impl Own<'_> {
         codes.any(|code| code.belongs_to == BelongsTo::Runtime)
     }
 
-    /// The innermost frame from `inside` on that called the runtime at this return address.
-    fn caller_of_runtime(&self, return_address: u64, inside: usize) -> Option<usize> {
-        let is_runtime = |frame: usize| self.codes[frame].belongs_to == BelongsTo::Runtime;
-        let is_it = |frame: &usize| {
-            self.addresses[*frame] == return_address && is_runtime(frame - 1) && !is_runtime(*frame)
-        };
-        (inside.max(1)..self.codes.len()).find(is_it)
+    /// The innermost frame that called the runtime at this return address.
+    fn caller_of_runtime(&self, return_address: u64) -> Option<usize> {
+        self.callers_of_runtime(0).find(|frame| self.addresses[*frame] == return_address)
+    }
+
+    /// The innermost frame from `inside` on that called the runtime for the region of this place.
+    fn caller_of_region(&self, place: u64, inside: usize) -> Option<usize> {
+        let body = |caller: usize| (0..caller).rev().find(|frame| !self.is_runtime(*frame));
+        self.callers_of_runtime(inside).find(|frame| self.is_around_region(*frame, body(*frame), place))
+    }
+
+    /// Whether a frame called the runtime for the region of this place, and the runtime called `body`. The place is the return address
+    /// of that call, or it is just behind the begin of the region's function, by the adapter for libgomp.
+    fn is_around_region(&self, caller: usize, body: Option<usize>, place: u64) -> bool {
+        self.addresses[caller] == place
+            || body.is_some_and(|body| self.codes[body].begin.wrapping_add(1) == place)
+    }
+
+    fn callers_of_runtime(&self, inside: usize) -> impl Iterator<Item = usize> {
+        let is_caller = |frame: &usize| self.is_runtime(frame - 1) && !self.is_runtime(*frame);
+        (inside.max(1)..self.codes.len()).filter(is_caller)
+    }
+
+    fn is_runtime(&self, frame: usize) -> bool {
+        self.codes[frame].belongs_to == BelongsTo::Runtime
     }
 }
 
 /// The first of the `segments` that lies outside of the thread's innermost task. Inside of it, the thread has encountered
-/// `regions` at these places, the innermost first. The segment around a region begins with its place.
+/// `regions` at these places, the innermost first. The segment around a region begins with the call of the runtime for it.
 fn outside_of_task(own: &Own<'_>, segments: &[Range<usize>], regions: Vec<u64>) -> Option<usize> {
     let mut regions = &regions[..];
     for (index, segment) in segments.iter().enumerate().skip(1) {
-        let place = own.addresses.get(segment.start);
-        match regions.iter().position(|region| Some(region) == place) {
+        let body = segments[index - 1].clone().next_back();
+        let is_around = |region: &u64| {
+            segment.start < own.addresses.len() && own.is_around_region(segment.start, body, *region)
+        };
+        match regions.iter().position(is_around) {
             Some(inner) => regions = &regions[inner + 1..],
             None => return Some(index),
         }

@@ -103,17 +103,18 @@ impl Image<'_> {
     fn place(&mut self, offset: u64) -> Place {
         let symbol = self.symbol(offset);
         let symbol_name = symbol.map(|symbol| symbol.name.to_owned());
+        let is_outlined_by_gcc =
+            symbol.is_some_and(|symbol| symbol.start == offset && is_of_gcc(symbol.name));
         let mut place = Place {
             offset,
             function_start: symbol.map(|symbol| symbol.start),
             in_runtime: symbol_name.as_deref().is_some_and(runtime::is_runtime_function),
             is_around: self.code == Code::Calls
+                && !is_outlined_by_gcc
                 && self.calls.calls_program(offset.wrapping_add(1), &self.symbols),
             is_behind_fence: self.code == Code::Calls && self.calls.is_behind_fence(offset),
             ..Place::default()
         };
-        let is_outlined_by_gcc =
-            symbol.is_some_and(|symbol| symbol.start == offset && is_of_gcc(symbol.name));
         let mut frames = match self.code {
             Code::Calls if is_outlined_by_gcc => vec![self.first_line(offset)],
             Code::Calls => self.frames_with_line(offset),
@@ -379,6 +380,21 @@ int region(void) {
         let start = outlined.expect("an outlined function").start;
         let place = places(&files, Code::OutlinedFunctions, &[start]).0.remove(0);
         (place.function, place.source.map(|(_, line)| line))
+    }
+
+    /// By the address that the adapter for libgomp reports.
+    #[test]
+    fn a_function_that_gcc_made_of_a_region_is_at_its_directive() {
+        for optimization in ["-O0", "-O1", "-O2", "-O3"] {
+            let files = compiled("gcc", optimization, SOURCE);
+            let file = parse(&files.module).expect("an ELF file");
+            let symbols = text_symbols(&file);
+            let outlined = symbols.iter().find(|symbol| is_of_gcc(symbol.name));
+            let start = outlined.expect("an outlined function").start;
+            let place = places(&files, Code::Calls, &[start]).0.remove(0);
+            let line = place.source.map(|(_, line)| line);
+            assert_eq!((place.function.as_deref(), line), (Some("region"), Some(5)), "{optimization}");
+        }
     }
 
     #[test]
