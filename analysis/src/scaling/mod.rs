@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use crate::answers::part::{Part, RegionPart};
 use crate::model::answers::{NotPredicted, OtherThreads, TaskRegion};
 use crate::model::place::Place;
+use crate::scaling::phase::Problem;
 use crate::scaling::region_scaling::Scaling;
 
 /// The model must give a region's recorded time back, but for this share.
@@ -118,15 +119,18 @@ fn task_regions(scaling: &BTreeMap<Place, Scaling>) -> Vec<TaskRegion> {
     let regions = scaling.iter().filter(|(_, scaling)| scaling.tasks > 0);
     let mut regions: Vec<TaskRegion> = regions
         .map(|(place, scaling)| {
+            let is_whole = !scaling.problems.contains_key(&Problem::TooLarge);
             let by = |span: u64| (span > 0).then(|| scaling.work as f64 / span as f64);
-            let burdened = scaling.creation_ns.map(|_| scaling.burdened_span);
+            let span = is_whole.then_some(scaling.span);
+            let creation_ns = scaling.creation_ns.filter(|_| is_whole);
+            let burdened = creation_ns.map(|_| scaling.burdened_span);
             TaskRegion {
                 place: place.clone(),
                 tasks: scaling.tasks,
                 work_ns: scaling.work,
-                span_ns: scaling.span,
-                parallelism: by(scaling.span),
-                creation_ns: scaling.creation_ns,
+                span_ns: span,
+                parallelism: span.and_then(by),
+                creation_ns,
                 burdened_span_ns: burdened,
                 burdened_parallelism: burdened.and_then(by),
             }

@@ -21,6 +21,7 @@ const MAX_SPARE: usize = 1 << 12;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Problem {
     Nested,
+    Unreported,
     Divided,
     Static,
     TooLarge,
@@ -30,6 +31,9 @@ impl Problem {
     pub(crate) fn text(self) -> &'static str {
         match self {
             Problem::Nested => "a region inside it: how many threads that would get is not known",
+            Problem::Unreported => {
+                "code outside of the loops and tasks that the runtime reports: GCC's static loops, which are divided among threads, are in it"
+            }
             Problem::Divided => {
                 "code outside of loops and tasks takes its threads different times: the program may divide work by their numbers"
             }
@@ -107,6 +111,10 @@ pub(crate) struct Phase {
     locks: FastMap<LockId, (u64, u64)>,
     steps: usize,
     pub(crate) problems: BTreeSet<Problem>,
+    /// The runtime does not report static loops: they are work of members.
+    pub(crate) hides_loops: bool,
+    /// All work, also of steps that are not kept.
+    work: u64,
 }
 
 impl Phase {
@@ -131,6 +139,7 @@ impl Phase {
         self.locks.clear();
         self.steps = 0;
         self.problems.clear();
+        self.work = 0;
     }
 
     /// How many steps it has.
@@ -201,6 +210,7 @@ impl Phase {
     }
 
     pub(crate) fn work(&mut self, lane: usize, at: At, ns: u64) {
+        self.work.grow_by(ns);
         if let At::Static(place) = at {
             return self.static_work(lane, place, ns);
         }
@@ -255,6 +265,9 @@ impl Phase {
             self.problem(Problem::Static);
         }
         let parent = self.of(lane, at);
+        if !is_undeferred {
+            self.created += 1;
+        }
         if self.steps >= MAX_STEPS || self.tasks.len() >= MAX_STEPS {
             self.problem(Problem::TooLarge);
             return;
@@ -264,7 +277,6 @@ impl Phase {
             return;
         }
         let strand = self.strand();
-        self.created += 1;
         self.tasks.insert(task, strand);
         self.push(parent, Step::Create(strand));
     }
@@ -310,6 +322,14 @@ impl Phase {
         };
         let more = longest - least;
         if more as f64 > MAX_UNEVEN * longest as f64 { more } else { 0 }
+    }
+
+    /// The longest work of a member that may be in static loops which the runtime does not report.
+    pub(crate) fn unreported(&self) -> u64 {
+        match self.hides_loops {
+            true => self.replicated().max().unwrap_or(0),
+            false => 0,
+        }
     }
 
     /// How long each lock was held: by members, by others.
@@ -381,8 +401,7 @@ impl Phase {
     }
 
     pub(crate) fn all_work(&self) -> u64 {
-        let strands = self.strands().iter().map(Strand::work);
-        sum(strands.chain(self.in_loops()))
+        self.work
     }
 }
 

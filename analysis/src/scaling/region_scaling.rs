@@ -44,6 +44,7 @@ impl Scaling {
         let known = phase.problems.iter().map(|problem| (*problem, modelled));
         let mut problems: BTreeMap<_, _> = known.collect();
         problems.entry(Problem::Divided).or_default().grow_by(phase.uneven(as_recorded));
+        problems.entry(Problem::Unreported).or_default().grow_by(phase.unreported());
         let numbers = numbers.iter().map(|threads| *threads as usize);
         self.on.resize(self.on.len().max(numbers.len()), 0);
         for (sum, threads) in self.on.iter_mut().zip(numbers) {
@@ -111,8 +112,8 @@ mod tests {
         for (task, ns) in tasks.enumerate() {
             let task = TaskId(task as u64);
             phase.create(0, single, task, false);
-            let strand = phase.task(task).expect("created");
-            phase.work(0, At::Strand(strand), ns);
+            let at = phase.task(task).map_or(At::Member, At::Strand);
+            phase.work(0, at, ns);
         }
         phase
     }
@@ -209,6 +210,24 @@ mod tests {
         let problems: Vec<_> = scaling.problems.iter().collect();
         assert_eq!(problems, [(&Problem::Divided, &100), (&Problem::Static, &110)]);
         assert_eq!(scaling.problem(), Some(Problem::Divided));
+    }
+
+    #[test]
+    fn work_that_may_be_in_unreported_loops_is_not_predicted() {
+        let mut phase = Phase::default();
+        phase.hides_loops = true;
+        for lane in 0..2 {
+            phase.work(lane, At::Member, 100);
+        }
+        let scaling = scaling(phase, 2, &[1, 4]);
+        assert_eq!(scaling.problem(), Some(Problem::Unreported));
+    }
+
+    #[test]
+    fn tasks_that_no_graph_holds_are_counted_all_the_same() {
+        let scaling = scaling(fan((0..60_000).map(|_| 2)), 2, &[1]);
+        assert_eq!((scaling.tasks, scaling.work), (60_000, 120_000));
+        assert!(scaling.problems.contains_key(&Problem::TooLarge));
     }
 
     #[test]

@@ -39,7 +39,12 @@ impl<const S: usize> Threads<S> {
             graphs.phases.resize_with(slot + 1, || None);
         }
         let phase = &mut graphs.phases[slot];
-        let phase = phase.get_or_insert_with(|| graphs.scheduling.phase());
+        let hides_loops = !self.reports.inlined;
+        let phase = phase.get_or_insert_with(|| {
+            let mut phase = graphs.scheduling.phase();
+            phase.hides_loops = hides_loops;
+            phase
+        });
         let innermost = of_thread.memberships.last()?.team;
         if innermost != slot && self.teams[innermost].size() > 1 {
             phase.problem(Problem::Nested);

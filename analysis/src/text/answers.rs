@@ -316,14 +316,14 @@ impl Answers {
             write_wrapped(f, &format!("predicted: {}", words.join(", ")), 0, layout)?;
         }
         for region in self.task_regions.iter().take(MAX_PLACES) {
-            let parallelism = region.parallelism.unwrap_or(1.0);
-            let words = format!(
-                "{} at {}: work {} = span {} x parallelism {parallelism:.1}",
-                counted(region.tasks, "task"),
-                region.place.short(),
-                time(region.work_ns),
-                time(region.span_ns)
-            );
+            let tasks = counted(region.tasks, "task");
+            let head = format!("{tasks} at {}: work {}", region.place.short(), time(region.work_ns));
+            let words = match (region.span_ns, region.parallelism) {
+                (Some(span), parallelism) => {
+                    format!("{head} = span {} x parallelism {:.1}", time(span), parallelism.unwrap_or(1.0))
+                }
+                (None, _) => format!("{head}, span not known: more than 40,000 tasks between two barriers"),
+            };
             write_wrapped(f, &words, 0, layout)?;
         }
         Ok(())
