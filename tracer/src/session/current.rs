@@ -40,6 +40,7 @@ pub(crate) struct Session {
     /// The modules that were reported.
     pub(crate) modules: Modules,
     pub(super) output: Output,
+    /// The chunks of its threads.
     pub(crate) spool: Spool,
     pub(super) writer: Option<Writer>,
     /// The thread that waits for the signal to write what is kept.

@@ -1,7 +1,7 @@
 //! What takes part in each session: it does something of its own where a session or a thread begins or ends, and around forks.
 //! The session knows no part by its name.
 
-use std::ptr::{from_ref, null_mut};
+use std::ptr::{from_ref, null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
@@ -140,13 +140,19 @@ impl<T: Sync + 'static> OfSessions<T> {
         OfSessions(AtomicPtr::new(null_mut()))
     }
 
-    /// Keeps it for this session. Sessions begin one after the other.
+    /// Keeps it for this session.
     pub(crate) fn add(&self, session: &'static Session, kept: T) {
-        // Relaxed: stored by the beginning of a session, which nothing else does meanwhile.
-        let earlier = self.0.load(Ordering::Relaxed);
-        let new = Box::into_raw(Box::new(OfSession { session, kept, earlier }));
-        // Release; pairs with Acquire in `of`.
-        self.0.store(new, Ordering::Release);
+        let new = Box::leak(Box::new(OfSession { session, kept, earlier: null() }));
+        // Relaxed: nothing is read through it here.
+        let mut newest = self.0.load(Ordering::Relaxed);
+        loop {
+            new.earlier = newest;
+            // Release; pairs with Acquire in `of`.
+            match self.0.compare_exchange_weak(newest, new, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => return,
+                Err(other) => newest = other,
+            }
+        }
     }
 
     /// What is kept for the session.
