@@ -290,7 +290,7 @@ fn other_numbers_of_threads_are_predicted_by_list_scheduling() {
         let region = &answers.task_regions[0];
         assert_eq!(region.tasks, 8);
         nearly(region.work_ns, 36 * UNIT);
-        nearly(region.span_ns, 8 * UNIT);
+        nearly(region.span_ns.expect("a span"), 8 * UNIT);
         close(region.parallelism.map(|by| (by * 1e3).round() / 1e3), 4.5);
     }
 }
@@ -300,7 +300,7 @@ fn tasks_that_depend_on_each_other_have_a_span_of_all_work() {
     let answers = tasks(4, &[3; 6], true);
     let region = &answers.task_regions[0];
     nearly(region.work_ns, 18 * UNIT);
-    nearly(region.span_ns, 18 * UNIT);
+    nearly(region.span_ns.expect("a span"), 18 * UNIT);
     for row in &answers.other_threads {
         nearly(row.duration_ns, 18 * UNIT);
     }
