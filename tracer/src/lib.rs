@@ -10,8 +10,8 @@
 //! entry                        how the tracer enters a process and leaves it
 //! dialects                     the generations of the tools interface, which begin and end sessions
 //! samples                      call stacks of all threads, by a timer
-//! callbacks, chain             the callbacks' table; the next tool, which the tracer passes on to
-//! counters, devices, quirks    counters of threads; devices' trace buffers; faults of runtimes that would harm the program
+//! callbacks, second_tool       the callbacks' table; the next tool, which the tracer passes on to
+//! counters, devices, runtime_faults  counters of threads; devices' trace buffers; faults of runtimes that would harm the program
 //! session                      a session's life; chunks on their way into the file; metadata; forks; the cold path
 //! recorder                     one thread's state: its events into its chunk
 //! storage                      the spool, which threads share, and the trace file
@@ -36,7 +36,7 @@
 //! ```
 //!
 //! What begins, ends and forks with a session, and lies above it, is a part of it ([`session::part`]): samples, counters, devices and
-//! some quirks. Each folder's `mod.rs` has a map of its modules.
+//! some faults of runtimes. Each folder's `mod.rs` has a map of its modules.
 //!
 //! Invariants: on the hot path nothing allocates, locks, formats, makes a system call or loops without bound. No panic
 //! and no failure leaves the tracer: tracing turns itself off, says so in one line, and the program runs on.
@@ -45,7 +45,6 @@
 #![cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "rings and mappings of samples"))]
 
 pub mod callbacks;
-mod chain;
 mod config;
 mod counters;
 mod devices;
@@ -53,14 +52,15 @@ mod dialects;
 mod entry;
 mod lockfree;
 mod os;
-mod quirks;
 mod recorder;
 mod runtime;
+mod runtime_faults;
 #[cfg(target_arch = "x86_64")]
 mod samples;
 #[cfg(not(target_arch = "x86_64"))]
 #[path = "no_samples.rs"]
 mod samples;
+mod second_tool;
 mod session;
 mod storage;
 mod sync;

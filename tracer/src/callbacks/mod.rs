@@ -16,7 +16,7 @@
 //! | this one | the rows, and the callbacks that need more than a row |
 //! | [`expand`] | the macro that makes a function of a row |
 //! | [`arguments`] | arguments as an event stores them |
-//! | [`control_tool`] | `omp_control_tool` |
+//! | [`mod@control_tool`] | `omp_control_tool` |
 
 mod arguments;
 pub(crate) mod control_tool;
@@ -33,12 +33,12 @@ use omptrace_trace_format::field::{Address, Register};
 use omptrace_trace_format::predict::State;
 
 use crate::devices::{self, Asked};
-use crate::quirks::join_barrier;
-use crate::quirks::lock_after_exit;
-use crate::quirks::undeferred;
 use crate::recorder::guarded::guarded;
 use crate::recorder::recorder::Mode;
 use crate::recorder::this_thread;
+use crate::runtime_faults::join_barrier;
+use crate::runtime_faults::lock_after_exit;
+use crate::runtime_faults::undeferred_dependences;
 use crate::session::cold_path;
 pub(crate) use arguments::dependences_of;
 use arguments::{Addresses, Code, Data, Frame, Memory};
@@ -322,7 +322,7 @@ pub(crate) unsafe extern "C" fn task_create(
                 has_dependences,
                 codeptr_ra,
             );
-            guarded(|| undeferred::task_is_created(is_taskwait(flags)));
+            guarded(|| undeferred_dependences::task_is_created(is_taskwait(flags)));
         }
     }
 }

@@ -11,7 +11,7 @@ use omptrace_trace_format::metadata::{Counting, Metadata};
 use super::processor::Trial;
 use crate::config::Config;
 use crate::os::log::warning;
-use crate::os::usage;
+use crate::os::time::usage;
 use crate::recorder::guarded::guarded;
 use crate::recorder::recorder::Mode;
 use crate::recorder::registers::Registers;

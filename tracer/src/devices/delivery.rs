@@ -8,7 +8,7 @@ use omptrace_trace_format::event::{DeviceKernel, DeviceNativeRecord, DeviceRecor
 use omptrace_trace_format::field::{Address, Text};
 
 use super::session_devices::{Devices, of_this_process};
-use super::traced::Traced;
+use crate::devices::traced_device::Traced;
 use crate::recorder::guarded::guarded;
 use crate::session::Session;
 

@@ -24,7 +24,7 @@ mod delivery;
 mod images;
 mod operations;
 mod session_devices;
-mod traced;
+mod traced_device;
 
 use std::ffi::{c_char, c_int};
 use std::sync::Arc;
@@ -35,11 +35,11 @@ use ompt_sys::{ompt_device_t, ompt_function_lookup_t};
 use omptrace_device::{Announced, memory};
 use omptrace_runtimes::Fault;
 
+use crate::devices::traced_device::{State, Traced};
 use crate::session::Session;
 use crate::session::part::Part;
 use delivery::SOURCE;
 use session_devices::of_this_process;
-use traced::{State, Traced};
 
 pub(crate) use closing::{hold_operation, hold_region, process_ends, process_has_ended};
 pub(crate) use images::loaded;

@@ -9,7 +9,7 @@ use ompt_sys::{self as ompt, ompt_target_data_op_t};
 use omptrace_device::HostOperation;
 
 use super::session_devices::of_this_process;
-use super::traced::Traced;
+use crate::devices::traced_device::Traced;
 use crate::recorder::this_thread;
 use crate::recorder::thread_stream::{NO_DEVICE, Stream};
 

@@ -9,8 +9,8 @@ use omptrace_device::{Buffers, cupti};
 use omptrace_settings::value::Cupti;
 use omptrace_trace_format::metadata::Metadata;
 
-use super::traced::Traced;
-use crate::os::lock::Mutex;
+use crate::devices::traced_device::Traced;
+use crate::os::threads::lock::Mutex;
 use crate::session::part::OfSessions;
 use crate::session::{self, Session};
 

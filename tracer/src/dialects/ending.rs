@@ -2,9 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::dialects::{collector, thread_state};
-use crate::os::containment::contained;
-use crate::os::stack;
+use crate::dialects::old::collector;
+use crate::dialects::thread_state;
+use crate::os::threads::containment::contained;
+use crate::os::threads::stack;
 use crate::runtime::lookup::Lookup;
 use crate::samples;
 use crate::session;

@@ -1,4 +1,4 @@
-//! The callbacks for runtimes that want a word empty, which they copy at the end of a region ([`crate::quirks::join_barrier`]).
+//! The callbacks for runtimes that want a word empty, which they copy at the end of a region ([`crate::runtime_faults::join_barrier`]).
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
@@ -11,9 +11,9 @@ use omptrace_runtimes::Fault;
 
 use crate::callbacks;
 use crate::dialects::thread_state;
-use crate::quirks::join_barrier::{around_copy, implicit_task_ends};
 use crate::recorder::callback::Function;
 use crate::recorder::this_thread;
+use crate::runtime_faults::join_barrier::{around_copy, implicit_task_ends};
 
 /// The callbacks that are registered in place of those of the same names where a runtime has the fault.
 pub(crate) static CALLBACKS: &[(&str, Function)] = {

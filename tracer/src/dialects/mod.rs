@@ -3,15 +3,14 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | [`dialect`] | the generations that register callbacks by `ompt_set_callback` |
-//! | [`tr2`] | the callbacks of OMPT of 2014 |
-//! | [`collector`] | the Collector API, which came before OMPT |
+//! | [`old::tr2`] | the callbacks of OMPT of 2014 |
+//! | [`old::collector`] | the Collector API, which came before OMPT |
 //! | [`old`] | what only interfaces before OpenMP 5.0 need |
 //! | [`prepared`], [`ending`] | a session's begin and end, whichever generation starts it |
 //! | [`parts`] | what takes part in each session |
 //! | [`join_barrier_callbacks`] | the callbacks for runtimes that want a word empty |
 //! | [`thread_state`] | reads a thread's state at its events where the user asks for it |
 
-pub(crate) mod collector;
 pub(crate) mod dialect;
 pub(crate) mod ending;
 pub(crate) mod join_barrier_callbacks;
@@ -19,4 +18,3 @@ pub(crate) mod old;
 mod parts;
 pub(crate) mod prepared;
 pub(crate) mod thread_state;
-pub(crate) mod tr2;

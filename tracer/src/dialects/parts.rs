@@ -1,14 +1,14 @@
 //! What takes part in each session ([`crate::session::part`]).
 
 use crate::dialects::old::collector_counts;
-use crate::quirks::{lock_after_exit, undeferred};
+use crate::runtime_faults::{lock_after_exit, undeferred_dependences};
 use crate::session::part::Part;
 use crate::{counters, devices, samples};
 
 /// In the order in which they are called.
 pub(super) static PARTS: &[&dyn Part] = &[
     &lock_after_exit::PART,
-    &undeferred::PART,
+    &undeferred_dependences::PART,
     &samples::PART,
     &counters::PART,
     &devices::PART,

@@ -10,7 +10,9 @@ use crate::config::Config;
 use crate::dialects::dialect::recordable;
 use crate::dialects::parts::PARTS;
 use crate::os::log::warning;
-use crate::os::{clock, panics, system, thread_word};
+use crate::os::threads::thread_word;
+use crate::os::time::clock;
+use crate::os::{panics, system};
 use crate::runtime::metadata;
 use crate::session::{self, Session, fork, part};
 

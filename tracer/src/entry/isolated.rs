@@ -9,8 +9,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::os::containment::contained;
 use crate::os::system;
+use crate::os::threads::containment::contained;
 
 /// How a library was loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@
 //! | [`start`] | `ompt_start_tool`, initialize, finalize, the library's destructor |
 //! | [`preload`] | finds a runtime that looks for no tool, where the library is preloaded |
 //! | [`isolated`] | notes libraries that do not see what is preloaded |
-//! | [`libgomp`] | GCC's runtime beside the one that took its place |
+//! | [`libgomp_threads`] | GCC's runtime beside the one that took its place |
 
 mod isolated;
-pub(crate) mod libgomp;
+pub(crate) mod libgomp_threads;
 pub(crate) mod preload;
 pub(crate) mod start;

@@ -5,12 +5,12 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::dialects::collector;
+use crate::dialects::old::collector;
 use crate::entry::isolated::{self, Way};
-use crate::entry::libgomp;
-use crate::os::clock;
+use crate::entry::libgomp_threads;
 use crate::os::loader::{self, Dlopen, dlopen_of_c_library, global_scope};
-use crate::os::thread_word;
+use crate::os::threads::thread_word;
+use crate::os::time::clock;
 
 /// See [`is_in_global_scope`]; as it was when the library was loaded.
 static IS_GLOBAL: AtomicBool = AtomicBool::new(false);
@@ -28,7 +28,7 @@ static CONSTRUCTOR: extern "C" fn() = {
     extern "C" fn constructor() {
         thread_word::prepare();
         loader::prepare();
-        libgomp::prepare();
+        libgomp_threads::prepare();
         clock::find_offset();
         isolated::begin();
         // A runtime that has loaded the library as a tool will call it.

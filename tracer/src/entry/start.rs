@@ -11,7 +11,6 @@ use ompt_sys::{
 use omptrace_settings::value::{Sample, Switch};
 use omptrace_trace_format::metadata::Registration;
 
-use crate::chain;
 use crate::config::{Config, STATE};
 use crate::counters;
 use crate::devices;
@@ -20,19 +19,20 @@ use crate::dialects::ending;
 use crate::dialects::join_barrier_callbacks;
 use crate::dialects::prepared::{Prepared, configured};
 use crate::dialects::thread_state;
-use crate::entry::libgomp;
+use crate::entry::libgomp_threads;
 use crate::entry::preload;
-use crate::os::containment::contained;
 use crate::os::loader;
-use crate::os::lock::Mutex;
 use crate::os::log::warning;
-use crate::os::stack;
-use crate::quirks::lock_after_exit;
-use crate::quirks::undeferred;
-use crate::quirks::withheld;
+use crate::os::threads::containment::contained;
+use crate::os::threads::lock::Mutex;
+use crate::os::threads::stack;
 use crate::runtime::lookup::{Lookup, text};
 use crate::runtime::replaced_libgomp;
+use crate::runtime_faults::lock_after_exit;
+use crate::runtime_faults::undeferred_dependences;
+use crate::runtime_faults::withheld;
 use crate::samples;
+use crate::second_tool;
 use crate::session::{self};
 
 /// The runtime's words in `ompt_start_tool`, for `initialize`.
@@ -73,7 +73,7 @@ pub(crate) extern "C" fn ompt_start_tool(
     let start = || {
         // SAFETY: the runtime passes a C string of its own.
         let runtime_version = unsafe { text(runtime_version) };
-        libgomp::before_runtime(&runtime_version);
+        libgomp_threads::before_runtime(&runtime_version);
         report_second_runtime(&runtime_version);
         let Some(config) = configured() else {
             return null_mut();
@@ -126,13 +126,13 @@ fn has_second_tool(lookup: Lookup, start: &Start, initial_device: usize) -> bool
         Switch::On => start.config.next_tool.as_ref(),
         Switch::Off => return false,
     };
-    let runtime = chain::Runtime {
+    let runtime = second_tool::Runtime {
         set_callback,
         omp_version: start.omp_version,
         version: &start.runtime_version,
         initial_device: initial_device as c_int,
     };
-    chain::begin(&runtime, next.map(|library| library.0.as_os_str()), preload::is_global())
+    second_tool::begin(&runtime, next.map(|library| library.0.as_os_str()), preload::is_global())
 }
 
 /// Says that a runtime is one too many, where another is traced: its events will be missing. One that is traced by the Collector
@@ -167,11 +167,11 @@ fn begin(lookup: Lookup, dialect: Dialect, start: Start, has_second_tool: bool) 
         Sample::On(wanted) if dialect == Dialect::V5 => Some(wanted),
         _ => None,
     };
-    let asked = if has_second_tool { chain::our_lookup() } else { lookup };
+    let asked = if has_second_tool { second_tool::our_lookup() } else { lookup };
     samples::ask_by(Some(asked).filter(|_| sampling.is_some()));
     let (set_callback, version): (ompt_set_callback_t, _) = match has_second_tool {
         // What a runtime's fault asks of data words is done for both tools.
-        true => (chain::set_ours, ""),
+        true => (second_tool::set_ours, ""),
         false => (set_callback, &*start.runtime_version),
     };
     let wanted_besides = Wanted {
@@ -184,7 +184,7 @@ fn begin(lookup: Lookup, dialect: Dialect, start: Start, has_second_tool: bool) 
     let registered = || callbacks.iter().filter(|callback| wanted(callback.name));
     lock_after_exit::watch(&start.runtime_version, set_callback, registered());
     let mut may_be_taken_back = registered().filter(|callback| !insisted.contains(&callback.name));
-    undeferred::watch(
+    undeferred_dependences::watch(
         &start.runtime_version,
         set_callback,
         may_be_taken_back.find(|callback| callback.name == "dependences").map(|callback| callback.number),
@@ -221,7 +221,7 @@ unsafe extern "C" fn finalize(_: *mut ompt_data_t) {
     devices::process_ends();
     // While entry points may still be called, for runtimes that do not finalize their devices first.
     let _ = contained(devices::stop_all);
-    chain::end();
+    second_tool::end();
     ending::end("finalize");
     devices::process_has_ended();
 }

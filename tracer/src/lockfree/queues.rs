@@ -4,7 +4,7 @@ use std::ptr;
 
 use omptrace_trace_format::block::ChunkState;
 
-use super::header::Header;
+use crate::lockfree::chunk_header::Header;
 use crate::sync::{AtomicPtr, Ordering, Queue};
 
 /// How many chunks a part is for.

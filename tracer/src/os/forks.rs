@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::os::clock::Stopwatch;
 use crate::os::system;
+use crate::os::time::clock::Stopwatch;
 
 /// How long a fork waits for other threads to leave the loader, and they for a fork. Without this limit, a signal handler
 /// that forks, or that interrupts a fork, would wait for its own thread.

@@ -3,8 +3,8 @@
 use std::fmt::Arguments;
 use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::os::containment::contained;
 use crate::os::system;
+use crate::os::threads::containment::contained;
 
 /// How much is said (`OMPTRACE_LOG`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -13,8 +13,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{Ordering, compiler_fence};
 
 #[cfg(target_arch = "x86_64")]
-use crate::os::protected_fd::{HIGH, LOWEST};
-use crate::os::{kernel, system};
+use crate::os::files::protected_fd::{HIGH, LOWEST};
+use crate::os::{system, system_call};
 
 /// `PERF_TYPE_HARDWARE`, `PERF_TYPE_SOFTWARE`.
 const HARDWARE: u32 = 0;
@@ -89,7 +89,7 @@ impl Attributes {
         let arguments =
             [std::ptr::from_ref(self).addr(), THIS_THREAD, ANY_PROCESSOR, NO_GROUP, CLOSE_ON_EXEC];
         // SAFETY: valid attributes of the size that they name.
-        let descriptor = unsafe { kernel::call(libc::SYS_perf_event_open, arguments) }?;
+        let descriptor = unsafe { system_call::call(libc::SYS_perf_event_open, arguments) }?;
         // SAFETY: opened above, and nobody else knows it.
         Ok(unsafe { OwnedFd::from_raw_fd(descriptor as RawFd) })
     }
@@ -106,7 +106,7 @@ impl Attributes {
             0,
         ];
         // SAFETY: a new mapping, where the kernel wants it.
-        let page = unsafe { kernel::call(libc::SYS_mmap, arguments) };
+        let page = unsafe { system_call::call(libc::SYS_mmap, arguments) };
         system::close(descriptor);
         page
     }
@@ -116,7 +116,7 @@ impl Attributes {
 fn unmap(page: usize) {
     if page != 0 {
         // SAFETY: mapped by `Attributes::map`; who ends a counter does not read it any more.
-        let _ = unsafe { kernel::call(libc::SYS_munmap, [page, PAGE]) };
+        let _ = unsafe { system_call::call(libc::SYS_munmap, [page, PAGE]) };
     }
 }
 
@@ -155,7 +155,7 @@ impl Ticker {
             [number, libc::F_SETFL as usize, libc::O_ASYNC as usize],
         ];
         // SAFETY: of a descriptor of ours; the owner is valid for reading.
-        let set = |call| unsafe { kernel::call(libc::SYS_fcntl, call) }.map(drop);
+        let set = |call| unsafe { system_call::call(libc::SYS_fcntl, call) }.map(drop);
         let begun = calls.into_iter().try_for_each(set).and_then(|()| id_of(descriptor));
         match begun {
             Ok(id) => {
@@ -185,7 +185,7 @@ impl Ticker {
         const ONCE: usize = 1;
         let arguments = [self.descriptor as usize, REFRESH, ONCE];
         // SAFETY: a plain number.
-        self.is_there() && unsafe { kernel::call(libc::SYS_ioctl, arguments) }.is_ok()
+        self.is_there() && unsafe { system_call::call(libc::SYS_ioctl, arguments) }.is_ok()
     }
 
     fn is_there(self) -> bool {
@@ -207,7 +207,7 @@ fn id_of(descriptor: i32) -> io::Result<u64> {
     let mut id: u64 = 0;
     let arguments = [descriptor as usize, ID, &raw mut id as usize];
     // SAFETY: valid for writing. Files of other kinds have no such command.
-    unsafe { kernel::call(libc::SYS_ioctl, arguments) }?;
+    unsafe { system_call::call(libc::SYS_ioctl, arguments) }?;
     Ok(id)
 }
 

@@ -3,7 +3,7 @@
 //! | cfg | what it does |
 //! | --- | --- |
 //! | `omptrace_thread_sanitizer` | informs ThreadSanitizer of what it does not see: what the standard library's locks order, and the kernel |
-//! | `omptrace_planted = "race"` | publishes events without ordering ([`crate::lockfree::header`]) |
+//! | `omptrace_planted = "race"` | publishes events without ordering ([`crate::lockfree::chunk_header`]) |
 //! | `omptrace_planted = "fault"` | reads memory that was given back ([`plant_fault`]) |
 
 /// Makes all that was done before visible to the thread that calls [`acquire`] of this `place` afterwards.

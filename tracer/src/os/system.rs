@@ -1,5 +1,5 @@
 //! The system's functions that the tracer uses, each wrapped once. All that it does after its start goes to the kernel
-//! directly: see [`crate::os::kernel`].
+//! directly: see [`crate::os::system_call`].
 
 use std::ffi::{CStr, CString, c_int};
 use std::io::{self, IoSlice};
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use omptrace_trace_format::lock::Purpose;
 
-use crate::os::kernel;
+use crate::os::system_call;
 
 /// Creates `path` for the user alone; it must not exist, and a link is never followed.
 ///
@@ -35,7 +35,7 @@ fn open(path: &Path, flags: c_int) -> io::Result<OwnedFd> {
     loop {
         let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize, 0o600];
         // SAFETY: a valid C string.
-        match unsafe { kernel::call(libc::SYS_openat, arguments) } {
+        match unsafe { system_call::call(libc::SYS_openat, arguments) } {
             // SAFETY: just opened, and nobody else's.
             Ok(new) => return Ok(unsafe { OwnedFd::from_raw_fd(new as RawFd) }),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -47,7 +47,7 @@ fn open(path: &Path, flags: c_int) -> io::Result<OwnedFd> {
 /// Closes a descriptor.
 pub(crate) fn close(file: OwnedFd) {
     // SAFETY: our own, and not used any more. What Linux says besides, it closes it.
-    let _ = unsafe { kernel::call(libc::SYS_close, [file.into_raw_fd() as usize]) };
+    let _ = unsafe { system_call::call(libc::SYS_close, [file.into_raw_fd() as usize]) };
 }
 
 /// Removes the file's name. One that is gone already is as good.
@@ -55,7 +55,7 @@ pub(crate) fn remove(path: &Path) {
     if let Ok(path) = CString::new(path.as_os_str().as_bytes()) {
         let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, 0];
         // SAFETY: a valid C string.
-        let _ = unsafe { kernel::call(libc::SYS_unlinkat, arguments) };
+        let _ = unsafe { system_call::call(libc::SYS_unlinkat, arguments) };
     }
 }
 
@@ -68,7 +68,7 @@ fn limit(resource: libc::__rlimit_resource_t) -> u64 {
     let mut limit = [0_u64; 2];
     let arguments = [0, resource as usize, 0, limit.as_mut_ptr() as usize];
     // SAFETY: `limit` is valid for writing what the kernel calls `rlimit64`.
-    match unsafe { kernel::call(libc::SYS_prlimit64, arguments) } {
+    match unsafe { system_call::call(libc::SYS_prlimit64, arguments) } {
         Ok(_) => limit[0],
         Err(_) => u64::MAX,
     }
@@ -104,7 +104,7 @@ pub(crate) fn write_all_at(file: BorrowedFd<'_>, parts: &[&[u8]], mut offset: u6
         let arguments =
             [number(file), slices.as_ptr() as usize, slices.len(), offset as usize, high_half(offset)];
         // SAFETY: `IoSlice` is an `iovec`, each valid for its length; there are a few, far below IOV_MAX.
-        match unsafe { kernel::call(libc::SYS_pwritev, arguments) } {
+        match unsafe { system_call::call(libc::SYS_pwritev, arguments) } {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(written) => {
                 offset += written as u64;
@@ -162,7 +162,7 @@ fn write_zeros(file: BorrowedFd<'_>, offset: u64, len: u64) -> io::Result<()> {
 fn allocate(file: BorrowedFd<'_>, mode: c_int, offset: u64, len: u64) -> io::Result<()> {
     let arguments = [number(file), mode as usize, offset as usize, len as usize];
     // SAFETY: a plain system call.
-    unsafe { kernel::call(libc::SYS_fallocate, arguments) }.map(drop)
+    unsafe { system_call::call(libc::SYS_fallocate, arguments) }.map(drop)
 }
 
 /// Reserves space on the disk beyond the file's end.
@@ -184,7 +184,7 @@ pub(crate) fn faults_when_full(file: BorrowedFd<'_>) -> io::Result<bool> {
     // SAFETY: all zeros is a valid structure, which the kernel fills.
     let mut found: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: `found` is valid for writing.
-    unsafe { kernel::call(libc::SYS_fstatfs, [number(file), &raw mut found as usize]) }?;
+    unsafe { system_call::call(libc::SYS_fstatfs, [number(file), &raw mut found as usize]) }?;
     Ok(matches!(found.f_type, libc::BTRFS_SUPER_MAGIC | BCACHEFS_SUPER_MAGIC | libc::NILFS_SUPER_MAGIC))
 }
 
@@ -194,7 +194,7 @@ pub(crate) fn faults_when_full(file: BorrowedFd<'_>) -> io::Result<bool> {
 /// The system's error.
 pub(crate) fn truncate(file: BorrowedFd<'_>, len: u64) -> io::Result<()> {
     // SAFETY: a plain system call.
-    unsafe { kernel::call(libc::SYS_ftruncate, [number(file), len as usize]) }.map(drop)
+    unsafe { system_call::call(libc::SYS_ftruncate, [number(file), len as usize]) }.map(drop)
 }
 
 /// Gives back the space of `len` bytes from `offset` on, which read as zeros from then on.
@@ -245,7 +245,7 @@ fn map(
     {
         let arguments = [0, len, access as usize, flags as usize, file, offset];
         // SAFETY: a new mapping.
-        let base = unsafe { kernel::call(libc::SYS_mmap, arguments) }?;
+        let base = unsafe { system_call::call(libc::SYS_mmap, arguments) }?;
         Ok(std::ptr::with_exposed_provenance_mut(base))
     }
 }
@@ -257,7 +257,7 @@ fn map(
 unsafe fn advise(base: *mut u8, len: usize, advice: c_int) -> io::Result<()> {
     let arguments = [base.expose_provenance(), len, advice as usize];
     // SAFETY: the caller's contract.
-    unsafe { kernel::call(libc::SYS_madvise, arguments) }.map(drop)
+    unsafe { system_call::call(libc::SYS_madvise, arguments) }.map(drop)
 }
 
 /// Maps a page of the file, which keeps the file's description open; nobody can touch it, and no child of fork gets it.
@@ -285,13 +285,13 @@ pub(crate) fn give_lock_back(file: BorrowedFd<'_>, purpose: Purpose) {
     let place = &raw const lock as usize;
     let arguments = [number(file), libc::F_OFD_SETLK as usize, place];
     // SAFETY: a valid structure.
-    let _ = unsafe { kernel::call(libc::SYS_fcntl, arguments) };
+    let _ = unsafe { system_call::call(libc::SYS_fcntl, arguments) };
 }
 
 /// Gives the page of [`map_pin`] back.
 pub(crate) fn unmap_pin(page: *mut u8) {
     // SAFETY: made by `map_pin`, and touched by nobody.
-    let _ = unsafe { kernel::call(libc::SYS_munmap, [page.addr(), page_bytes()]) };
+    let _ = unsafe { system_call::call(libc::SYS_munmap, [page.addr(), page_bytes()]) };
 }
 
 /// Maps `len` bytes of zeroed private memory for the life of the process. None may be touched before [`open_memory`].
@@ -314,7 +314,7 @@ pub(crate) fn open_memory(base: *mut u8, len: usize) -> io::Result<()> {
     let begin = unsafe { base.sub(before) }.expose_provenance();
     let arguments = [begin, len + before, access as usize];
     // SAFETY: it becomes more accessible; it begins at a page, as this part does now.
-    unsafe { kernel::call(libc::SYS_mprotect, arguments) }.map(drop)
+    unsafe { system_call::call(libc::SYS_mprotect, arguments) }.map(drop)
 }
 
 /// Not 4 KiB everywhere.
@@ -338,7 +338,7 @@ pub(crate) fn detach_memory(base: *mut u8, len: usize) {
     let begin = unsafe { base.sub(before) }.expose_provenance();
     let arguments = [begin, len + before, access as usize, flags as usize, usize::MAX, 0];
     // SAFETY: nobody relies on its content any more. Failure leaves it as it was.
-    let _ = unsafe { kernel::call(SYS_MMAP, arguments) };
+    let _ = unsafe { system_call::call(SYS_MMAP, arguments) };
 }
 
 /// The system call that maps memory of zeros, by whatever name.
@@ -396,7 +396,7 @@ fn status_of(folder: usize, path: &CStr, flags: c_int) -> io::Result<libc::stat>
         let (path, place) = (path.as_ptr() as usize, &raw mut stat as usize);
         let arguments = [folder, path, place, flags as usize];
         // SAFETY: a valid C string; the C library's structure is the kernel's here.
-        unsafe { kernel::call(libc::SYS_newfstatat, arguments) }?;
+        unsafe { system_call::call(libc::SYS_newfstatat, arguments) }?;
     }
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     // SAFETY: a valid C string, and a structure that is valid for writing.
@@ -421,7 +421,7 @@ pub(crate) fn duplicate_from(file: BorrowedFd<'_>, lowest: RawFd) -> io::Result<
     // SAFETY: a plain system call.
     let arguments = [number(file), libc::F_DUPFD_CLOEXEC as usize, lowest as usize];
     // SAFETY: as above.
-    let new = unsafe { kernel::call(libc::SYS_fcntl, arguments) }?;
+    let new = unsafe { system_call::call(libc::SYS_fcntl, arguments) }?;
     // SAFETY: just made, and nobody else's.
     Ok(unsafe { OwnedFd::from_raw_fd(new as RawFd) })
 }
@@ -429,7 +429,7 @@ pub(crate) fn duplicate_from(file: BorrowedFd<'_>, lowest: RawFd) -> io::Result<
 /// Whether a descriptor has this number.
 pub(crate) fn is_open(number: RawFd) -> bool {
     // SAFETY: a plain system call, which changes nothing.
-    unsafe { kernel::call(libc::SYS_fcntl, [number as usize, libc::F_GETFD as usize]) }.is_ok()
+    unsafe { system_call::call(libc::SYS_fcntl, [number as usize, libc::F_GETFD as usize]) }.is_ok()
 }
 
 /// Zeroed private memory that a child of fork finds zeroed again.
@@ -457,7 +457,7 @@ pub(crate) fn map_zeroed(len: usize) -> io::Result<*mut u8> {
 /// Gives back what [`map_zeroed`] or [`map_private`] made, and nobody uses.
 pub(crate) fn unmap(memory: *mut u8, len: usize) {
     // SAFETY: the caller's own mapping.
-    let _ = unsafe { kernel::call(libc::SYS_munmap, [memory.addr(), len]) };
+    let _ = unsafe { system_call::call(libc::SYS_munmap, [memory.addr(), len]) };
 }
 
 /// The calling thread's `errno`.
@@ -475,13 +475,13 @@ pub(crate) fn set_errno(value: c_int) {
 /// The calling thread's id.
 pub(crate) fn thread_id() -> i32 {
     // SAFETY: no arguments.
-    unsafe { kernel::call(libc::SYS_gettid, []) }.map_or(0, |id| id as i32)
+    unsafe { system_call::call(libc::SYS_gettid, []) }.map_or(0, |id| id as i32)
 }
 
 /// The calling process's id, from the kernel: a cached one would be the parent's after a raw clone.
 pub(crate) fn process_id() -> u32 {
     // SAFETY: no arguments.
-    unsafe { kernel::call(libc::SYS_getpid, []) }.map_or(0, |id| id as u32)
+    unsafe { system_call::call(libc::SYS_getpid, []) }.map_or(0, |id| id as u32)
 }
 
 /// The most descriptors that the process may have open: all have lower numbers.
@@ -494,7 +494,7 @@ pub(crate) fn thread_name() -> Vec<u8> {
     let mut name = [0u8; 16];
     let arguments = [libc::PR_GET_NAME as usize, name.as_mut_ptr() as usize];
     // SAFETY: the kernel writes at most 16 bytes.
-    let _ = unsafe { kernel::call(libc::SYS_prctl, arguments) };
+    let _ = unsafe { system_call::call(libc::SYS_prctl, arguments) };
     name.iter().copied().take_while(|byte| *byte != 0).collect()
 }
 
@@ -502,7 +502,7 @@ pub(crate) fn thread_name() -> Vec<u8> {
 pub(crate) fn name_thread(name: &CStr) {
     let arguments = [libc::PR_SET_NAME as usize, name.as_ptr() as usize];
     // SAFETY: a C string, of which the kernel reads at most 16 bytes.
-    let _ = unsafe { kernel::call(libc::SYS_prctl, arguments) };
+    let _ = unsafe { system_call::call(libc::SYS_prctl, arguments) };
 }
 
 /// Which CPUs the process may use.
@@ -511,7 +511,7 @@ pub(crate) fn affinity() -> Option<libc::cpu_set_t> {
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     let arguments = [0, size_of_val(&set), &raw mut set as usize];
     // SAFETY: the kernel writes no more than the set's size.
-    unsafe { kernel::call(libc::SYS_sched_getaffinity, arguments) }.ok()?;
+    unsafe { system_call::call(libc::SYS_sched_getaffinity, arguments) }.ok()?;
     Some(set)
 }
 
@@ -534,7 +534,7 @@ pub(crate) fn spread_over(cpus: &Option<libc::cpu_set_t>) {
     if let Some(cpus) = cpus {
         let arguments = [0, size_of_val(cpus), &raw const *cpus as usize];
         // SAFETY: a plain system call with a valid set; a refusal costs time only.
-        let _ = unsafe { kernel::call(libc::SYS_sched_setaffinity, arguments) };
+        let _ = unsafe { system_call::call(libc::SYS_sched_setaffinity, arguments) };
     }
 }
 
@@ -545,13 +545,13 @@ pub(crate) fn set_ordinary(thread: i32, ordinary: bool) {
     let place = &raw const parameters as usize;
     let arguments = [thread as usize, policy as usize, place];
     // SAFETY: a plain system call with valid arguments; a thread that is gone, or a refusal, costs time only.
-    let _ = unsafe { kernel::call(libc::SYS_sched_setscheduler, arguments) };
+    let _ = unsafe { system_call::call(libc::SYS_sched_setscheduler, arguments) };
 }
 
 /// Lets other threads run.
 pub(crate) fn yield_now() {
     // SAFETY: no arguments.
-    let _ = unsafe { kernel::call(libc::SYS_sched_yield, []) };
+    let _ = unsafe { system_call::call(libc::SYS_sched_yield, []) };
 }
 
 /// A time for the kernel.
@@ -563,7 +563,7 @@ fn timespec(time: Duration) -> libc::timespec {
 pub(crate) fn sleep(time: Duration) {
     let time = timespec(time);
     // SAFETY: a valid time; nobody asks what is left.
-    let _ = unsafe { kernel::call(libc::SYS_nanosleep, [&raw const time as usize, 0]) };
+    let _ = unsafe { system_call::call(libc::SYS_nanosleep, [&raw const time as usize, 0]) };
 }
 
 /// Sleeps while `word` is `value`, until [`wake`], at most `most`; less for any reason.
@@ -573,7 +573,7 @@ pub(crate) fn wait_while(word: &AtomicU32, value: u32, most: Option<Duration>) {
     let operation = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as usize;
     let arguments = [word.as_ptr() as usize, operation, value as usize, most];
     // SAFETY: the word is valid, and so is the time.
-    let _ = unsafe { kernel::call(libc::SYS_futex, arguments) };
+    let _ = unsafe { system_call::call(libc::SYS_futex, arguments) };
 }
 
 /// Wakes `threads` threads that [`wait_while`].
@@ -581,7 +581,7 @@ pub(crate) fn wake(word: &AtomicU32, threads: u32) {
     let operation = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
     let arguments = [word.as_ptr() as usize, operation, threads as usize];
     // SAFETY: the kernel only uses the address.
-    let _ = unsafe { kernel::call(libc::SYS_futex, arguments) };
+    let _ = unsafe { system_call::call(libc::SYS_futex, arguments) };
 }
 
 /// Signals, as the kernel has them: signal 1 is bit 0.
@@ -606,7 +606,7 @@ fn block(signals: Signals) -> Signals {
         size_of::<Signals>(),
     ];
     // SAFETY: valid sets of the size that the kernel has.
-    let _ = unsafe { kernel::call(libc::SYS_rt_sigprocmask, arguments) };
+    let _ = unsafe { system_call::call(libc::SYS_rt_sigprocmask, arguments) };
     before
 }
 
@@ -629,7 +629,7 @@ pub(crate) fn write_without_signal(descriptor: RawFd, bytes: &[u8]) -> io::Resul
         let before = pending();
         let arguments = [descriptor as usize, bytes.as_ptr() as usize, bytes.len()];
         // SAFETY: the buffer is valid for its length.
-        let result = unsafe { kernel::call(libc::SYS_write, arguments) };
+        let result = unsafe { system_call::call(libc::SYS_write, arguments) };
         if result.is_err() {
             let new = pending() & !before;
             let came = |signal: &&c_int| new & bit(**signal) != 0;
@@ -644,7 +644,7 @@ fn pending() -> Signals {
     let mut set: Signals = 0;
     let arguments = [&raw mut set as usize, size_of::<Signals>()];
     // SAFETY: a set is plain data, which the call fills.
-    let _ = unsafe { kernel::call(libc::SYS_rt_sigpending, arguments) };
+    let _ = unsafe { system_call::call(libc::SYS_rt_sigpending, arguments) };
     set
 }
 
@@ -653,7 +653,7 @@ fn take(signal: &c_int) {
     let (set, now) = (bit(*signal), timespec(Duration::ZERO));
     let arguments = [&raw const set as usize, 0, &raw const now as usize, size_of::<Signals>()];
     // SAFETY: a valid set and time; nobody asks for details.
-    let _ = unsafe { kernel::call(libc::SYS_rt_sigtimedwait, arguments) };
+    let _ = unsafe { system_call::call(libc::SYS_rt_sigtimedwait, arguments) };
 }
 
 /// Size and time of last modification (nanoseconds since 1970) of a file; zeros where it is gone.
@@ -672,7 +672,7 @@ pub(crate) fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut time = timespec(Duration::ZERO);
     let arguments = [clock as usize, &raw mut time as usize];
     // SAFETY: `time` is valid for writing; the clocks asked for exist on every Linux, and an error leaves zeros.
-    let _ = unsafe { kernel::call(libc::SYS_clock_gettime, arguments) };
+    let _ = unsafe { system_call::call(libc::SYS_clock_gettime, arguments) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::event::Event;
 
-use crate::os::clock;
+use crate::os::time::clock;
 
 /// The clocks before the first event that this process held back; null where it held none back.
 static SINCE: AtomicPtr<ClockPair> = AtomicPtr::new(std::ptr::null_mut());

@@ -36,12 +36,13 @@ use omptrace_trace_format::block::CHUNK_HEADER_WORDS;
 use omptrace_trace_format::event::{CompactRow, MAX_COMPACT_WORDS, ParallelBegin, TICK_BITS, WideRow};
 use omptrace_trace_format::predict::State;
 
+use crate::lockfree::chunk_header::Header;
 use crate::lockfree::gate::{Limit, ModeCell};
-use crate::lockfree::header::Header;
 use crate::lockfree::list::{Link, Linked, List};
-use crate::os::clock::{self, Stopwatch};
 use crate::os::sanitizer;
 use crate::os::system;
+use crate::os::time::clock;
+use crate::os::time::clock::Stopwatch;
 use crate::recorder::thread_stream::Stream;
 
 /// The state of recording that callbacks obey; one for the process.

@@ -2,7 +2,7 @@
 //!
 //! The word is the distance from [`IDLE`] to the recorder, so that zero, as in a thread that is new, means [`IDLE`].
 
-use crate::os::thread_word;
+use crate::os::threads::thread_word;
 use crate::recorder::recorder::{IDLE, OURS, Recorder};
 
 /// The thread's recorder; [`IDLE`], which is always full, on a thread that has none.

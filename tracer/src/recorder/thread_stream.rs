@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use omptrace_trace_format::block::ClockPair;
 
+use crate::lockfree::chunk_header::Header;
 use crate::lockfree::gate::Busy;
-use crate::lockfree::header::Header;
 use crate::recorder::dependence_collection::Collecting;
 use crate::recorder::held_events::Held;
 use crate::recorder::initial_task::InitialTask;

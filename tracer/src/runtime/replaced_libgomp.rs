@@ -6,7 +6,7 @@ use omptrace_runtimes::Vendor;
 use omptrace_trace_format::metadata::OfLibgomp;
 
 use crate::os::loader;
-use crate::os::lock::Mutex;
+use crate::os::threads::lock::Mutex;
 use crate::runtime::entry_point::EntryPoint;
 
 /// The view of the libgomp whose place another runtime took, when that started.

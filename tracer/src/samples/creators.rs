@@ -11,17 +11,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ompt_sys::{ompt_data_t, ompt_frame_t, ompt_task_flag_t, ompt_task_taskwait, ompt_task_undeferred};
 
-use super::code;
-use super::record::{Context, Taken};
 use super::session_samples;
-use super::threads::{self, Sampled};
 use super::unwind::{self, Registers};
 use crate::callbacks;
-use crate::os::clock;
 use crate::os::system;
+use crate::os::time::clock;
 use crate::recorder::callback::Function;
 use crate::recorder::guarded::guarded;
 use crate::recorder::this_thread;
+use crate::samples::loaded_code;
+use crate::samples::ring_record::{Context, Taken};
+use crate::samples::sampled_threads;
+use crate::samples::sampled_threads::Sampled;
 
 const SLOTS: usize = 4096;
 
@@ -129,7 +130,7 @@ enum Created {
 #[inline(never)]
 fn store_stack(created: Created) -> bool {
     let number = this_thread::recorder().stream.sampled.get() as usize;
-    let record = number.checked_sub(1).and_then(threads::of_number);
+    let record = number.checked_sub(1).and_then(sampled_threads::of_number);
     let record = record.filter(|record| record.is_of_this_thread());
     // The handler uses the same ring.
     record.is_none_or(|record| system::without_signals(|| store(record, created)))
@@ -146,7 +147,7 @@ fn store(record: &Sampled, created: Created) -> bool {
         return false;
     }
     let (cache, frames) = record.scratch();
-    let found = unwind::unwind(code::loaded(), cache, start, stack, [0; 2], frames);
+    let found = unwind::unwind(loaded_code::loaded(), cache, start, stack, [0; 2], frames);
     let (parallel_data, task_data) = match created {
         Created::Region(region) => (region, 0),
         Created::Task(task) => (0, task),

@@ -8,14 +8,15 @@ use omptrace_trace_format::event::{self, SamplesLost, WideRow};
 use omptrace_trace_format::field::{Address, Id, Ticks};
 use omptrace_trace_format::stack::Stacks;
 
-use super::code;
-use super::record::{Context, Sample, Taken};
-use super::threads::{self, MAX_FRAMES, Sampled};
-use crate::os::clock;
+use crate::os::time::clock;
 use crate::recorder::recorder::{self, Recorder};
 use crate::recorder::thread_stream::{Kind, SamplesOf};
+use crate::samples::loaded_code;
+use crate::samples::ring_record::{Context, Sample, Taken};
+use crate::samples::sampled_threads;
+use crate::samples::sampled_threads::{MAX_FRAMES, Sampled};
 use crate::session::cold_path;
-use crate::session::modules::Code;
+use crate::session::loaded_modules::Code;
 use crate::session::{self, Session};
 
 /// What is kept from one time that samples are drained to the next.
@@ -44,7 +45,7 @@ impl Drain {
         let now = clock::pair().0;
         let [last, since] = self.times.unwrap_or([now; 2]);
         self.times = Some([now, last]);
-        for record in threads::all() {
+        for record in sampled_threads::all() {
             // Asked before the ring: what came before the end is there.
             let has_ended = record.has_ended();
             if record.is_of(session) {
@@ -193,7 +194,7 @@ impl SampleStream {
 
     /// Reports the modules that the code is in, as far as no event or sample has.
     fn note_modules(&mut self, session: &'static Session, frames: &[u64], noted: &mut NotedModules) {
-        let Some(loaded) = code::loaded() else { return };
+        let Some(loaded) = loaded_code::loaded() else { return };
         for frame in frames {
             // A return address may lie behind its function.
             let code = frame.saturating_sub(1);

@@ -9,16 +9,17 @@ use std::ops::RangeInclusive;
 
 use omptrace_trace_format::field::StackEnd;
 
-use super::code;
 use super::creators;
-use super::record::{Sample, Taken};
-use super::runtime;
-use super::threads::{self, Sampled};
 use super::unwind::{self, Found, NO_FRAME, Registers};
-use crate::os::clock;
 use crate::os::system;
+use crate::os::time::clock;
 use crate::recorder::recorder::Mode;
 use crate::recorder::this_thread;
+use crate::samples::loaded_code;
+use crate::samples::ring_record::{Sample, Taken};
+use crate::samples::runtime_state;
+use crate::samples::sampled_threads;
+use crate::samples::sampled_threads::Sampled;
 
 /// From `POLL_IN` to `POLL_HUP` of <signal.h>.
 const POLLED: RangeInclusive<c_int> = 1..=6;
@@ -36,7 +37,7 @@ pub(super) extern "C" fn handle(_: c_int, information: *mut libc::siginfo_t, con
         // SAFETY: a timer's signal has these.
         let (number, overruns) =
             unsafe { (information.si_value().sival_ptr as usize, information.si_overrun()) };
-        let record = threads::of_number(number).filter(|record| record.is_of_this_thread());
+        let record = sampled_threads::of_number(number).filter(|record| record.is_of_this_thread());
         if let Some(record) = record {
             sample(record, overruns, context);
         }
@@ -45,11 +46,11 @@ pub(super) extern "C" fn handle(_: c_int, information: *mut libc::siginfo_t, con
     // in storage that is there from the thread's begin on.
     if POLLED.contains(&information.si_code) {
         let number = this_thread::recorder().stream.sampled.get() as usize;
-        let record = number.checked_sub(1).and_then(threads::of_number);
+        let record = number.checked_sub(1).and_then(sampled_threads::of_number);
         if let Some(record) = record.filter(|record| record.is_of_this_thread()) {
             sample(record, 0, context);
             if !record.go_on() {
-                threads::note_closed();
+                sampled_threads::note_closed();
             }
         }
     }
@@ -62,8 +63,8 @@ fn sample(record: &Sampled, overruns: c_int, context: &libc::ucontext_t) {
     }
     let ticks = clock::ticks();
     let weight_ns = (1 + overruns.max(0) as u64) * record.period_ns();
-    let answer = runtime::ask();
-    runtime::each_region(creators::want);
+    let answer = runtime_state::ask();
+    runtime_state::each_region(creators::want);
     let (cache, frames) = record.scratch();
     let found = stack(record, context, answer.frames, cache, frames);
     let sample = Taken::Sample(Sample { ticks, weight_ns, answer, inside: found.inside, end: found.end });
@@ -95,7 +96,7 @@ fn stack(
     let end = match () {
         () if stack.is_empty() => StackEnd::other_stack,
         () if room < ROOM => StackEnd::no_room,
-        () => return unwind::unwind(code::loaded(), cache, start, stack, inside_of, frames),
+        () => return unwind::unwind(loaded_code::loaded(), cache, start, stack, inside_of, frames),
     };
     frames[0] = start.pc;
     Found { frames: 1, end, inside: [NO_FRAME; 2] }

@@ -14,25 +14,25 @@
 //! | --- | --- |
 //! | this one | samples of a session: begin, end, and what the thread does that drains |
 //! | [`session_samples`] | what a session has for its samples |
-//! | [`threads`] | a record, a ring and a timer for each thread |
+//! | [`sampled_threads`] | a record, a ring and a timer for each thread |
 //! | [`handler`] | what the signal does |
-//! | [`record`] | what lies in a ring |
+//! | [`ring_record`] | what lies in a ring |
 //! | [`creators`] | stacks of those who created regions and tasks |
-//! | [`runtime`] | what the runtime says of the interrupted thread |
+//! | [`runtime_state`] | what the runtime says of the interrupted thread |
 //! | [`unwind`] | the frames of a stack |
-//! | [`code`], [`rules`] | unwind information of modules, for handlers |
+//! | [`loaded_code`], [`unwind_rules`] | unwind information of modules, for handlers |
 //! | [`drain`] | from the rings into streams |
 
-mod code;
 mod creators;
 mod drain;
 mod handler;
-mod record;
-mod rules;
-mod runtime;
+mod loaded_code;
+mod ring_record;
+mod runtime_state;
+mod sampled_threads;
 mod session_samples;
-mod threads;
 mod unwind;
+mod unwind_rules;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -42,15 +42,17 @@ use omptrace_trace_format::metadata::{Metadata, Sampling};
 
 use crate::os::log::warning;
 use crate::os::perf::Ticker;
-use crate::os::{stack, system, timer};
+use crate::os::system;
+use crate::os::threads::stack;
+use crate::os::time::timer;
 use crate::recorder::this_thread;
 use crate::recorder::thread_stream::Stream;
 use crate::runtime::lookup::Lookup;
+use crate::samples::sampled_threads::Refusal;
 use crate::session::Session;
 use crate::session::part::Part;
 pub(crate) use creators::{OF_REGIONS, OF_TASKS};
 use session_samples::{Samples, of};
-use threads::Refusal;
 
 /// How long samples lie in the rings.
 const TICK: Duration = Duration::from_millis(100);
@@ -61,7 +63,7 @@ const MAX_PER_SECOND: u64 = 20_000;
 
 /// From now on the runtime behind `lookup` is asked for states and frames, or none.
 pub(crate) fn ask_by(lookup: Option<Lookup>) {
-    runtime::ask_by(lookup);
+    runtime_state::ask_by(lookup);
 }
 
 /// Samples take part in sessions.
@@ -93,7 +95,7 @@ impl Part for Sampler {
 
     /// The child has none of its parent's threads and timers.
     fn in_child(&self) {
-        threads::forget_all();
+        sampled_threads::forget_all();
         creators::forget();
     }
 
@@ -113,7 +115,7 @@ impl Part for Sampler {
 /// The calling thread, which has this stream, ends.
 fn thread_ends(stream: &Stream) {
     let number = stream.sampled.take();
-    let record = (number as usize).checked_sub(1).and_then(threads::of_number);
+    let record = (number as usize).checked_sub(1).and_then(sampled_threads::of_number);
     if let Some(record) = record.filter(|record| record.is_of_this_thread()) {
         record.end();
     }
@@ -151,7 +153,7 @@ impl Samples {
             .ok_or("the program uses all real-time signals that are tried")?;
         // Relaxed: stored before `is_on`.
         self.signal.store(signal, Ordering::Relaxed);
-        code::refresh();
+        loaded_code::refresh();
         self.drain.lock().begin();
         let drain = move || {
             this_thread::begin_own_work();
@@ -176,14 +178,14 @@ impl Samples {
     #[inline(never)]
     fn sample_thread(&self, session: &'static Session, stream: &Stream) {
         // What the runtime answers by may be made at the first call, which no handler shall do.
-        runtime::ask();
+        runtime_state::ask();
         let signal = self.signal.load(Ordering::Relaxed);
         let period_ns = self.period_ns.load(Ordering::Relaxed);
         let Some(wanted) = wanted(session.config.sample) else {
             return;
         };
         let number = stream.number.get();
-        let refused = match threads::begin(session, number, wanted.clock, signal, period_ns) {
+        let refused = match sampled_threads::begin(session, number, wanted.clock, signal, period_ns) {
             Ok(record) => return stream.sampled.set(record.number() as u32 + 1),
             Err(Refusal::Blocked) => &self.blocked,
             Err(Refusal::TooMany) => &self.too_many,
@@ -228,8 +230,8 @@ impl Samples {
     }
 
     fn disarm(&self, session: &Session) {
-        let records = threads::all().filter(|record| record.is_of(session));
-        records.for_each(threads::Sampled::disarm);
+        let records = sampled_threads::all().filter(|record| record.is_of(session));
+        records.for_each(sampled_threads::Sampled::disarm);
     }
 
     /// The thread that drains.
@@ -242,7 +244,7 @@ impl Samples {
             if self.shall_stop.load(Ordering::Acquire) {
                 return None;
             }
-            code::refresh();
+            loaded_code::refresh();
             self.drain(session);
             self.look_after_signal(session);
         }
@@ -268,7 +270,7 @@ impl Samples {
             (threads(&self.blocked), format!("they block signal {signal}")),
             (threads(&self.without_timer), format!("the system gives no timer: {error}")),
             (threads(&self.too_many), "there are too many, or no memory for them".to_owned()),
-            (threads::closed(), "the program has closed the descriptor of perf's clock".to_owned()),
+            (sampled_threads::closed(), "the program has closed the descriptor of perf's clock".to_owned()),
         ];
         let of_threads = of_threads
             .into_iter()

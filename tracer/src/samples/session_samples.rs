@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use super::drain::Drain;
-use crate::os::helper_thread::HelperThread;
-use crate::os::lock::Mutex;
+use crate::os::threads::helper_thread::HelperThread;
+use crate::os::threads::lock::Mutex;
 use crate::session::Session;
 use crate::session::part::OfSessions;
 

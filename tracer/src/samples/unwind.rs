@@ -8,8 +8,8 @@ use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64};
 use framehop::{FrameAddress, MustNotAllocateDuringUnwind, Unwinder};
 use omptrace_trace_format::field::StackEnd;
 
-use super::code::LoadedCode;
-use super::rules::{Base, Row, Rule};
+use crate::samples::loaded_code::LoadedCode;
+use crate::samples::unwind_rules::{Base, Row, Rule};
 
 pub(super) type Cache = CacheX86_64<MustNotAllocateDuringUnwind>;
 
@@ -155,11 +155,12 @@ mod tests {
     use std::ffi::{c_int, c_void};
     use std::hint::black_box;
 
-    use super::super::{code, creators};
+    use super::super::creators;
     use super::*;
     use crate::os::loader;
-    use crate::os::lock::Mutex;
-    use crate::os::timer;
+    use crate::os::threads::lock::Mutex;
+    use crate::os::time::timer;
+    use crate::samples::loaded_code;
 
     unsafe extern "C" {
         fn _Unwind_Backtrace(
@@ -193,7 +194,7 @@ mod tests {
         let mut frames = vec![0; room];
         let mut cache = Cache::new_in();
         let stack = start.stack_pointer..high;
-        let loaded = code::loaded();
+        let loaded = loaded_code::loaded();
         let found = unwind(loaded, &mut cache, start, stack, [0; 2], &mut frames);
         frames.truncate(found.frames);
         (theirs, frames, found.end)
@@ -202,7 +203,7 @@ mod tests {
     #[test]
     fn frames_are_those_of_libgcc() {
         loader::prepare();
-        code::refresh();
+        loaded_code::refresh();
         for depth in [0, 1, 100] {
             let (theirs, ours, end) = both(depth, 1000);
             assert_eq!(end, StackEnd::outermost);
@@ -222,7 +223,7 @@ mod tests {
             *FOUND.lock() = Some(both(0, 1000));
         }
         loader::prepare();
-        code::refresh();
+        loaded_code::refresh();
         let handler = handle as extern "C" fn(c_int) as libc::sighandler_t;
         // SAFETY: a handler of a signal that nobody else sends; it runs in `raise`.
         unsafe {
@@ -240,12 +241,12 @@ mod tests {
     #[test]
     fn code_that_is_not_known_ends_a_stack() {
         loader::prepare();
-        code::refresh();
+        loaded_code::refresh();
         let mut frames = [0; 8];
         let start = Registers { pc: 0x1234, ..creators::registers() };
         let stack = start.stack_pointer..start.stack_pointer + 64;
         let mut cache = Cache::new_in();
-        let loaded = code::loaded();
+        let loaded = loaded_code::loaded();
         let found = unwind(loaded, &mut cache, start, stack, [0, 1], &mut frames);
         assert_eq!((found.frames, frames[0]), (1, 0x1234));
         assert_eq!(found.end, StackEnd::no_unwind_information);

@@ -16,10 +16,11 @@ use omptrace_trace_format::field::{MonitoringChange, SampleClock, Text, Ticks};
 use omptrace_trace_format::predict::State;
 
 use crate::config::CHUNK_BYTES;
-use crate::os::clock::{self, Stopwatch};
-use crate::os::lock;
 use crate::os::log::warning;
 use crate::os::system;
+use crate::os::threads::lock;
+use crate::os::time::clock;
+use crate::os::time::clock::Stopwatch;
 use crate::recorder::recorder::Recorder;
 use crate::recorder::thread_stream::{Kind, Stream};
 use crate::session::current::{PATIENCE, Session};

@@ -6,15 +6,16 @@
 use omptrace_trace_format::event::{CompactRow, Counters, Event, ParallelBegin, WideRow, encode_compact};
 use omptrace_trace_format::predict::State;
 
-use crate::os::clock;
-use crate::os::{stack, system};
+use crate::os::system;
+use crate::os::threads::stack;
+use crate::os::time::clock;
 use crate::recorder::recorder::{self, Mode, Recorder};
 use crate::recorder::this_thread;
 use crate::recorder::thread_stream::Stream;
 use crate::runtime::lookup::Lookup;
 use crate::runtime::{metadata, replaced_libgomp};
 use crate::session::fork;
-use crate::session::modules::Code;
+use crate::session::loaded_modules::Code;
 use crate::session::part;
 use crate::session::{self, Session};
 

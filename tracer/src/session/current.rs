@@ -13,12 +13,13 @@ use omptrace_trace_format::metadata::Lock;
 use serde::Serialize;
 
 use crate::config::Config;
-use crate::os::clock::{self, ClockKind};
-use crate::os::lock::Mutex;
 use crate::os::system;
+use crate::os::threads::lock::Mutex;
+use crate::os::time::clock;
+use crate::os::time::clock::ClockKind;
 use crate::recorder::recorder::{Mode, Recorder};
 use crate::session::helper_threads::{Listener, Writer};
-use crate::session::modules::Modules;
+use crate::session::loaded_modules::Modules;
 use crate::storage::spool::Spool;
 use crate::storage::trace_file::Output;
 
@@ -148,7 +149,7 @@ impl Session {
         self.spool.let_go();
     }
 
-    /// See [`crate::os::protected_fd::ProtectedFd::move_up`].
+    /// See [`crate::os::files::protected_fd::ProtectedFd::move_up`].
     pub(crate) fn move_output_up(&self) {
         self.output.move_up();
     }

@@ -7,8 +7,8 @@ use omptrace_settings::value::Keep;
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::metadata::{End, Metadata};
 
-use crate::os::clock::Stopwatch;
 use crate::os::log::{info, warning};
+use crate::os::time::clock::Stopwatch;
 use crate::os::{sanitizer, system};
 use crate::recorder::recorder::{self, Mode};
 use crate::session::current::{self, PATIENCE, Session, of_this_process};

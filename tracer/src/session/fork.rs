@@ -15,15 +15,15 @@ use ompt_sys::ompt_task_initial;
 use omptrace_trace_format::event::Event;
 
 use crate::config::CHUNK_BYTES;
-use crate::os::containment::contained;
 use crate::os::forks::{self, PATIENCE};
-use crate::os::stack;
 use crate::os::system;
+use crate::os::threads::containment::contained;
+use crate::os::threads::stack;
 use crate::recorder::held_events;
 use crate::recorder::recorder::{self, Mode, Recorder};
 use crate::recorder::this_thread;
 use crate::session;
-use crate::session::{part, signal};
+use crate::session::{flush_signal, part};
 
 /// The parent had paused recording, or ended it, when this child was forked: that goes for the child, too.
 static WAS_PAUSED: AtomicBool = AtomicBool::new(false);
@@ -81,7 +81,7 @@ pub(crate) fn watch() {
 fn become_child() {
     // Relaxed: the child has one thread.
     WAS_PAUSED.store(Mode::current() == Mode::Pause, Ordering::Relaxed);
-    signal::give_back();
+    flush_signal::give_back();
     part::in_child();
     session::forget_streams();
     held_events::forget();

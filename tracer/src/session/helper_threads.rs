@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU8};
 
 use omptrace_trace_format::codec::Packer;
 
-use crate::lockfree::bell::Bell;
-use crate::lockfree::pace::Pace;
-use crate::os::helper_thread::HelperThread;
+use crate::lockfree::writer_priority::Pace;
+use crate::lockfree::writer_wakeup::Bell;
+use crate::os::threads::helper_thread::HelperThread;
 
 /// The session's writer.
 #[derive(Debug)]

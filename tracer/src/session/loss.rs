@@ -6,7 +6,7 @@ use omptrace_trace_format::block::Chunk;
 use omptrace_trace_format::event::{Lost, MAX_COMPACT_WORDS, WideRow};
 use omptrace_trace_format::field::Ticks;
 
-use crate::os::clock;
+use crate::os::time::clock;
 use crate::recorder::recorder::Recorder;
 use crate::session::Session;
 

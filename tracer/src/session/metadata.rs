@@ -9,9 +9,9 @@ use omptrace_trace_format::event;
 use omptrace_trace_format::liveness;
 use omptrace_trace_format::metadata::{Machine, Metadata, Process, Schema};
 
-use crate::os::clock;
 use crate::os::log::warning;
 use crate::os::system;
+use crate::os::time::clock;
 use crate::session::Session;
 
 /// Variables that go into the trace, by the beginning of their names; no others do.

@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`current`] | the session in progress |
+//! | [`mod@current`] | the session in progress |
 //! | [`begin`], [`end`] | how a session begins; what is written when it ends |
 //! | [`part`] | what takes part in each session, as samples, counters and devices do |
 //! | [`cold_path`] | does what the recorder leaves: no chunk, chunk full, an event inside an event |
@@ -10,8 +10,8 @@
 //! | [`loss`], [`failure`] | events that found no chunk; what cannot be written |
 //! | [`helper_threads`] | the threads of the tracer's that a session has |
 //! | [`writer`] | the thread that takes full chunks |
-//! | [`metadata`], [`modules`] | what the trace says about process, runtime and libraries |
-//! | [`signal`] | the signal at which a flight recorder writes what it keeps |
+//! | [`metadata`], [`loaded_modules`] | what the trace says about process, runtime and libraries |
+//! | [`flush_signal`] | the signal at which a flight recorder writes what it keeps |
 //! | [`fork`] | children |
 
 mod begin;
@@ -20,13 +20,13 @@ pub(crate) mod cold_path;
 mod current;
 mod end;
 mod failure;
+pub(crate) mod flush_signal;
 pub(crate) mod fork;
 mod helper_threads;
+pub(crate) mod loaded_modules;
 mod loss;
 pub(crate) mod metadata;
-pub(crate) mod modules;
 pub(crate) mod part;
-pub(crate) mod signal;
 pub(crate) mod writer;
 
 pub(crate) use begin::{start, start_in_child};

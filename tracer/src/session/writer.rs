@@ -6,19 +6,19 @@
 //! two may not (`unshare(CLONE_NEWUSER)` and others). Until then, and for ever where no thread can be had, the program's
 //! threads write their own chunks.
 //!
-//! It may lock little: see [`crate::os::helper_thread`].
+//! It may lock little: see [`crate::os::threads::helper_thread`].
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use omptrace_trace_format::codec::Packer;
 
-use crate::lockfree::bell::Bell;
-use crate::lockfree::pace::Pace;
-use crate::os::clock::Stopwatch;
-use crate::os::helper_thread::HelperThread;
+use crate::lockfree::writer_priority::Pace;
+use crate::lockfree::writer_wakeup::Bell;
 use crate::os::log::warning;
 use crate::os::system;
+use crate::os::threads::helper_thread::HelperThread;
+use crate::os::time::clock::Stopwatch;
 use crate::recorder::this_thread;
 use crate::session::Session;
 use crate::session::helper_threads::Writer;

@@ -21,13 +21,13 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 use omptrace_trace_format::block::{BLOCK_HEADER_BYTES, CHUNK_HEADER_WORDS, FILE_HEADER_BYTES, FileHeader};
 
 use crate::config::CHUNK_BYTES;
-use crate::lockfree::header::Header;
+use crate::lockfree::chunk_header::Header;
 use crate::lockfree::queues::Queues;
-use crate::os::lock::Mutex;
+use crate::os::files::protected_fd::ProtectedFd;
 use crate::os::log::warning;
-use crate::os::protected_fd::ProtectedFd;
 use crate::os::sanitizer;
 use crate::os::system;
+use crate::os::threads::lock::Mutex;
 
 /// Words of a chunk that hold events. With two headers of blocks they are no longer than the chunk: see
 /// [`crate::storage::trace_file`].

@@ -21,9 +21,9 @@ use omptrace_trace_format::writer;
 use serde::Serialize;
 
 use crate::config::CHUNK_BYTES;
-use crate::os::lock::Mutex;
-use crate::os::protected_fd::ProtectedFd;
+use crate::os::files::protected_fd::ProtectedFd;
 use crate::os::system;
+use crate::os::threads::lock::Mutex;
 use crate::storage::spool::Chunk;
 
 /// Bytes of a slot, and what its offset is a multiple of: a full chunk and what is left, each with its header.

@@ -7,13 +7,13 @@ use loom::sync::{Arc, Mutex};
 use loom::thread;
 use omptrace_trace_format::block::{ChunkState, ClockPair};
 
-use crate::lockfree::bell::Bell;
+use crate::lockfree::chunk_header::Header;
 use crate::lockfree::gate::{Busy, Limit, ModeCell};
-use crate::lockfree::header::Header;
 use crate::lockfree::list::{Link, Linked, List};
-use crate::lockfree::pace::Pace;
 use crate::lockfree::queues::Queues;
 use crate::lockfree::ring::Ring;
+use crate::lockfree::writer_priority::Pace;
+use crate::lockfree::writer_wakeup::Bell;
 use crate::sync::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, Queue};
 
 /// Every model, by what it shows.

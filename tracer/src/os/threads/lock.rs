@@ -1,16 +1,16 @@
 //! Waiting for other threads by futex(2) alone. The standard library and others wait by functions of the C library, which
-//! must not be called any more where the process ends ([`crate::os::kernel`]).
+//! must not be called any more where the process ends ([`crate::os::system_call`]).
 //!
-//! None of it allocates, or makes a thread-local value, which takes the loader's lock: see [`crate::os::helper_thread`].
+//! None of it allocates, or makes a thread-local value, which takes the loader's lock: see [`crate::os::threads::helper_thread`].
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::os::clock::Stopwatch;
 use crate::os::sanitizer;
 use crate::os::system;
+use crate::os::time::clock::Stopwatch;
 
 /// A lock.
 #[derive(Debug, Default)]

@@ -27,10 +27,10 @@ use omptrace_trace_format::metadata::{Registration, Runtime};
 
 use crate::dialects::old::collector_counts::{UNREPORTED, WHILE_ASKING};
 use crate::dialects::prepared::{Prepared, configured};
-use crate::os::containment::contained;
 use crate::os::loader;
 use crate::os::log::warning;
-use crate::os::stack;
+use crate::os::threads::containment::contained;
+use crate::os::threads::stack;
 use crate::recorder::guarded::guarded;
 use crate::recorder::this_thread;
 use crate::session;

@@ -5,10 +5,10 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::os::helper_thread::HelperThread;
-use crate::os::lock::Semaphore;
 use crate::os::log::warning;
 use crate::os::system;
+use crate::os::threads::helper_thread::HelperThread;
+use crate::os::threads::lock::Semaphore;
 use crate::recorder::this_thread;
 use crate::session::Session;
 use crate::session::helper_threads::Listener;

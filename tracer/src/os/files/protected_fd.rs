@@ -21,7 +21,8 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use omptrace_trace_format::lock::{self, Purpose, Reach};
 use omptrace_trace_format::metadata::Lock;
 
-use crate::os::system::{self, FileId};
+use crate::os::system;
+use crate::os::system::FileId;
 
 /// The lowest number that we ask for: beyond what programs have open that close what they do not know.
 pub(crate) const HIGH: RawFd = 1000;

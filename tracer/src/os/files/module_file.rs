@@ -11,8 +11,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::os::kernel;
 use crate::os::system;
+use crate::os::system_call;
 
 /// The socket's name in the registry.
 const SOCKET: &str = "modules";
@@ -45,7 +45,7 @@ fn open(path: &[u8], flags: libc::c_int) -> io::Result<OwnedFd> {
     let flags = flags | libc::O_CLOEXEC;
     let arguments = [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags as usize];
     // SAFETY: a valid C string.
-    let new = unsafe { kernel::call(libc::SYS_openat, arguments) }?;
+    let new = unsafe { system_call::call(libc::SYS_openat, arguments) }?;
     // SAFETY: just opened, and nobody else's.
     Ok(unsafe { OwnedFd::from_raw_fd(new as RawFd) })
 }
@@ -55,7 +55,7 @@ fn connected(folder: RawFd) -> io::Result<OwnedFd> {
     let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
     let arguments = [libc::AF_UNIX as usize, kind as usize, 0];
     // SAFETY: numbers only.
-    let new = unsafe { kernel::call(libc::SYS_socket, arguments) }?;
+    let new = unsafe { system_call::call(libc::SYS_socket, arguments) }?;
     // SAFETY: just made, and nobody else's.
     let socket = unsafe { OwnedFd::from_raw_fd(new as RawFd) };
     // SAFETY: all zeros is a valid address.
@@ -68,7 +68,7 @@ fn connected(folder: RawFd) -> io::Result<OwnedFd> {
     let arguments =
         [socket.as_raw_fd() as usize, &raw const address as usize, size_of::<libc::sockaddr_un>()];
     // SAFETY: a valid address, whose path is shorter than its room.
-    match unsafe { kernel::call(libc::SYS_connect, arguments) } {
+    match unsafe { system_call::call(libc::SYS_connect, arguments) } {
         Ok(_) => Ok(socket),
         Err(error) => {
             system::close(socket);
@@ -107,5 +107,5 @@ fn send_descriptor(socket: RawFd, text: &[u8], descriptor: RawFd) -> io::Result<
     let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
     let arguments = [socket as usize, &raw const *message as usize, flags as usize];
     // SAFETY: a valid message, which the kernel reads only.
-    unsafe { kernel::call(libc::SYS_sendmsg, arguments) }.map(drop)
+    unsafe { system_call::call(libc::SYS_sendmsg, arguments) }.map(drop)
 }

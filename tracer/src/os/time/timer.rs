@@ -3,8 +3,8 @@
 use std::ffi::{c_int, c_void};
 use std::io;
 
-use crate::os::kernel;
 use crate::os::system::Signals;
+use crate::os::system_call;
 
 /// The handler of a signal.
 pub(crate) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
@@ -34,7 +34,7 @@ impl Timer {
         let arguments =
             [libc::CLOCK_THREAD_CPUTIME_ID as usize, &raw mut event as usize, &raw mut number as usize];
         // SAFETY: a valid event, and a place for the number.
-        unsafe { kernel::call(libc::SYS_timer_create, arguments) }?;
+        unsafe { system_call::call(libc::SYS_timer_create, arguments) }?;
         let timer = Timer(number);
         let period = libc::timespec {
             tv_sec: (period_ns / 1_000_000_000) as i64,
@@ -43,7 +43,7 @@ impl Timer {
         let times = libc::itimerspec { it_interval: period, it_value: period };
         let arguments = [number as usize, 0, &raw const times as usize, 0];
         // SAFETY: the timer made above, and valid times.
-        match unsafe { kernel::call(libc::SYS_timer_settime, arguments) } {
+        match unsafe { system_call::call(libc::SYS_timer_settime, arguments) } {
             Ok(_) => Ok(timer),
             Err(error) => {
                 timer.delete();
@@ -65,7 +65,7 @@ impl Timer {
     /// Ends it. A signal that was sent may be delivered later.
     pub(crate) fn delete(self) {
         // SAFETY: a plain number.
-        let _ = unsafe { kernel::call(libc::SYS_timer_delete, [self.0 as usize]) };
+        let _ = unsafe { system_call::call(libc::SYS_timer_delete, [self.0 as usize]) };
     }
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn is_blocked(signal: c_int) -> bool {
     let mut blocked: Signals = 0;
     let arguments = [libc::SIG_SETMASK as usize, 0, &raw mut blocked as usize, size_of::<Signals>()];
     // SAFETY: no new set; a place for the current one, of the size that the kernel has.
-    let _ = unsafe { kernel::call(libc::SYS_rt_sigprocmask, arguments) };
+    let _ = unsafe { system_call::call(libc::SYS_rt_sigprocmask, arguments) };
     blocked >> (signal - 1) & 1 != 0
 }
 
@@ -133,7 +133,7 @@ fn set_alternate_stack(base: *mut u8, len: usize, flags: c_int) -> bool {
     let stack = libc::stack_t { ss_sp: base.cast(), ss_flags: flags, ss_size: len };
     let arguments = [&raw const stack as usize, 0];
     // SAFETY: a valid structure; the caller lends memory that stays.
-    unsafe { kernel::call(libc::SYS_sigaltstack, arguments) }.is_ok()
+    unsafe { system_call::call(libc::SYS_sigaltstack, arguments) }.is_ok()
 }
 
 fn alternate_stack() -> Option<libc::stack_t> {
@@ -141,7 +141,7 @@ fn alternate_stack() -> Option<libc::stack_t> {
     let mut stack: libc::stack_t = unsafe { std::mem::zeroed() };
     let arguments = [0, &raw mut stack as usize];
     // SAFETY: valid for writing.
-    unsafe { kernel::call(libc::SYS_sigaltstack, arguments) }.ok()?;
+    unsafe { system_call::call(libc::SYS_sigaltstack, arguments) }.ok()?;
     Some(stack)
 }
 

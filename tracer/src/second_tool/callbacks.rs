@@ -9,9 +9,10 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
 use ompt_sys::*;
 
-use super::words;
-use crate::quirks::join_barrier::{self, of_both};
 use crate::recorder::callback::Function;
+use crate::runtime_faults::join_barrier;
+use crate::runtime_faults::join_barrier::of_both;
+use crate::second_tool::data_words;
 
 type Data = *mut ompt_data_t;
 type Code = *const c_void;
@@ -50,7 +51,7 @@ const BEGINS_AND_ENDS: &[ompt_callbacks_t] = &[
 ];
 
 /// A runtime with this entry point begins.
-pub(super) fn begin(set_callback: ompt_set_callback_t, wants_empty: bool) {
+pub(crate) fn begin(set_callback: ompt_set_callback_t, wants_empty: bool) {
     for wanted in &WANTED {
         // Relaxed: no callback is registered yet.
         wanted.ours.store(null_mut(), Ordering::Relaxed);
@@ -62,7 +63,7 @@ pub(super) fn begin(set_callback: ompt_set_callback_t, wants_empty: bool) {
 }
 
 /// Registers what says when things begin and end, whoever wants it.
-pub(super) fn register_ends() {
+pub(crate) fn register_ends() {
     for number in BEGINS_AND_ENDS {
         register(*number);
     }
@@ -86,7 +87,7 @@ pub(crate) unsafe extern "C" fn set_ours(
 ///
 /// # Safety
 /// As of the runtime's.
-pub(super) unsafe extern "C" fn set_theirs(
+pub(crate) unsafe extern "C" fn set_theirs(
     number: ompt_callbacks_t,
     function: Option<ompt_callback_t>,
 ) -> ompt_set_result_t {
@@ -97,7 +98,7 @@ pub(super) unsafe extern "C" fn set_theirs(
 ///
 /// # Safety
 /// As of the runtime's: `function` is valid for writing.
-pub(super) unsafe extern "C" fn get_theirs(
+pub(crate) unsafe extern "C" fn get_theirs(
     number: ompt_callbacks_t,
     function: *mut Option<ompt_callback_t>,
 ) -> c_int {
@@ -109,7 +110,7 @@ pub(super) unsafe extern "C" fn get_theirs(
 }
 
 /// The second tool wants no callback any more.
-pub(super) fn forget_theirs() {
+pub(crate) fn forget_theirs() {
     for (number, wanted) in WANTED.iter().enumerate() {
         // Acquire; pairs with Release in `set`.
         if !wanted.theirs.load(Ordering::Acquire).is_null() {
@@ -204,7 +205,7 @@ fn split<T: Copy + 'static>(argument: T) -> (T, T) {
     }
     // SAFETY: the types are the same; the runtime's data is null, or valid during the callback.
     unsafe {
-        let (ours, theirs) = words::split(transmute_copy::<T, Data>(&argument));
+        let (ours, theirs) = data_words::split(transmute_copy::<T, Data>(&argument));
         (transmute_copy(&ours), transmute_copy(&theirs))
     }
 }
@@ -315,7 +316,7 @@ fn both(number: ompt_callbacks_t) -> Option<ompt_callback_t> {
 unsafe extern "C" fn thread_begin(thread_type: ompt_thread_t, thread_data: Data) {
     // SAFETY: the arguments of this call.
     unsafe {
-        words::create(thread_data);
+        data_words::create(thread_data);
         call_both!(thread_begin(thread_type, thread_data));
     }
 }
@@ -324,7 +325,7 @@ unsafe extern "C" fn thread_end(thread_data: Data) {
     // SAFETY: the argument of this call.
     unsafe {
         call_both!(thread_end(thread_data));
-        words::release(thread_data);
+        data_words::release(thread_data);
     }
 }
 
@@ -338,7 +339,7 @@ unsafe extern "C" fn parallel_begin(
 ) {
     // SAFETY: the arguments of this call.
     unsafe {
-        words::create(parallel_data);
+        data_words::create(parallel_data);
         call_both!(parallel_begin(
             encountering_task_data,
             encountering_task_frame,
@@ -359,7 +360,7 @@ unsafe extern "C" fn parallel_end(
     // SAFETY: the arguments of this call.
     unsafe {
         call_both!(parallel_end(parallel_data, encountering_task_data, flags, codeptr_ra));
-        words::release(parallel_data);
+        data_words::release(parallel_data);
     }
 }
 
@@ -374,9 +375,9 @@ unsafe extern "C" fn task_create(
     // SAFETY: the arguments of this call.
     unsafe {
         if ompt_task_flag_t(flags as u32).contains(ompt_task_taskwait) {
-            words::begin_at(new_task_data);
+            data_words::begin_at(new_task_data);
         } else {
-            words::create(new_task_data);
+            data_words::create(new_task_data);
         }
         call_both!(task_create(
             encountering_task_data,
@@ -396,7 +397,7 @@ unsafe extern "C" fn task_schedule(prior: Data, status: ompt_task_status_t, next
         join_barrier::task_is_suspended(prior);
         call_both!(task_schedule(prior, status, next));
         if ENDS.contains(&status) {
-            words::release(prior);
+            data_words::release(prior);
         }
     }
 }
@@ -419,8 +420,8 @@ unsafe extern "C" fn implicit_task(
     // SAFETY: the arguments of this call, or the pointers of its begin.
     unsafe {
         if begins {
-            words::create_where_empty(parallel_data);
-            words::create(task_data);
+            data_words::create_where_empty(parallel_data);
+            data_words::create(task_data);
         }
         call_both!(implicit_task(endpoint, parallel_data, task_data, actual_parallelism, index, flags));
         if begins && is_initial {
@@ -429,7 +430,7 @@ unsafe extern "C" fn implicit_task(
             });
         }
         if !begins {
-            words::release(task_data);
+            data_words::release(task_data);
             if WANTS_EMPTY.load(Ordering::Relaxed) && may_be_copied {
                 join_barrier::implicit_task_ends(task_data);
             }
@@ -498,7 +499,7 @@ unsafe extern "C" fn target_emi(
     codeptr_ra: Code,
 ) {
     if endpoint != ompt_scope_end {
-        words::begin_at(target_data);
+        data_words::begin_at(target_data);
     }
     // SAFETY: the arguments of this call.
     unsafe {
@@ -529,7 +530,7 @@ unsafe extern "C" fn target_data_op_emi(
 ) {
     let wanted = &WANTED[ompt_callback_target_data_op_emi.0 as usize];
     // SAFETY: the runtime's data is null, or valid during the callback.
-    let (task, target) = unsafe { (words::split(target_task_data), words::split(target_data)) };
+    let (task, target) = unsafe { (data_words::split(target_task_data), data_words::split(target_data)) };
     let call = |function: callback::target_data_op_emi, task, target, id| {
         // SAFETY: registered for this number; the arguments of this call.
         unsafe {
@@ -564,7 +565,7 @@ unsafe extern "C" fn target_submit_emi(
 ) {
     let wanted = &WANTED[ompt_callback_target_submit_emi.0 as usize];
     // SAFETY: the runtime's data is null, or valid during the callback.
-    let target = unsafe { words::split(target_data) };
+    let target = unsafe { data_words::split(target_data) };
     let call = |function: callback::target_submit_emi, target, id| {
         // SAFETY: registered for this number; the arguments of this call.
         unsafe { function(endpoint, target, id, requested_num_teams) };
@@ -583,9 +584,9 @@ fn their_operation(endpoint: ompt_scope_endpoint_t, host_op_id: *mut ompt_id_t) 
         return host_op_id;
     }
     if endpoint != ompt_scope_end {
-        words::begin_at(host_op_id);
+        data_words::begin_at(host_op_id);
     }
-    words::of_address(host_op_id).cast()
+    data_words::of_address(host_op_id).cast()
 }
 
 unsafe extern "C" fn device_initialize(

@@ -29,9 +29,9 @@ use crate::config::STATE;
 use crate::dialects::ending;
 use crate::dialects::prepared::{Prepared, configured};
 use crate::dialects::thread_state;
-use crate::os::containment::contained;
 use crate::os::log::warning;
-use crate::os::stack;
+use crate::os::threads::containment::contained;
+use crate::os::threads::stack;
 use crate::recorder::guarded::guarded;
 use crate::recorder::this_thread;
 use crate::runtime::entry_point::EntryPoint;
@@ -138,7 +138,7 @@ macro_rules! events {
     ($($event:ident $today:literal ($($argument:ident: $type:ty),*) $body:expr;)*) => {
         mod functions {
             use super::*;
-            $(pub(super) unsafe extern "C" fn $event($($argument: $type),*) {
+            $(pub(crate) unsafe extern "C" fn $event($($argument: $type),*) {
                 guarded(|| $body);
             })*
         }

@@ -8,13 +8,15 @@ use omptrace_trace_format::event::{DeviceClock, DeviceTranslation, WideRow};
 use omptrace_trace_format::field::{Seconds, Ticks};
 use omptrace_trace_format::metadata;
 
-use crate::os::clock;
-use crate::os::lock::Mutex;
 use crate::os::system;
-use crate::recorder::recorder::{self, Mode, Recorder};
+use crate::os::threads::lock::Mutex;
+use crate::os::time::clock;
+use crate::recorder::recorder;
+use crate::recorder::recorder::{Mode, Recorder};
 use crate::recorder::thread_stream::Kind;
+use crate::session;
+use crate::session::Session;
 use crate::session::cold_path;
-use crate::session::{self, Session};
 
 /// The number of readings of both clocks of which the tightest counts.
 const CLOCK_READINGS: u32 = 5;

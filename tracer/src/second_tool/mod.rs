@@ -16,7 +16,7 @@
 //! | [`active_tool`] | the second tool, and its end |
 //! | [`next_tool`] | where the second tool comes from |
 //! | [`callbacks`] | the functions that call both tools |
-//! | [`words`] | two data words for each thing that the runtime has one for |
+//! | [`data_words`] | two data words for each thing that the runtime has one for |
 //! | [`lookup`] | the entry points that the second tool gets |
 //!
 //! Two things are not as if alone. Only the tracer gets a device's lookup, since a device has one owner of its trace buffers. And
@@ -24,9 +24,9 @@
 
 mod active_tool;
 mod callbacks;
+mod data_words;
 mod lookup;
 mod next_tool;
-mod words;
 
 use std::ffi::{CString, OsStr, c_int, c_uint};
 use std::sync::atomic::Ordering;
@@ -35,11 +35,11 @@ use ompt_sys::ompt_set_callback_t;
 use omptrace_runtimes::Fault;
 
 use crate::os::log::info;
-use active_tool::SECOND;
+use crate::second_tool::active_tool::SECOND;
 
-pub(crate) use active_tool::end;
-pub(crate) use callbacks::set_ours;
-pub(crate) use lookup::our_lookup;
+pub(crate) use crate::second_tool::active_tool::end;
+pub(crate) use crate::second_tool::callbacks::set_ours;
+pub(crate) use crate::second_tool::lookup::our_lookup;
 
 /// What the runtime said when it started the tracer.
 #[derive(Debug)]

@@ -19,10 +19,11 @@ use omptrace_settings::value::Keep;
 use omptrace_trace_format::event::Module;
 use omptrace_trace_format::field::{Address, ModuleChange, Text};
 
-use crate::os::loader::{self, Mark};
-use crate::os::lock::{Guard, Mutex};
-use crate::os::module_file;
+use crate::os::files::module_file;
+use crate::os::loader;
+use crate::os::loader::Mark;
 use crate::os::system;
+use crate::os::threads::lock::{Guard, Mutex};
 use crate::recorder::known_modules::{Known, KnownModules, State};
 
 /// A module as the loader has it.

@@ -20,15 +20,15 @@ type StartTool =
 
 /// A tool that wants to work.
 #[derive(Debug)]
-pub(super) struct Tool {
+pub(crate) struct Tool {
     /// What its `ompt_start_tool` returned; not null.
-    pub(super) result: *mut ompt_start_tool_result_t,
+    pub(crate) result: *mut ompt_start_tool_result_t,
     /// Its library.
-    pub(super) name: String,
+    pub(crate) name: String,
 }
 
 /// The first tool that wants to work with a runtime of this version.
-pub(super) fn find(
+pub(crate) fn find(
     named: Option<&OsStr>,
     is_global: bool,
     omp_version: c_uint,

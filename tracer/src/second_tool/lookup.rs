@@ -6,8 +6,8 @@ use std::mem::transmute;
 
 use ompt_sys::{ompt_data_t, ompt_frame_t, ompt_interface_fn_t};
 
-use super::{active_tool, callbacks, words};
 use crate::runtime::lookup::{INFO_IS_THERE, Lookup};
+use crate::second_tool::{active_tool, callbacks, data_words};
 
 type Data = *mut ompt_data_t;
 
@@ -15,7 +15,7 @@ type Data = *mut ompt_data_t;
 ///
 /// # Safety
 /// `name` is a C string.
-pub(super) unsafe extern "C" fn find(name: *const c_char) -> Option<ompt_interface_fn_t> {
+pub(crate) unsafe extern "C" fn find(name: *const c_char) -> Option<ompt_interface_fn_t> {
     let lookup = Lookup::current()?;
     // SAFETY: by this function's contract.
     let name = unsafe { CStr::from_ptr(name) };
@@ -55,7 +55,7 @@ pub(crate) fn our_lookup() -> Lookup {
 unsafe extern "C" fn get_thread_data() -> Data {
     let get = Lookup::current().and_then(Lookup::get_thread_data);
     // SAFETY: no arguments; the runtime's word is valid.
-    get.map_or(std::ptr::null_mut(), |get| unsafe { words::split(get()).1 })
+    get.map_or(std::ptr::null_mut(), |get| unsafe { data_words::split(get()).1 })
 }
 
 /// For the second tool, or for the tracer. A signal handler may call it.
@@ -110,7 +110,7 @@ unsafe fn replace<const THEIRS: bool>(place: *mut Data) {
     if !place.is_null() {
         // SAFETY: by this function's contract.
         unsafe {
-            let (ours, theirs) = words::split(*place);
+            let (ours, theirs) = data_words::split(*place);
             *place = if THEIRS { theirs } else { ours };
         }
     }

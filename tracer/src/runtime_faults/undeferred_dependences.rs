@@ -22,8 +22,8 @@ use std::time::Duration;
 use ompt_sys::{ompt_callbacks_t, ompt_set_callback_t};
 use omptrace_runtimes::Fault;
 
-use crate::os::clock::Stopwatch;
 use crate::os::system;
+use crate::os::time::clock::Stopwatch;
 use crate::recorder::recorder;
 use crate::recorder::this_thread;
 use crate::session;

@@ -2,7 +2,7 @@
 
 use omptrace_trace_format::field::StackEnd;
 
-use super::runtime::Answer;
+use crate::samples::runtime_state::Answer;
 
 /// The words before the frames.
 const HEAD_WORDS: usize = 6;

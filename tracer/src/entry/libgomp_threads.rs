@@ -15,8 +15,8 @@ use omptrace_runtimes::Vendor;
 use omptrace_trace_format::metadata::OfLibgomp;
 
 use crate::os::loader;
-use crate::os::lock::Mutex;
 use crate::os::system;
+use crate::os::threads::lock::Mutex;
 use crate::runtime::replaced_libgomp::{Library, is_adapter, loaded, set_replaced};
 
 type SetAffinity = unsafe extern "C" fn(libc::pthread_t, libc::size_t, *const libc::cpu_set_t) -> c_int;

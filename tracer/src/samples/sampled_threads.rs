@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize,
 
 use omptrace_settings::value::SamplingClock;
 
-use super::unwind::Cache;
 use crate::lockfree::list::Link;
 use crate::lockfree::ring::Ring;
 use crate::os::perf::Ticker;
 use crate::os::system;
-use crate::os::timer::{self, Timer};
+use crate::os::time::timer;
+use crate::os::time::timer::Timer;
+use crate::samples::unwind::Cache;
 use crate::session::Session;
 
 /// Words of a thread's ring, 64 KiB.

@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use ompt_sys::ompt_start_tool_result_t;
 
-use super::callbacks;
+use crate::second_tool::callbacks;
 
 /// What the second tool's `ompt_start_tool` returned, until the tool is finalized; else null.
-pub(super) static SECOND: AtomicPtr<ompt_start_tool_result_t> = AtomicPtr::new(std::ptr::null_mut());
+pub(crate) static SECOND: AtomicPtr<ompt_start_tool_result_t> = AtomicPtr::new(std::ptr::null_mut());
 
 /// The runtime is done with its tools, or the second tool is.
 pub(crate) fn end() {

@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use framehop::x86_64::UnwinderX86_64;
 use framehop::{ExplicitModuleSectionInfo, Module, MustNotAllocateDuringUnwind, Unwinder};
 
-use super::rules::Rules;
 use crate::os::loader;
-use crate::session::modules;
+use crate::samples::unwind_rules::Rules;
+use crate::session::loaded_modules;
 
 pub(super) type Unwinding = UnwinderX86_64<&'static [u8], MustNotAllocateDuringUnwind>;
 
@@ -68,7 +68,7 @@ impl LoadedCode {
 /// Reads the modules anew, if any came or went since; at most [`MAX_READINGS`] times. One thread calls it.
 pub(super) fn refresh() {
     let before = loaded();
-    let Some(counts) = modules::loader_counts() else {
+    let Some(counts) = loaded_modules::loader_counts() else {
         return;
     };
     let readings = before.map_or(0, |before| before.readings);

@@ -7,7 +7,7 @@
 //! A C library may take the lock all the same before the thread's first line of ours (glibc 2.34). A runtime that is closed
 //! with `dlclose` calls `finalize` under it: so a thread that has not begun is not waited for. From then on it may take no
 //! lock that others hold for long. It may make no thread-local value, as some locks do when they are contended: it has
-//! [`crate::os::lock`].
+//! [`crate::os::threads::lock`].
 
 use std::ffi::{CStr, c_void};
 use std::io;
@@ -16,8 +16,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::time::Duration;
 
-use crate::os::lock::{Mutex, Semaphore};
 use crate::os::system;
+use crate::os::threads::lock::{Mutex, Semaphore};
 use crate::os::unwatched::Unwatched;
 
 /// Bytes of the stack of such a thread: what packs chunks has its buffers on the heap.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use ompt_sys::ompt_data_t;
 
-use crate::os::lock::Mutex;
+use crate::os::threads::lock::Mutex;
 
 type Data = *mut ompt_data_t;
 
@@ -71,7 +71,7 @@ fn pair(value: u64) -> Option<(u32, &'static Pair)> {
 /// # Safety
 /// `data` is null, or valid.
 #[inline]
-pub(super) unsafe fn split(data: Data) -> (Data, Data) {
+pub(crate) unsafe fn split(data: Data) -> (Data, Data) {
     if data.is_null() {
         return (data, data);
     }
@@ -86,7 +86,7 @@ pub(super) unsafe fn split(data: Data) -> (Data, Data) {
 ///
 /// # Safety
 /// `data` is null, or valid for writing.
-pub(super) unsafe fn create(data: Data) {
+pub(crate) unsafe fn create(data: Data) {
     if data.is_null() {
         return;
     }
@@ -111,7 +111,7 @@ pub(super) unsafe fn create(data: Data) {
 ///
 /// # Safety
 /// As for [`create`].
-pub(super) unsafe fn create_where_empty(data: Data) {
+pub(crate) unsafe fn create_where_empty(data: Data) {
     // SAFETY: by this function's contract; every bit pattern is a number.
     unsafe {
         if !data.is_null() && (*data).value == 0 {
@@ -124,7 +124,7 @@ pub(super) unsafe fn create_where_empty(data: Data) {
 ///
 /// # Safety
 /// `data` is null, or valid.
-pub(super) unsafe fn release(data: Data) {
+pub(crate) unsafe fn release(data: Data) {
     if data.is_null() {
         return;
     }
@@ -204,7 +204,7 @@ static AT_ADDRESS: [AtAddress; ADDRESSES] =
     [const { AtAddress { address: AtomicUsize::new(0), theirs: UnsafeCell::new(0) } }; ADDRESSES];
 
 /// The second tool's word of what the runtime keeps at this address. Where there are too many, several share one.
-pub(super) fn of_address<T>(address: *mut T) -> Data {
+pub(crate) fn of_address<T>(address: *mut T) -> Data {
     let address = address as usize;
     let first = (address >> 3).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
     let mut place = &AT_ADDRESS[first % ADDRESSES];
@@ -222,7 +222,7 @@ pub(super) fn of_address<T>(address: *mut T) -> Data {
 }
 
 /// A thing whose word belongs to its address begins.
-pub(super) fn begin_at<T>(address: *mut T) {
+pub(crate) fn begin_at<T>(address: *mut T) {
     if !address.is_null() {
         // SAFETY: a word of the table; the runtime lets nobody else use what begins.
         unsafe { (*of_address(address)).value = 0 };
