@@ -40,37 +40,13 @@
 #![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
 #[macro_use]
-mod entries;
-#[macro_use]
 mod which_libgomp;
 #[macro_use]
-mod callbacks;
+mod tool;
+#[macro_use]
+mod entries;
 
-mod audit;
-mod barrier;
-mod cancel;
-mod control;
-mod copies;
-mod depend;
-mod devices;
-mod elf;
-mod loaded;
 mod memory;
 mod model;
-mod mutex;
-mod old_locks;
-mod parallel;
-mod pool;
-mod release;
 mod sanitizer;
 mod start;
-mod target;
-mod task;
-mod task_block;
-mod taskloop;
-mod taskloop_tasks;
-mod thread;
-mod tool;
-mod unload;
-mod variables;
-mod worksharing;

@@ -5,9 +5,9 @@ use core::ffi::CStr;
 use core::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::elf::Symbols;
-use crate::loaded;
+use crate::which_libgomp::elf::Symbols;
 use crate::which_libgomp::functions::Candidate;
+use crate::which_libgomp::loaded_libraries;
 use crate::which_libgomp::passed_on::PassedOn;
 
 /// The global scope, as it is at the begin.
@@ -21,7 +21,7 @@ pub(crate) struct Start {
     pub(crate) tool: Option<usize>,
     /// How many libraries there are.
     libraries: usize,
-    /// This is the copy that the loader asks about bindings ([`crate::audit`]), in a namespace without a program.
+    /// This is the copy that the loader asks about bindings ([`crate::which_libgomp::audit`]), in a namespace without a program.
     pub(crate) is_auditor: bool,
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn get() -> &'static Start {
 
 fn look() -> Start {
     let mut start = Start::default();
-    if !loaded::prepare() {
+    if !loaded_libraries::prepare() {
         start.is_auditor = true;
         return start;
     }
@@ -57,7 +57,7 @@ fn look() -> Start {
     let mut behind = Vec::with_capacity(64);
     let mut is_behind = false;
     let mut runtimes = Vec::with_capacity(16);
-    loaded::each(|module, headers| {
+    loaded_libraries::each(|module, headers| {
         start.libraries += 1;
         if module.library.is_own() {
             is_behind = true;
@@ -111,7 +111,7 @@ impl Start {
     /// Whether libraries that were loaded later define this function, at other addresses than the `known` ones.
     pub(crate) fn is_defined_later(&self, name: &CStr, known: &[usize]) -> bool {
         let (mut count, mut is_defined) = (0, false);
-        loaded::each(|module, _| {
+        loaded_libraries::each(|module, _| {
             count += 1;
             let found = module.library.function(name).filter(|_| count > self.libraries);
             is_defined |= found.is_some_and(|found| !known.contains(&found));

@@ -5,10 +5,11 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, exit};
 use std::sync::Mutex;
 
+use super::device;
 use super::report::{PlayedThread, Report, lock};
 use super::script::Step;
 pub use super::script::{ChildEnd, Fork};
-use super::{collector, device, tr2};
+use crate::old::{collector, tr2};
 
 impl Fork {
     /// Forks, and waits for the child: what the threads played that were the child's. `take` plays steps.

@@ -10,7 +10,8 @@ use super::call::Call;
 use super::report::lock;
 pub use super::report::{PlayedRound, PlayedThread, Report};
 use super::script::{End, How, Round, Script, Step};
-use super::{callback_table, context, device, tool, tr2};
+use super::{callback_table, context, device, tool};
+use crate::old::tr2;
 
 /// Plays all rounds. Where one ends the process, `publish` gets the report before, and this does not return but for
 /// [`How::Return`].

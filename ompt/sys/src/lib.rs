@@ -65,19 +65,16 @@
 pub mod enums;
 
 pub mod callbacks;
-pub mod collector;
 pub mod entry_points;
+mod old;
 pub mod records;
 pub mod start;
-pub mod tr2;
-pub mod tr4;
-pub mod tr6;
-pub mod tr7;
 pub mod types;
 
 pub use callbacks::*;
 pub use entry_points::*;
 pub use enums::*;
+pub use old::{collector, tr2, tr4, tr6, tr7};
 pub use records::*;
 pub use start::*;
 pub use types::*;

@@ -6,6 +6,7 @@ mod within;
 
 use std::collections::BTreeSet;
 use std::env;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -452,10 +453,13 @@ fn regions_are_at_the_lines_of_their_directives() {
         let program = compiled("gcc_region_lines.c", &["-g", level]);
         let (folder, traces) = (TempDir::new().expect("a folder"), 3);
         let trace = folder.path().join("lines.omptrace");
-        let mut record = omptrace(&["record", "--quiet", "-o"]);
-        record.arg(&trace).arg("--").arg(&program).arg(traces.to_string());
-        assert!(output(&mut record).status.success(), "{level}");
-        let stats = output(omptrace(&["stats", "--json", "--all"]).arg(&trace));
+        let times = traces.to_string();
+        let words = ["record", "--quiet", "-o"].map(OsStr::new);
+        let command = [trace.as_os_str(), OsStr::new("--"), program.as_os_str(), OsStr::new(&times)];
+        let recorded = omptrace(words.iter().copied().chain(command));
+        assert!(recorded.status.success(), "{level}: {recorded:?}");
+        let stats =
+            omptrace(["stats", "--json", "--all"].map(OsStr::new).iter().copied().chain([trace.as_os_str()]));
         let stats: serde_json::Value = serde_json::from_slice(&stats.stdout).expect("JSON");
         let regions = stats["regions"].as_array().expect("a list").iter();
         let lines = regions.map(|row| (row["line"].as_u64(), row["visits"].as_u64()));

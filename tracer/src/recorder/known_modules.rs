@@ -22,7 +22,7 @@ pub(crate) struct Known {
     pub(crate) end: u64,
     /// `None` where it was found under the loader's lock.
     pub(crate) mark: Option<Mark>,
-    /// [`stamp_of`] the module; 0 where it was found under the loader's lock.
+    /// A number that differs where the module does; 0 where it was found under the loader's lock.
     pub(crate) stamp: u64,
 }
 

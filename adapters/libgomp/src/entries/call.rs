@@ -5,7 +5,8 @@ use core::ptr;
 
 use ompt_sys::ompt_thread_initial;
 
-use crate::thread::{self, Thread};
+use crate::model::thread;
+use crate::model::thread::Thread;
 use crate::tool::lifecycle;
 use crate::which_libgomp::functions::{self, Libgomp};
 use crate::which_libgomp::serving::{self, Serving};

@@ -4,7 +4,7 @@ use core::ptr;
 use std::sync::atomic::Ordering;
 
 use super::{Created, MIN_TASKS, Task};
-use crate::thread::Thread;
+use crate::model::thread::Thread;
 
 impl Created {
     /// Adds a task, and holds it.

@@ -7,9 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ompt_sys::*;
 
 use super::state::finalize_tool;
+use crate::entries::devices;
+use crate::model::thread;
+use crate::tool::callbacks;
 use crate::which_libgomp::functions::Libgomp;
 use crate::which_libgomp::serving;
-use crate::{callbacks, devices, thread};
 
 /// The entry points that the tool may ask for (OpenMP 5.2, 19.6.1).
 pub(super) unsafe extern "C" fn lookup(name: *const c_char) -> Option<ompt_interface_fn_t> {

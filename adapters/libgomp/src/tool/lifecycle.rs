@@ -14,11 +14,14 @@ use super::entry_points::lookup;
 use super::state::{
     HAS_EXACT_ENDS, IS_CANCELLABLE, PROCESS, STATE, TOOL, finalize_tool, found, is_of_this_process,
 };
+use crate::entries::devices;
+use crate::model::thread;
+use crate::model::thread::Thread;
 use crate::model::thread_words;
 use crate::start::START_TOOL;
-use crate::thread::{self, Thread};
+use crate::which_libgomp::release;
 use crate::which_libgomp::serving;
-use crate::{devices, release, sanitizer, start};
+use crate::{sanitizer, start};
 
 /// OpenMP 5.2, as `_OPENMP` says it.
 const OPENMP_VERSION: c_uint = 202_111;

@@ -6,6 +6,8 @@
 //! | `entry_points` | what the tool may ask |
 //! | `lifecycle` | the search, the begin and the end |
 
+#[macro_use]
+pub(crate) mod callbacks;
 pub(crate) mod entry_points;
 pub(crate) mod lifecycle;
 pub(crate) mod state;

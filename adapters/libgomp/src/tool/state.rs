@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, Ordering};
 
 use ompt_sys::ompt_start_tool_result_t;
 
-use crate::callbacks;
+use crate::tool::callbacks;
 
 /// The states of the search for the tool.
 pub(super) mod found {

@@ -5,9 +5,10 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::real_dlclose;
-use crate::elf::{Library, Symbols};
-use crate::loaded::{self, Mark, Module};
-use crate::{old_locks, release};
+use crate::which_libgomp::elf::{Library, Symbols};
+use crate::which_libgomp::loaded_libraries;
+use crate::which_libgomp::loaded_libraries::{Mark, Module};
+use crate::which_libgomp::{old_locks, release};
 
 /// The function that GCC makes of a region's or task's body.
 pub(crate) type Outlined = unsafe extern "C-unwind" fn(*mut c_void);
@@ -36,7 +37,7 @@ macro_rules! functions {
             /// The version for tools.
             pub(crate) version: &'static CStr,
             pub(super) next: Option<&'static Libgomp>,
-            /// The same functions with the [old locks](crate::old_locks), where a caller wanted them.
+            /// The same functions with the [old locks](crate::which_libgomp::old_locks), where a caller wanted them.
             with_old_locks: OnceLock<&'static Libgomp>,
             $( pub(crate) $name: Option<unsafe extern "C-unwind" fn($($type),*) $(-> $result)?>, )*
         }
@@ -49,7 +50,7 @@ macro_rules! functions {
                 let has_ompt = unsafe { library.has_ompt() };
                 let find = |name: &CStr| scope.iter().find_map(|one| one.function(name));
                 let version = release::of(|name| find(name).is_some());
-                let mark = loaded::mark_at(library.module.place.start).flatten();
+                let mark = loaded_libraries::mark_at(library.module.place.start).flatten();
                 let mut gomp = Box::<Libgomp>::new_uninit();
                 let made = gomp.as_mut_ptr();
                 // Each field by itself: to copy the whole, the compiler calls `memcpy`, which may be the program's.
@@ -314,7 +315,7 @@ macro_rules! replace_locks {
 }
 
 impl Libgomp {
-    /// This libgomp for callers of the [old locks](crate::old_locks).
+    /// This libgomp for callers of the [old locks](crate::which_libgomp::old_locks).
     pub(super) fn with_old_locks(&'static self) -> &'static Libgomp {
         if let Some(found) = self.with_old_locks.get() {
             return found;
@@ -363,7 +364,8 @@ impl Libgomp {
         let doubts = DOUBTS.load(Ordering::Relaxed);
         let is_as_it_was = || {
             self.mark.is_none()
-                || loaded::mark_at(self.library.module.place.start).is_none_or(|now| now == self.mark)
+                || loaded_libraries::mark_at(self.library.module.place.start)
+                    .is_none_or(|now| now == self.mark)
         };
         let is_there =
             !self.is_gone.load(Ordering::Relaxed) && (self.is_kept.load(Ordering::Relaxed) || is_as_it_was());

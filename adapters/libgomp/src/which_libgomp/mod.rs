@@ -9,6 +9,12 @@
 
 #[macro_use]
 pub(crate) mod functions;
+pub(crate) mod audit;
+pub(crate) mod elf;
+pub(crate) mod loaded_libraries;
+pub(crate) mod old_locks;
 pub(crate) mod passed_on;
 pub(crate) mod real_dlclose;
+pub(crate) mod release;
 pub(crate) mod serving;
+pub(crate) mod unload;

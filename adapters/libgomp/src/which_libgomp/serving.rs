@@ -12,10 +12,12 @@ use omptrace_runtimes::Vendor;
 
 use super::functions::{Candidate, Libgomp, keep};
 use super::real_dlclose;
-use crate::elf::{Library, Symbols, begins_with};
-use crate::loaded::{self, Module};
 use crate::model::thread_words::Searching;
-use crate::{old_locks, start};
+use crate::start;
+use crate::which_libgomp::elf::{Library, Symbols, begins_with};
+use crate::which_libgomp::loaded_libraries;
+use crate::which_libgomp::loaded_libraries::Module;
+use crate::which_libgomp::old_locks;
 
 /// A caller's libgomp.
 #[derive(Clone, Copy)]
@@ -102,7 +104,7 @@ fn of_library(library: Library, first: Option<&'static Libgomp>) -> Option<&'sta
 pub(crate) fn keep_all() {
     from(any()).for_each(Libgomp::keep);
     let mut others = Vec::new();
-    loaded::each(|module, headers| {
+    loaded_libraries::each(|module, headers| {
         let is_known = module.library.is_own() || of_library(module.library, any()).is_some();
         let is_of_llvm = || module.library.function(c"__kmpc_fork_call").is_some();
         if !is_known && !is_of_llvm() {
@@ -326,7 +328,7 @@ fn search(address: usize, caller: Option<&Module>) -> &'static Libgomp {
         return known.unwrap_or_else(|| add(Libgomp::of(library.clone(), &start.behind, true)));
     }
     let mut candidates = Vec::new();
-    loaded::each(|module, headers| {
+    loaded_libraries::each(|module, headers| {
         if !module.library.is_own() {
             candidates.extend(Candidate::of(module, headers));
         }

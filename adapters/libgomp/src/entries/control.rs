@@ -6,9 +6,10 @@ use core::ffi::{c_char, c_int, c_void};
 use ompt_sys::*;
 
 use crate::entries::call::{Call, CallSite};
+use crate::model::thread;
+use crate::tool::callbacks;
 use crate::tool::lifecycle;
 use crate::which_libgomp::serving;
-use crate::{callbacks, thread};
 
 const _: () = {
     // SAFETY: OpenMP defines a function of this name and signature (OpenMP 5.2, 18.14).

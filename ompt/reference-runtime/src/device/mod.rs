@@ -33,6 +33,7 @@ mod description;
 mod driver;
 mod entry_points;
 mod misbehaviour;
+pub mod offload;
 mod operation;
 mod records;
 mod running;

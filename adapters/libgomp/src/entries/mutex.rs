@@ -7,7 +7,8 @@ use core::ptr;
 use ompt_sys::*;
 
 use crate::entries::call::Call;
-use crate::thread::{self, Thread};
+use crate::model::thread;
+use crate::model::thread::Thread;
 use crate::tool::entry_points::MUTEX_IMPLEMENTATION;
 
 /// No hint (OpenMP 5.2, 15.1).

@@ -6,7 +6,7 @@ use core::ptr;
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 
 use crate::model::Task;
-use crate::taskloop_tasks::Taskloop;
+use crate::model::taskloop_tasks::Taskloop;
 use crate::which_libgomp::functions::{CopyFunction, Outlined};
 
 /// The flags that GCC passes to `GOMP_task` and `GOMP_taskloop`.

@@ -14,7 +14,7 @@ pub(crate) use interpose::find_object::Mark;
 
 use interpose::find_object::FindObject;
 
-use crate::elf::{Library, LinkMap, text};
+use crate::which_libgomp::elf::{Library, LinkMap, text};
 
 /// A library, and where it lies.
 #[derive(Clone, Debug)]

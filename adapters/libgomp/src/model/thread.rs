@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use ompt_sys::*;
 
+use crate::model::thread_pool::{Pool, Pooled};
 use crate::model::{Task, Team, sync_region, thread_words};
-use crate::pool::{Pool, Pooled};
 use crate::sanitizer;
 use crate::which_libgomp::functions::Libgomp;
 

@@ -7,8 +7,8 @@ use core::ptr;
 
 use ompt_sys::*;
 
+use crate::model::thread::Thread;
 use crate::model::{WithReductions, Work};
-use crate::thread::Thread;
 use crate::which_libgomp::functions::Libgomp;
 
 /// How many iterations a loop of signed numbers has; it ends before `end`.
@@ -186,7 +186,7 @@ impl Thread {
     /// Both are NULL, or libgomp wrote them.
     #[inline(always)]
     unsafe fn next_chunk(&self, more: bool, first: *const i64, end: *const i64) -> bool {
-        if more && !first.is_null() && !crate::callbacks::get(ompt_callback_dispatch).is_null() {
+        if more && !first.is_null() && !crate::tool::callbacks::get(ompt_callback_dispatch).is_null() {
             let work = self.task().work.get().unwrap_or(numbered(ompt_work_loop_other, 0));
             // SAFETY: by the caller's promise.
             let (first, end) = unsafe { (first.read(), end.read()) };

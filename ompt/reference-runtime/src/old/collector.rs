@@ -14,9 +14,9 @@ use ompt_sys::collector::*;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::argument::Line;
-use super::script::Step;
-pub use super::script::steps::Collect;
+use crate::argument::Line;
+use crate::script::Step;
+pub use crate::script::steps::Collect;
 
 /// Ways of real runtimes that the header does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
@@ -123,7 +123,7 @@ pub fn tau() -> Vec<Vec<Step>> {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Runtime {
+pub(crate) struct Runtime {
     is_started: bool,
     /// The process that started it.
     pid: u32,
@@ -147,7 +147,7 @@ const OWN_EVENTS: u32 = 2;
 
 impl Collect {
     /// Calls back, if somebody registered: what a tool should have recorded.
-    pub(super) fn play(self) -> Option<Line> {
+    pub(crate) fn play(self) -> Option<Line> {
         THREAD.set(self);
         let callback = registered(self.event)?;
         call(callback, self.event);
@@ -223,7 +223,7 @@ impl Collect {
 }
 
 /// The runtime's state; while it is held, no other thread uses it.
-pub(super) fn at_rest() -> MutexGuard<'static, Runtime> {
+pub(crate) fn at_rest() -> MutexGuard<'static, Runtime> {
     RUNTIME.lock().expect("no thread panics with it")
 }
 

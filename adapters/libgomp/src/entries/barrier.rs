@@ -7,7 +7,7 @@ use ompt_sys::*;
 
 use crate::entries::call::Call;
 use crate::model::sync_region::{report_begin, report_end};
-use crate::thread::Thread;
+use crate::model::thread::Thread;
 
 /// The state of a thread that waits in a region of that kind.
 fn waiting(kind: ompt_sync_region_t) -> ompt_state_t {

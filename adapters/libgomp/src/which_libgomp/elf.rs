@@ -22,18 +22,18 @@ struct Entry {
 
 /// The tags of dynamic sections that matter here. The last four are GNU's.
 mod tag {
-    pub(super) const NULL: i64 = 0;
-    pub(super) const PLT_RELOCATION_BYTES: i64 = 2;
-    pub(super) const OLD_HASHES: i64 = 4;
-    pub(super) const STRINGS: i64 = 5;
-    pub(super) const SYMBOLS: i64 = 6;
-    pub(super) const RELOCATIONS: i64 = 7;
-    pub(super) const RELOCATION_BYTES: i64 = 8;
-    pub(super) const PLT_RELOCATIONS: i64 = 23;
-    pub(super) const HASHES: i64 = 0x6fff_fef5;
-    pub(super) const SYMBOL_VERSIONS: i64 = 0x6fff_fff0;
-    pub(super) const DEFINED_VERSIONS: i64 = 0x6fff_fffc;
-    pub(super) const NEEDED_VERSIONS: i64 = 0x6fff_fffe;
+    pub(crate) const NULL: i64 = 0;
+    pub(crate) const PLT_RELOCATION_BYTES: i64 = 2;
+    pub(crate) const OLD_HASHES: i64 = 4;
+    pub(crate) const STRINGS: i64 = 5;
+    pub(crate) const SYMBOLS: i64 = 6;
+    pub(crate) const RELOCATIONS: i64 = 7;
+    pub(crate) const RELOCATION_BYTES: i64 = 8;
+    pub(crate) const PLT_RELOCATIONS: i64 = 23;
+    pub(crate) const HASHES: i64 = 0x6fff_fef5;
+    pub(crate) const SYMBOL_VERSIONS: i64 = 0x6fff_fff0;
+    pub(crate) const DEFINED_VERSIONS: i64 = 0x6fff_fffc;
+    pub(crate) const NEEDED_VERSIONS: i64 = 0x6fff_fffe;
 }
 
 /// A library whose versions are needed, and the first of these.

@@ -11,11 +11,13 @@ use std::sync::atomic::Ordering;
 use ompt_sys::*;
 
 use crate::entries::call::Call;
+use crate::entries::worksharing;
+use crate::model::thread;
+use crate::model::thread::Thread;
 use crate::model::{Task, Team, Work, sync_region};
-use crate::thread::{self, Thread};
+use crate::sanitizer;
 use crate::tool::state;
 use crate::which_libgomp::functions::{Libgomp, Outlined};
-use crate::{sanitizer, worksharing};
 
 const REGION_FLAGS: c_int = (ompt_parallel_invoker_runtime.0 | ompt_parallel_team.0) as c_int;
 const LEAGUE_FLAGS: c_int = (ompt_parallel_invoker_runtime.0 | ompt_parallel_league.0) as c_int;

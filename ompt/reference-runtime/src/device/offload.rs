@@ -2,19 +2,20 @@
 
 use ompt_sys::*;
 
-use super::argument::{Address, Data, Enum, New, Slots};
-use super::call::Call;
-use super::device::{self, Operation};
-pub use super::script::steps::Offload;
+use crate::argument::{Address, Data, Enum, New, Slots};
+use crate::call::Call;
+use crate::device;
+use crate::device::Operation;
+pub use crate::script::steps::Offload;
 
 impl Offload {
     /// The slots that it uses, the highest.
-    pub(super) fn highest_slot(&self) -> u32 {
+    pub(crate) fn highest_slot(&self) -> u32 {
         self.slot + 1
     }
 
     /// Plays it; `make` makes a call.
-    pub(super) fn play(&self, slots: &Slots, mut make: impl FnMut(&Call)) {
+    pub(crate) fn play(&self, slots: &Slots, mut make: impl FnMut(&Call)) {
         const BYTES: u64 = 4096;
         const OPERATIONS: [Option<ompt_target_data_op_t>; 7] = [
             Some(ompt_target_data_alloc),

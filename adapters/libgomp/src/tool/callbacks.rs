@@ -83,7 +83,7 @@ fn promise(event: ompt_callbacks_t) -> ompt_set_result_t {
 /// Calls a callback if the tool registered it: `report!(NUMBER as SIGNATURE, arguments...)`.
 macro_rules! report {
     ($event:ident as $type:ident $(, $argument:expr)* $(,)?) => {{
-        let callback = $crate::callbacks::get(ompt_sys::$event);
+        let callback = $crate::tool::callbacks::get(ompt_sys::$event);
         if !callback.is_null() {
             // SAFETY: the tool registered a function of this signature for this number, as the specification asks, and
             // the arguments are what the specification says.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use omptrace_runtimes::Vendor;
 
-use crate::elf::{Library, LinkMap};
+use crate::which_libgomp::elf::{Library, LinkMap};
 
 /// The version of the interface that is known here.
 const INTERFACE: c_uint = 1;
@@ -26,9 +26,9 @@ static PRELOADED: AtomicPtr<LinkMap> = AtomicPtr::new(ptr::null_mut());
 
 /// The kind of each library, which the loader keeps with it for us.
 mod kind {
-    pub(super) const OTHER: usize = 0;
-    pub(super) const LIBGOMP: usize = 1;
-    pub(super) const ADAPTER: usize = 2;
+    pub(crate) const OTHER: usize = 0;
+    pub(crate) const LIBGOMP: usize = 1;
+    pub(crate) const ADAPTER: usize = 2;
 }
 
 fn kind_of(path: &CStr) -> usize {

@@ -1,7 +1,12 @@
 //! Threads, teams and tasks as OMPT sees them (OpenMP 5.2, 19.3 and 19.4.4).
 
+pub(crate) mod argument_copies;
 mod created_tasks;
 pub(crate) mod sync_region;
+pub(crate) mod task_block;
+pub(crate) mod taskloop_tasks;
+pub(crate) mod thread;
+pub(crate) mod thread_pool;
 pub(crate) mod thread_words;
 
 use core::cell::{Cell, UnsafeCell};
@@ -12,8 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU8, AtomicU32, A
 
 use ompt_sys::*;
 
-use crate::copies::Copies;
-use crate::pool::{Batch, Pooled};
+use crate::model::argument_copies::Copies;
+use crate::model::thread_pool::{Batch, Pooled};
 use crate::which_libgomp::functions::{Libgomp, Outlined};
 
 /// A worksharing region.

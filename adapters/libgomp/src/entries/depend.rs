@@ -8,10 +8,12 @@ use ompt_sys::*;
 
 use crate::entries::call::Call;
 use crate::model::Task;
-use crate::thread::{self, Thread};
+use crate::model::thread;
+use crate::model::thread::Thread;
 use crate::tool::lifecycle;
 use crate::which_libgomp::functions;
-use crate::which_libgomp::serving::{self, Serving};
+use crate::which_libgomp::serving;
+use crate::which_libgomp::serving::Serving;
 
 /// An `omp_depend_t`: an address, and how it is depended on.
 #[repr(C)]
@@ -37,7 +39,7 @@ fn kind_of_object(kind: usize) -> ompt_dependence_type_t {
 /// # Safety
 /// `list` is one of the two.
 pub(crate) unsafe fn report(task: &Task, list: *const *mut c_void) {
-    if crate::callbacks::get(ompt_callback_dependences).is_null() {
+    if crate::tool::callbacks::get(ompt_callback_dependences).is_null() {
         return;
     }
     // SAFETY: by the caller's promise, here and below.
@@ -161,7 +163,7 @@ entry! {
         unsafe {
             report(task, list);
             let (size, align) = (size_of::<&Task>() as c_long, align_of::<&Task>() as c_long);
-            let flags = crate::task_block::flag::DEPEND;
+            let flags = crate::model::task_block::flag::DEPEND;
             real!(call.gomp, GOMP_task)(complete_taskwait, (&raw mut task).cast(), None, size, align, true, flags, list, 0, ptr::null_mut());
         }
         encountering.set_enter_frame(ptr::null_mut());

@@ -12,12 +12,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use ompt_sys::*;
 
 use crate::entries::call::Call;
+use crate::entries::depend;
+use crate::model::task_block::{Header, copy, flag, layout, with_block};
+use crate::model::thread;
+use crate::model::thread::Thread;
 use crate::model::{Task, event};
-use crate::task_block::{Header, copy, flag, layout, with_block};
-use crate::thread::{self, Thread};
+use crate::sanitizer;
 use crate::tool::{lifecycle, state};
 use crate::which_libgomp::functions::{CopyFunction, Libgomp, Outlined};
-use crate::{depend, sanitizer};
 
 /// Tasks by their events. No hash map, whose first key is a system call that a filter may refuse.
 type Events = BTreeMap<usize, &'static Task>;

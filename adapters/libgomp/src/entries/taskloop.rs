@@ -9,12 +9,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ompt_sys::*;
 
+use crate::entries::worksharing::{trip_count, unsigned_trip_count};
+use crate::model::task_block::{Header, copy, flag, layout, with_block};
+use crate::model::taskloop_tasks::Taskloop;
+use crate::model::thread;
 use crate::model::{Task, Work};
-use crate::task_block::{Header, copy, flag, layout, with_block};
-use crate::taskloop_tasks::Taskloop;
+use crate::sanitizer;
 use crate::which_libgomp::functions::{CopyFunction, Libgomp, Outlined};
-use crate::worksharing::{trip_count, unsigned_trip_count};
-use crate::{sanitizer, thread};
 
 /// How many tasks libgomp makes of `trips` iterations, by the clauses `grainsize` and `num_tasks` (OpenMP 5.2, 12.6).
 fn task_count(gomp: &Libgomp, trips: u64, flags: c_uint, number: u64) -> u64 {

@@ -6,9 +6,9 @@ use core::{mem, ptr};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::elf::Library;
-use crate::loaded;
 use crate::tool::state;
+use crate::which_libgomp::elf::Library;
+use crate::which_libgomp::loaded_libraries;
 
 /// Devices that the tool knows, one bit each.
 static ANNOUNCED: AtomicU64 = AtomicU64::new(0);
@@ -84,7 +84,7 @@ fn name_of(device: c_int, plugins: &mut Vec<(&'static CStr, c_int)>) -> Option<&
     const PLUGIN: &[u8] = b"libgomp-plugin-";
     if plugins.is_empty() {
         let mut found = Vec::new();
-        loaded::each(|module, _| {
+        loaded_libraries::each(|module, _| {
             let name = module.name().to_bytes();
             if name.windows(PLUGIN.len()).any(|window| window == PLUGIN) {
                 found.push(module.library);

@@ -1,5 +1,5 @@
 //! The declarations of TR4, the draft of OpenMP 5.0 of November 2016, that differ from TR6, which followed a year later.
-//! Tools start in another way, and callbacks have other numbers. All else is as in [`tr6`](crate::tr6).
+//! Tools start in another way, and callbacks have other numbers. All else is as in [`tr6`](crate::old::tr6).
 
 use core::ffi::c_int;
 

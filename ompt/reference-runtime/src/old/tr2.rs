@@ -14,12 +14,12 @@ use ompt_sys::tr6::omp_frame_t;
 use ompt_sys::{ompt_callback_t, ompt_interface_fn_t};
 use serde_json::{Value, json};
 
-use super::argument::Line;
-pub use super::script::steps::{Entry, Tr2};
-use super::tool::{Found, Place};
+use crate::argument::Line;
+pub use crate::script::steps::{Entry, Tr2};
+use crate::tool::{Found, Place};
 
 #[derive(Debug, Default)]
-pub(super) struct Runtime {
+pub(crate) struct Runtime {
     may_register: bool,
     is_openuh: bool,
     has_data: bool,
@@ -50,7 +50,7 @@ const EXIT_FRAME: usize = 0x1000;
 const REENTER_FRAME: usize = 0x2000;
 
 /// Initializes the tool in the address space (6.1.1 and table 4).
-pub(super) fn activate(entry: Entry, version: &str, grants: &BTreeMap<String, u32>) -> Found {
+pub(crate) fn activate(entry: Entry, version: &str, grants: &BTreeMap<String, u32>) -> Found {
     *at_rest() = Runtime {
         may_register: true,
         is_openuh: entry == Entry::OpenUh,
@@ -62,7 +62,7 @@ pub(super) fn activate(entry: Entry, version: &str, grants: &BTreeMap<String, u3
 }
 
 /// Like [`activate`], in a forked child, with what its parent granted.
-pub(super) fn search_again(entry: Entry) -> Found {
+pub(crate) fn search_again(entry: Entry) -> Found {
     let mut runtime = at_rest();
     runtime.may_register = true;
     runtime.callbacks.clear();
@@ -71,7 +71,7 @@ pub(super) fn search_again(entry: Entry) -> Found {
 }
 
 /// The runtime's state; while it is held, no other thread uses it.
-pub(super) fn at_rest() -> MutexGuard<'static, Runtime> {
+pub(crate) fn at_rest() -> MutexGuard<'static, Runtime> {
     RUNTIME.lock().expect("no thread panics with it")
 }
 
@@ -111,7 +111,7 @@ fn search(entry: Entry, version: &str) -> Found {
 
 impl Tr2 {
     /// Calls the tool, if it registered the event: what it should have recorded, where that is an event.
-    pub(super) fn play(&self) -> Option<Line> {
+    pub(crate) fn play(&self) -> Option<Line> {
         let event = ompt_event_t(self.event);
         self.note(event);
         let callback = {

@@ -2,7 +2,7 @@
 
 use core::ffi::{c_int, c_void};
 
-use crate::loaded;
+use crate::which_libgomp::loaded_libraries;
 use crate::which_libgomp::{functions, real_dlclose, serving};
 
 /// The program's own call.
@@ -26,7 +26,7 @@ unsafe extern "C" fn choose_delete_key(_return_address: *const c_void, _: usize)
         libc::EINVAL
     }
     functions::doubt();
-    let known = loaded::delete_key();
+    let known = loaded_libraries::delete_key();
     if !known.is_null() {
         return known;
     }

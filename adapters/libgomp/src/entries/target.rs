@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ompt_sys::*;
 
-use crate::devices;
 use crate::entries::call::Call;
-use crate::thread::Thread;
+use crate::entries::devices;
+use crate::model::thread::Thread;
 use crate::which_libgomp::functions::Libgomp;
 
 /// The flags that GCC passes.
 mod flag {
-    pub(super) const NOWAIT: u32 = 1;
-    pub(super) const EXIT_DATA: u32 = 1 << 1;
+    pub(crate) const NOWAIT: u32 = 1;
+    pub(crate) const EXIT_DATA: u32 = 1 << 1;
 }
 
 /// GCC's number of the default device.
@@ -53,7 +53,7 @@ impl Thread {
         let (mut target_task, mut target) = (ompt_data_none, ompt_data_none);
         let id = LAST_ID.fetch_add(1, Ordering::Relaxed) + 1;
         let report = |endpoint, target_task: &mut ompt_data_t, target: &mut ompt_data_t| {
-            if crate::callbacks::get(ompt_callback_target_emi).is_null() {
+            if crate::tool::callbacks::get(ompt_callback_target_emi).is_null() {
                 report!(
                     ompt_callback_target as ompt_callback_target_t,
                     kind,
