@@ -9,7 +9,7 @@ use omptrace_tests::env::{Compiler, omptrace_program, runtime, tool_library};
 use omptrace_tests::generator::{CLANG, CLANG_ELSEWHERE, COUNTS, GCC, GCC_ON_LLVM, Target, program};
 use omptrace_tests::trace::{accounts_add_up, dump, omptrace};
 use omptrace_tests::windows;
-use omptrace_timeline::sink::split_place;
+use omptrace_timeline::model::split_place;
 use serde_json::Value;
 use tempfile::TempDir;
 

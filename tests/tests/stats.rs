@@ -9,7 +9,7 @@ use omptrace_tests::env::{
     Compiler, OPENMP_45, RUNTIMES, RUNTIMES_OF_TR6, compile, libgomp_adapter, program_on, runtime,
 };
 use omptrace_tests::trace::{Traces, accounts_add_up, info, omptrace};
-use omptrace_timeline::sink::split_place;
+use omptrace_timeline::model::split_place;
 use serde_json::Value;
 
 /// A trace's numbers, and what its program printed.

@@ -18,7 +18,6 @@ pub mod model;
 mod names;
 mod replay;
 mod runtime_quirks;
-pub use model as sink;
 mod samples;
 mod tasks;
 mod threads;

@@ -7,7 +7,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use omptrace_timeline::sink::*;
+use omptrace_timeline::model::*;
 use omptrace_viewer_export::{Format, FormatOptions};
 
 const REGIONS: u32 = 200;

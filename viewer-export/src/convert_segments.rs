@@ -3,7 +3,7 @@
 use std::io;
 
 use omptrace_symbols::Table;
-use omptrace_timeline::sink::Sink;
+use omptrace_timeline::model::Sink;
 use omptrace_timeline::{FromSegment, MAX_STREAMS, MIN_SEGMENT_EVENTS, Report, Segments, Timeline};
 use omptrace_trace_format::Reader;
 use parking_lot::Mutex;

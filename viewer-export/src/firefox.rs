@@ -12,7 +12,7 @@ use fxprof_processed_profile::{
     Profile, ReferenceTimestamp, SamplingInterval, StaticSchemaMarker, StaticSchemaMarkerField, StringHandle,
     ThreadHandle, Timestamp,
 };
-use omptrace_timeline::sink::{
+use omptrace_timeline::model::{
     Category, Function, FunctionKind, Item, Location, LocationKind, Ns, Point, Process, Region, RegionId,
     Sample, Sink, ThreadRole, Wants, short_name,
 };
@@ -50,7 +50,7 @@ struct Categories {
 
 impl Categories {
     fn of_function(&self, kind: FunctionKind) -> CategoryHandle {
-        use omptrace_timeline::sink::RuntimeActivity::{Flush, LockTest, Overhead, Reduction};
+        use omptrace_timeline::model::RuntimeActivity::{Flush, LockTest, Overhead, Reduction};
         match kind {
             FunctionKind::Code => self.program,
             FunctionKind::Outlined => self.body,

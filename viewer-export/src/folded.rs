@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use omptrace_timeline::sink::{Function, Item, Location, Process, Sample, Sink, Wants};
+use omptrace_timeline::model::{Function, Item, Location, Process, Sample, Sink, Wants};
 
 use crate::writer::output::Output;
 

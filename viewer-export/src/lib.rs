@@ -11,7 +11,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Exporters see only [items](omptrace_timeline::sink::Item), interpretation sees only events. Nothing here prints.
+//! Exporters see only [items](omptrace_timeline::model::Item), interpretation sees only events. Nothing here prints.
 #![forbid(unsafe_code)]
 
 mod chrome;

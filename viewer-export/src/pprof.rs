@@ -12,7 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io;
 
-use omptrace_timeline::sink::{Function, Item, Location, Ns, Process, Sample, Sink, StackFrame, Wants};
+use omptrace_timeline::model::{Function, Item, Location, Ns, Process, Sample, Sink, StackFrame, Wants};
 
 use crate::writer::output::Output;
 use crate::writer::protobuf as pb;

@@ -3,7 +3,7 @@
 use std::io;
 
 use omptrace_symbols::Table;
-use omptrace_timeline::sink::Sink;
+use omptrace_timeline::model::Sink;
 use omptrace_timeline::{self as timeline, KeptArguments, Report, handed_over};
 use omptrace_trace_format::Reader;
 

@@ -14,7 +14,7 @@
 use std::io;
 
 use omptrace_symbols::printable::printable;
-use omptrace_timeline::sink::{
+use omptrace_timeline::model::{
     Argument, Arguments, Count, Counter, Enter, Instant, Interval, Item, Leave, Link, Location, LocationId,
     LocationKind, Ns, Process, ProcessId, Region, RegionId, Sink, Value, Wants,
 };

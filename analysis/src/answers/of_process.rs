@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::num::NonZero;
 
 use ompt_sys as ompt;
-use omptrace_timeline::sink::{Construct, LockId, Ns, RuntimeActivity};
+use omptrace_timeline::model::{Construct, LockId, Ns, RuntimeActivity};
 
 use super::part::{BlockedBy, Life, Overlap, Part, Path, RegionPart, merge_moments};
 use crate::devices::overlap::{Kernels, Queues};

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 use serde::{Deserialize, Serialize};
 
 use crate::model::accounting::Accounting;

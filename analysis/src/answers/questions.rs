@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 
 use super::part::{BlockedBy, Part, RegionPart};
 use crate::findings;

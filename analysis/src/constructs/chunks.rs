@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use omptrace_timeline::sink::{Construct, Item, LocationId, Ns, RegionId, Sink, Wants};
+use omptrace_timeline::model::{Construct, Item, LocationId, Ns, RegionId, Sink, Wants};
 
 use crate::model::histogram::Histogram;
 

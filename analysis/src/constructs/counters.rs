@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use omptrace_timeline::sink::{
+use omptrace_timeline::model::{
     Arguments, Category, Counted, Enter, Item, Location, LocationKind, Part, Region, Sink, Wants,
 };
 use omptrace_trace_format::metadata::Counting;
@@ -292,7 +292,7 @@ impl Sink for CounterCollector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use omptrace_timeline::sink::{Construct, LocationId, Point, Process, RegionId, Source, ThreadRole};
+    use omptrace_timeline::model::{Construct, LocationId, Point, Process, RegionId, Source, ThreadRole};
 
     fn stats(visits: u64, values: &[(&str, u64)]) -> CounterStats {
         let values = values.iter().map(|(name, value)| ((*name).to_owned(), *value));

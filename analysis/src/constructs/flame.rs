@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_timeline::sink::StackFrame;
+use omptrace_timeline::model::StackFrame;
 
 use crate::model::answers::FunctionName;
 use crate::model::sum::add;
@@ -150,7 +150,7 @@ impl FlameGraph {
 
 #[cfg(test)]
 mod tests {
-    use omptrace_timeline::sink::FunctionId;
+    use omptrace_timeline::model::FunctionId;
 
     use super::*;
 

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use omptrace_timeline::sink::{Function, FunctionId, Item, Location, LocationKind, Sample, Sink, Wants};
+use omptrace_timeline::model::{Function, FunctionId, Item, Location, LocationKind, Sample, Sink, Wants};
 use serde::{Deserialize, Serialize};
 
 use crate::constructs::flame::{Stacks, Tree};

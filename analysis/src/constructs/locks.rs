@@ -6,7 +6,7 @@ use crate::model::place::Place;
 use crate::model::stats::{LockStats, Times};
 use crate::model::sum::add;
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_timeline::sink::{LockId, Ns, Process, split_place};
+use omptrace_timeline::model::{LockId, Ns, Process, split_place};
 
 /// The locks, critical and atomic regions that are known, by process and number.
 #[derive(Default)]

@@ -33,7 +33,7 @@ use crate::passes::selection::SelectedThreads;
 use crate::passes::window::Collects;
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::Cause;
-use omptrace_timeline::sink::{
+use omptrace_timeline::model::{
     Arguments, Awaited, Category, Construct, Enter, Interval, Item, Link, LinkKind, Location, LocationKind,
     LockId, Ns, Part as Slice, Point, Process, ProcessId, Region, RegionId, Sink, Summary, TaskId, TeamId,
     ThreadEvent, ThreadRole, Wants,

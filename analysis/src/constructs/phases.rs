@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use omptrace_timeline::sink::{Construct, Item, Ns, Point, Region, Sink, ThreadEvent, Wants};
+use omptrace_timeline::model::{Construct, Item, Ns, Point, Region, Sink, ThreadEvent, Wants};
 use serde::{Deserialize, Serialize};
 
 use crate::passes::window::Windows;
@@ -168,7 +168,7 @@ impl Sink for PhaseCollector {
         match item {
             Item::Region(region) => self.region(region),
             Item::Enter(enter) if self.has_phases => {
-                let is_new = enter.part == omptrace_timeline::sink::Part::First;
+                let is_new = enter.part == omptrace_timeline::model::Part::First;
                 self.enter(enter.at, enter.region.0 as usize, is_new);
             }
             Item::Leave(leave) if self.has_phases => self.leave(leave.at),

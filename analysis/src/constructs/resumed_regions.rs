@@ -5,7 +5,7 @@
 //! nothing shows yet whether it goes on: what was left waits here until something does.
 
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_timeline::sink::TaskId;
+use omptrace_timeline::model::TaskId;
 
 /// A region that was left and may go on.
 #[derive(Clone, Copy, Debug)]

@@ -3,7 +3,7 @@
 //! Workers are in no region then, though they may report that late. The initial thread is in its initial task, which goes on. It
 //! counts in the first segment, and its time in each. How long all of it took is known in the last.
 
-use omptrace_timeline::sink::LocationId;
+use omptrace_timeline::model::LocationId;
 
 use super::*;
 use crate::passes::segments::{Continues, RegionKey, region_numbers};

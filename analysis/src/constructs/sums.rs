@@ -7,8 +7,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use omptrace_timeline::DeviceReport;
+use omptrace_timeline::model::split_place;
 use omptrace_timeline::schedule;
-use omptrace_timeline::sink::split_place;
 use omptrace_trace_format::Ending;
 
 use crate::constructs::open_loop::OpenLoop;

@@ -5,7 +5,7 @@ use ompt_sys as ompt;
 use crate::model::sum::{Sum, add};
 use crate::passes::gaps::Gaps;
 use omptrace_timeline::Reports;
-use omptrace_timeline::sink::{Category, Construct, Ns, Process, Region, ThreadRole};
+use omptrace_timeline::model::{Category, Construct, Ns, Process, Region, ThreadRole};
 
 /// The thing that a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

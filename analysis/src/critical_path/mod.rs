@@ -5,7 +5,7 @@
 //! what is alive, not what has been.
 
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 
 use crate::model::sum::Sum;
 

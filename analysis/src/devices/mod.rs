@@ -15,7 +15,7 @@ use crate::summary::static_str::{self, Word};
 use omptrace_symbols::FileNames;
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::DeviceReport;
-use omptrace_timeline::sink::{DeviceWork, Interval, Ns, Source};
+use omptrace_timeline::model::{DeviceWork, Interval, Ns, Source};
 
 /// Stretches of time that are kept of each kind of work. Of a device with more, what ran side by side is not known.
 const MAX_SPANS: usize = 1 << 20;

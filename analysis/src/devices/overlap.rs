@@ -4,7 +4,7 @@
 //! nothing of what ran side by side.
 
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_timeline::sink::{DeviceWork, Interval, Location, LocationKind, split_place};
+use omptrace_timeline::model::{DeviceWork, Interval, Location, LocationKind, split_place};
 
 use crate::devices::{DeviceUse, Devices};
 use crate::model::sum::Sum;

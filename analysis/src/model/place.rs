@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 use omptrace_symbols::FileNames;
-use omptrace_timeline::sink::{self, Construct, Region, plain_name, split_place};
+use omptrace_timeline::model::{self, Construct, Region, plain_name, split_place};
 use serde::{Deserialize, Serialize};
 
 /// Names of code outside of parallel regions begin so.
@@ -59,11 +59,11 @@ impl Position {
     }
 }
 
-impl From<sink::Position> for Position {
-    fn from(position: sink::Position) -> Position {
+impl From<model::Position> for Position {
+    fn from(position: model::Position) -> Position {
         match position {
-            sink::Position::At => Position::At,
-            sink::Position::Inside => Position::Inside,
+            model::Position::At => Position::At,
+            model::Position::Inside => Position::Inside,
         }
     }
 }

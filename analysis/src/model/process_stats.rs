@@ -1,6 +1,6 @@
 //! A process in numbers.
 
-use omptrace_timeline::sink::{Ns, Process};
+use omptrace_timeline::model::{Ns, Process};
 use omptrace_trace_format::Ending;
 use serde::{Deserialize, Serialize};
 

@@ -1,6 +1,6 @@
 //! Regions of a timeline: their kinds, places and names.
 
-use omptrace_timeline::sink::{Construct, Region, split_place};
+use omptrace_timeline::model::{Construct, Region, split_place};
 
 use crate::model::answers::FunctionName;
 use crate::model::place::Place;

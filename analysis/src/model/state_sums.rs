@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_timeline::sink::{LockId, RuntimeActivity};
+use omptrace_timeline::model::{LockId, RuntimeActivity};
 use serde::{Deserialize, Serialize};
 
 use crate::model::accounting::Accounting;

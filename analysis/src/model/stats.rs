@@ -13,7 +13,7 @@ use serde::ser::{SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize};
 
 use omptrace_timeline::Reports;
-use omptrace_timeline::sink::ThreadRole;
+use omptrace_timeline::model::ThreadRole;
 
 use crate::constructs::counters::CounterStats;
 use crate::constructs::functions::{FunctionStats, SampledTime};

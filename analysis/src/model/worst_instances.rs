@@ -1,6 +1,6 @@
 //! The few instances that matter most of something that happens often.
 
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 
 /// Instances that are kept.
 pub(crate) const MAX_INSTANCES: usize = 3;

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 
 /// Bins of a row at most, where there are few rows.
 pub(crate) const MAX_BINS: usize = 4096;

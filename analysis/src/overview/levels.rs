@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use omptrace_timeline::sink::{
+use omptrace_timeline::model::{
     CounterId, DeviceWork, Item, Location, LocationId, LocationKind, Ns, Sink, Wants,
 };
 

@@ -11,7 +11,7 @@ pub(crate) mod ranks;
 
 use std::collections::BTreeMap;
 
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 
 use crate::constructs::flame::FlameGraph;
 use crate::model::accounting::Accounting;

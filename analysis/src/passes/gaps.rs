@@ -1,6 +1,6 @@
 //! When nothing was recorded in a process.
 
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 
 /// The times of a process in which recording was off, in the order of time. None overlaps another.
 #[derive(Debug, Default)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 use omptrace_timeline::{Report, Start};
 use omptrace_trace_format::Reader;
 

@@ -19,7 +19,7 @@ pub(crate) mod window;
 
 use omptrace_symbols::parallel::{self, in_parallel};
 use omptrace_symbols::{self as symbols, Table};
-use omptrace_timeline::sink::{Item, Ns, Sink, Wants};
+use omptrace_timeline::model::{Item, Ns, Sink, Wants};
 use omptrace_timeline::{
     KeptArguments, Manner, Report, Segments, Start, Timeline, alignment_note, handed_over, origin,
     uncertainty, why_no_samples,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use omptrace_symbols as symbols;
 use omptrace_timeline::MIN_SEGMENT_EVENTS;
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 use omptrace_trace_format::Reader;
 
 use crate::model::stats::Analysed;

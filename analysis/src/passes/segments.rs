@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use omptrace_timeline::sink::{Category, Sink};
+use omptrace_timeline::model::{Category, Sink};
 
-/// A collector from a segment of a process, which begins at an [`Item::Segment`](omptrace_timeline::sink::Item::Segment).
+/// A collector from a segment of a process, which begins at an [`Item::Segment`](omptrace_timeline::model::Item::Segment).
 pub(crate) trait Continues: Sink {
     /// The segment ends, and is not the last. False where something goes on that the next one would have to know.
     fn end_segment(&mut self) -> bool;

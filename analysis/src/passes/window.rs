@@ -7,7 +7,7 @@
 //! Every item comes through, so that the collector knows which teams, tasks and locks there are when a window begins. What
 //! lies outside takes no time there. What is counted, and not only measured, asks whether it lies inside.
 
-use omptrace_timeline::sink::{
+use omptrace_timeline::model::{
     Enter, Instant, Interval, Item, Leave, Lifetime, Ns, Point, Process, Sink, Summary, Wants,
 };
 

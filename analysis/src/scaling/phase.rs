@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_timeline::sink::{LockId, TaskId};
+use omptrace_timeline::model::{LockId, TaskId};
 
 use crate::model::place_id::PlaceId;
 use crate::model::sum::{Sum, sum};

@@ -94,7 +94,7 @@ impl Scaling {
 
 #[cfg(test)]
 mod tests {
-    use omptrace_timeline::sink::{LockId, TaskId};
+    use omptrace_timeline::model::{LockId, TaskId};
 
     use super::*;
     use crate::scaling::phase::At;

@@ -1,6 +1,6 @@
 //! One process's threads, state by state: what the sums of [`Answers`] add up.
 
-use omptrace_timeline::sink::{Item, LocationId, Ns, RegionId, Sink, Wants};
+use omptrace_timeline::model::{Item, LocationId, Ns, RegionId, Sink, Wants};
 
 use super::observer::{self, Span};
 use crate::model::answers::Answers;

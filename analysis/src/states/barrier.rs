@@ -1,6 +1,6 @@
 //! One barrier of one team: who has arrived, and what the others do meanwhile.
 
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 
 use crate::model::sum::Sum;
 

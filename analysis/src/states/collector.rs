@@ -9,7 +9,7 @@ use ompt_sys as ompt;
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::Reports;
 use omptrace_timeline::filter::ExtraInterval;
-use omptrace_timeline::sink::{
+use omptrace_timeline::model::{
     Arguments, Awaited, Construct, Enter, Function, Instant, Interval, Item, Lifetime, Location,
     LocationKind, Ns, Part as Slice, Point, Process, Region, Sample, Sink, Summary, ThreadEvent, Value,
     Wants,

@@ -4,7 +4,7 @@
 use std::num::NonZero;
 
 use omptrace_symbols::Table;
-use omptrace_timeline::sink::{Item, LocationId, LocationKind, Ns, Sink, Wants};
+use omptrace_timeline::model::{Item, LocationId, LocationKind, Ns, Sink, Wants};
 use omptrace_timeline::{Manner, Report, Timeline};
 use omptrace_trace_format::Reader;
 use serde::{Deserialize, Serialize};

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::Reports;
-use omptrace_timeline::sink::{LockId, Ns, TaskId, TeamId, ThreadEvent, ThreadRole};
+use omptrace_timeline::model::{LockId, Ns, TaskId, TeamId, ThreadEvent, ThreadRole};
 
 use crate::critical_path::{self, Chain, Chains, Step};
 use crate::model::cause::Cause;

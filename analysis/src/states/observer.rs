@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt::Debug;
 
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 
 use crate::model::cause::Cause;
 use crate::model::place_id::PlaceId;

@@ -2,7 +2,7 @@
 
 use ompt_sys as ompt;
 use omptrace_timeline::Reports;
-use omptrace_timeline::sink::Construct;
+use omptrace_timeline::model::Construct;
 
 use crate::model::cause::Cause;
 

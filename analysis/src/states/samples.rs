@@ -3,7 +3,7 @@
 //! The threads that a sample's thread keeps waiting are those of the moment when it was taken. Its function may be known only when
 //! its region ends. So what it weighs is noted, and counts once the function is named.
 
-use omptrace_timeline::sink::RuntimeActivity;
+use omptrace_timeline::model::RuntimeActivity;
 
 use super::*;
 use crate::model::function_number::{ByFunction, FunctionNumber};

@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use omptrace_symbols as symbols;
-use omptrace_timeline::sink::{Item, Ns, Sink, Wants};
+use omptrace_timeline::model::{Item, Ns, Sink, Wants};
 use omptrace_timeline::{ProcessReport, Report, Start, why_no_samples};
 use omptrace_trace_format::checkpoint::{self, thinned};
 pub use omptrace_trace_format::summary::WriteError;

@@ -1,6 +1,6 @@
 //! Rows about constructs, regions, locks and phases.
 
-use omptrace_timeline::sink::short_name;
+use omptrace_timeline::model::short_name;
 
 use super::cells::{cells, lost};
 use crate::model::answers::RegionAnswer;

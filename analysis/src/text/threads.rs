@@ -1,6 +1,6 @@
 //! Rows about processes, threads, functions and counters.
 
-use omptrace_timeline::sink::short_name;
+use omptrace_timeline::model::short_name;
 
 use crate::constructs::counters::CounterStats;
 use crate::constructs::functions::FunctionStats;

@@ -13,7 +13,7 @@
 
 pub(crate) mod scenario;
 
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 
 use crate::model::cause::Cause;
 

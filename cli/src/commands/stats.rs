@@ -12,7 +12,7 @@ use omptrace_analysis::{
     PhaseStats, ProcessStats, Stats as Numbers, ThreadStats,
 };
 use omptrace_symbols::parallel::limit_threads;
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 use serde_json::{Value, json};
 
 use crate::input::checkpoint_hint::hint_at_checkpoints;

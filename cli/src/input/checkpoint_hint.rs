@@ -1,7 +1,7 @@
 //! Windows of traces that are read from their start, and need not be.
 
 use omptrace_timeline::may_have_checkpoints;
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 use omptrace_trace_format::Reader;
 
 use crate::output::message;

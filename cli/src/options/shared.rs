@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use omptrace_settings::value::{Bytes, Value};
 use omptrace_symbols as symbols;
 use omptrace_timeline::filter::ArgumentChoice;
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 
 use crate::options::settings::SettingOptions;
 use crate::options::units;

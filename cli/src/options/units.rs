@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 
 /// Units of time with their nanoseconds. Longer names first: `ms` ends with `s`.
 const TIMES: &[(&str, f64)] = &[("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("s", 1e9)];

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use omptrace_timeline::Report;
-use omptrace_timeline::sink::Ns;
+use omptrace_timeline::model::Ns;
 use omptrace_trace_format::Reader;
 use omptrace_viewer_export::{
     ConvertOptions, FolderParts, Format, convert, convert_split, convert_to_folder,

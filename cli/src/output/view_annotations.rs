@@ -4,7 +4,7 @@ use omptrace_analysis::Stats;
 use omptrace_analysis::answers::{self, Finding, Moment};
 use omptrace_symbols as symbols;
 use omptrace_timeline::filter::{ExtraInterval, ExtraTrack};
-use omptrace_timeline::sink::{Category, LinkKind, ProcessId};
+use omptrace_timeline::model::{Category, LinkKind, ProcessId};
 use omptrace_trace_format::Reader;
 
 use crate::options::units;

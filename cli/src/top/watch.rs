@@ -11,8 +11,8 @@ use omptrace_analysis::answers::{
     Accounting, Blame, Blocked, Efficiency, Glance, NotSeen, RegionAnswer, ThreadGlance,
 };
 use omptrace_symbols::{self as symbols, Table};
+use omptrace_timeline::model::Ns;
 use omptrace_timeline::process_name;
-use omptrace_timeline::sink::Ns;
 use omptrace_trace_format::follow::{self, Bounds, Polled};
 use omptrace_trace_format::{Ending, Follower, InDoubt, Reader};
 use serde::Serialize;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use omptrace_tests::otf2::{events, number, printed, rows, text};
 
 use crate::{OFFLOAD, PROGRAMS, Program, archive, traced};
-use omptrace_timeline::sink::split_place;
+use omptrace_timeline::model::split_place;
 
 /// A record of a location as the reference library prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]

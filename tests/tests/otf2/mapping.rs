@@ -6,7 +6,7 @@ use std::path::Path;
 use omptrace_tests::otf2::{events, number, rows, text};
 use omptrace_tests::trace::{count, dump};
 use omptrace_tests::viewers::query;
-use omptrace_timeline::sink::split_place;
+use omptrace_timeline::model::split_place;
 use serde_json::Value;
 
 use crate::{PROGRAMS, archive, traced};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use omptrace_timeline::sink::short_name;
+use omptrace_timeline::model::short_name;
 use serde_json::Value;
 
 /// A slice of a thread, or the hold of a lock.

@@ -11,7 +11,7 @@ use ompt_reference_runtime::{Collect, Report, Round, Script, Step};
 use ompt_sys::collector::*;
 use omptrace_tests::env;
 use omptrace_tests::trace::{Counts, convert, counts, dump, info, omptrace};
-use omptrace_timeline::sink::short_name;
+use omptrace_timeline::model::short_name;
 use serde_json::Value;
 
 use crate::tracer::{self, check_threads};

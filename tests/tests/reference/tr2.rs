@@ -11,7 +11,7 @@ use ompt_reference_runtime::{Report, Round, Script, Step, Tr2};
 use ompt_sys::tr2::*;
 use omptrace_tests::env;
 use omptrace_tests::trace::{Counts, convert, counts, dump, info, omptrace};
-use omptrace_timeline::sink::short_name;
+use omptrace_timeline::model::short_name;
 use serde_json::Value;
 
 use crate::tracer::{self, check};

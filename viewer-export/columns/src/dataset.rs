@@ -16,7 +16,7 @@ use crate::events;
 use crate::process::{Columns, Folders, Job};
 use crate::schema::{SCHEMA_VERSION, TABLES};
 use crate::share::{self, Share};
-use omptrace_timeline::sink::Sink;
+use omptrace_timeline::model::Sink;
 
 /// The file that describes the tables. A folder without it is no data set.
 pub const SCHEMA_FILE: &str = "_schema.json";

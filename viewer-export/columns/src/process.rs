@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use omptrace_analysis::answers::{Accountant, Accounting, Answers, Cause, Place, Position, State};
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_timeline::sink::{
+use omptrace_timeline::model::{
     Arguments, Category, DeviceWork, Enter, Interval, Item, Link, Location, LocationId, LocationKind, Ns,
     Point, Process, Region, RegionId, Sink, Source, Summary, TaskId, TeamId, ThreadEvent, Wants,
 };
@@ -186,7 +186,7 @@ impl Columns {
         thread.open.push(Open {
             place,
             begin: enter.at.time,
-            is_first: enter.part == omptrace_timeline::sink::Part::First,
+            is_first: enter.part == omptrace_timeline::model::Part::First,
             team: thread.teams.last().map(|(_, team)| *team),
             task,
             runs,

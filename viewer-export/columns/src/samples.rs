@@ -1,6 +1,6 @@
 //! Samples, and the functions that they were taken in.
 
-use omptrace_timeline::sink::{Function, RuntimeActivity, Sample, StackFrame};
+use omptrace_timeline::model::{Function, RuntimeActivity, Sample, StackFrame};
 use parquet::data_type::ByteArray;
 
 use crate::cells::Word;
@@ -79,7 +79,7 @@ impl Functions {
 
 #[cfg(test)]
 mod tests {
-    use omptrace_timeline::sink::{FunctionId, FunctionKind, LocationId, Point};
+    use omptrace_timeline::model::{FunctionId, FunctionKind, LocationId, Point};
 
     use super::*;
 

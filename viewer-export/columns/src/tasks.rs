@@ -1,7 +1,7 @@
 //! Explicit tasks, from their creation to their end.
 
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_timeline::sink::{Ns, TaskId};
+use omptrace_timeline::model::{Ns, TaskId};
 
 use crate::schema::TaskRow;
 

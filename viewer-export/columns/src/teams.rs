@@ -1,7 +1,7 @@
 //! Teams and locks: what begins in one event and ends in another, by numbers that are used again.
 
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_timeline::sink::{LockId, Ns, TeamId};
+use omptrace_timeline::model::{LockId, Ns, TeamId};
 
 use crate::cells::Word;
 use crate::schema::{LockRow, TeamRow};

@@ -3,7 +3,7 @@
 use crate::writer::decimal::{Pieces, ShortText, put};
 use crate::writer::interned_text::ByWord;
 use crate::writer::json;
-use omptrace_timeline::sink::{Argument, Category, LinkKind, Ns, Source, Value, split_place};
+use omptrace_timeline::model::{Argument, Category, LinkKind, Ns, Source, Value, split_place};
 
 /// A text that comes again and again; where it fits, it is copied at once.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use crate::chrome::event_text::{
 use crate::writer::decimal::put;
 use crate::writer::interned_text::ByWord;
 use crate::writer::output::Output;
-use omptrace_timeline::sink::{LinkKind, Ns};
+use omptrace_timeline::model::{LinkKind, Ns};
 
 /// The file's list of events.
 pub(super) struct Events {

@@ -27,7 +27,7 @@ mod lane;
 
 use std::io;
 
-use omptrace_timeline::sink::{
+use omptrace_timeline::model::{
     Anchor, Arguments, Category, Count, Counter, DeviceWork, Enter, Instant, Interval, Item, Leave, Link,
     LinkKind, Location, LocationKind, Ns, Point, Process, ProcessId, Region, Sink, ThreadEvent, ThreadRole,
     Wants, short_name,

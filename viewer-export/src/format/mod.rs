@@ -6,7 +6,7 @@ pub(crate) mod options;
 use std::io;
 use std::path::Path;
 
-use omptrace_timeline::sink::Sink;
+use omptrace_timeline::model::Sink;
 
 use crate::chrome::{self, Chrome};
 use crate::firefox::Firefox;

@@ -2,7 +2,7 @@
 
 use ompt_sys as ompt;
 
-use omptrace_timeline::sink::{
+use omptrace_timeline::model::{
     Arguments, Construct, DeviceWork, Enter, Instant, Interval, Item, Leave, Link, LinkKind, Location,
     LocationKind, Process, ProcessId, Region, Summary,
 };

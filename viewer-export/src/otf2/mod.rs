@@ -34,7 +34,7 @@ use std::io;
 use std::path::Path;
 
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_timeline::sink::{Item, LocationId, Point, Process, Sink, Summary, Wants};
+use omptrace_timeline::model::{Item, LocationId, Point, Process, Sink, Summary, Wants};
 use otf2_archive::archive::Archive;
 
 use crate::otf2::definitions::attributes::Attributes;

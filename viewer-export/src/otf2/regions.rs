@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use ompt_sys as ompt;
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_timeline::sink::{Category, Construct, DeviceWork, Position, Region, Source, split_place};
+use omptrace_timeline::model::{Category, Construct, DeviceWork, Position, Region, Source, split_place};
 use otf2_archive::encoding::StringRef;
 use otf2_archive::records::{self, paradigm, role};
 

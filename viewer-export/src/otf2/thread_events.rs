@@ -1,6 +1,6 @@
 //! The records of each event of a thread: forks and joins, teams, tasks and locks.
 
-use omptrace_timeline::sink::{Point, RegionId, ThreadEvent};
+use omptrace_timeline::model::{Point, RegionId, ThreadEvent};
 use otf2_archive::records::{
     MEASUREMENT_OFF, MeasurementOnOff, ThreadAcquireLock, ThreadFork, ThreadJoin, ThreadTaskComplete,
     ThreadTeamBegin, ThreadTeamEnd, paradigm,

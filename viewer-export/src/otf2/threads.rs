@@ -6,7 +6,7 @@
 
 use std::io;
 
-use omptrace_timeline::sink::ThreadRole;
+use omptrace_timeline::model::ThreadRole;
 use otf2_archive::chunks::Site;
 use otf2_archive::encoding::CommRef;
 use otf2_archive::events::EventFile;

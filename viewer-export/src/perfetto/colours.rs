@@ -6,7 +6,7 @@
 //! useful work the shade goes by the name, so that neighbours differ. The tests have the viewer's hash.
 
 use ompt_sys as ompt;
-use omptrace_timeline::sink::{Category, Construct, DeviceWork, Interval, Region};
+use omptrace_timeline::model::{Category, Construct, DeviceWork, Interval, Region};
 
 /// Around other work: a parallel region, a member's part of it.
 const AROUND: &[&str] = &["region, shade 224", "region, shade 342"];
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn each_kind_of_waiting_has_a_colour_that_no_work_has() {
         let region = |construct, category, name: &str| Region {
-            id: omptrace_timeline::sink::RegionId(0),
+            id: omptrace_timeline::model::RegionId(0),
             name: name.to_owned(),
             category,
             construct,

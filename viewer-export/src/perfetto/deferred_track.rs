@@ -3,7 +3,7 @@
 use std::hash::Hasher;
 
 use omptrace_symbols::fast_map::Fold;
-use omptrace_timeline::sink::{Counter, LocationKind, ProcessId};
+use omptrace_timeline::model::{Counter, LocationKind, ProcessId};
 
 use crate::perfetto::track_event::EventTrack;
 

@@ -1,7 +1,7 @@
 //! Tracks that come about while a process is interpreted: of locks, of devices' queues, of counters. In a file of several
 //! segments, each segment describes those that it has events of, and they have numbers by their names.
 
-use omptrace_timeline::sink::{LocationKind, ProcessId};
+use omptrace_timeline::model::{LocationKind, ProcessId};
 
 use crate::perfetto::deferred_track::{CounterTrack, late_uuid};
 use crate::perfetto::tracks::ProcessTracks;

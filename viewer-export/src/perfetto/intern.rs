@@ -3,7 +3,7 @@
 //! It goes into a packet of its own, which is written at once. Events are kept back for a while, and in the file a number's
 //! meaning must come before its use.
 
-use omptrace_timeline::sink::{Category, Source};
+use omptrace_timeline::model::{Category, Source};
 
 use super::schema::{NEEDS_INCREMENTAL_STATE, interned, interned_text, packet, source_location, trace};
 use crate::writer::interned_text::{ByWord, TextNumbers};

@@ -43,7 +43,7 @@ use std::io;
 
 use omptrace_symbols::fast_map::Fold;
 use omptrace_timeline::MAX_SEGMENTS;
-use omptrace_timeline::sink::{
+use omptrace_timeline::model::{
     Anchor, Argument, Arguments, Category, Count, Counter, Enter, Function, Instant, Interval, Item, Leave,
     Link, Location, LocationKind, Ns, Point, Position, Process, ProcessId, Region, RegionId, Sample, Sink,
     Source, ThreadRole, Wants, short_name,

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use omptrace_timeline::sink::{Function, FunctionId, Ns, Sample};
+use omptrace_timeline::model::{Function, FunctionId, Ns, Sample};
 
 use super::schema::{
     INCREMENTAL_STATE_CLEARED, NEEDS_INCREMENTAL_STATE, callstack, frame, interned, interned_text, mapping,

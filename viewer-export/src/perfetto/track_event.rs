@@ -1,6 +1,6 @@
 //! Events of tracks. A track keeps its newest event back: flows to it may follow.
 
-use omptrace_timeline::sink::{Argument, Ns, Value};
+use omptrace_timeline::model::{Argument, Ns, Value};
 
 use super::fields::{Fields, MAX_BYTES};
 use super::intern::Strings;

@@ -18,7 +18,7 @@
 
 use std::collections::BTreeMap;
 
-use omptrace_timeline::sink::{Counter, Process};
+use omptrace_timeline::model::{Counter, Process};
 
 use super::schema::{
     CHRONOLOGICAL, EXPLICIT_ORDERING, SIBLING_MERGE_BEHAVIOR_NONE, UNIT_COUNT, UNIT_SIZE_BYTES, counter,

@@ -6,7 +6,7 @@ use std::ops::Index;
 use std::sync::Arc;
 
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_timeline::sink::Category;
+use omptrace_timeline::model::Category;
 
 /// Places for the words that were met last; a power of two, several times what there are.
 const PLACES: usize = 128;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use omptrace_timeline::filter::{Filtered, KeptArguments, Window};
-use omptrace_timeline::sink::{
+use omptrace_timeline::model::{
     Arguments, Count, Counter, Enter, Function, Interval, Item, Link, Location, Ns, Point, Process,
     ProcessId, Region, Sink, Wants,
 };

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use omptrace_timeline::sink::Process;
+use omptrace_timeline::model::Process;
 
 /// Ids from here on are ours: Linux gives none above 2^22 (`PID_MAX_LIMIT`).
 const FIRST_OWN_ID: u32 = (1 << 22) + 1;

@@ -1,7 +1,7 @@
 //! The links of a timeline: which thread waits for which.
 
+use omptrace_timeline::model::*;
 use omptrace_timeline::replay;
-use omptrace_timeline::sink::*;
 
 use crate::fixture;
 

@@ -1,11 +1,11 @@
 //! Whatever a trace says, in whatever order: interpretation does not panic, and every sink gets its items as
-//! [`omptrace_timeline::sink`] promises.
+//! [`omptrace_timeline::model`] promises.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
 
+use omptrace_timeline::model::*;
 use omptrace_timeline::replay;
-use omptrace_timeline::sink::*;
 use omptrace_trace_format::Severity;
 use omptrace_viewer_export::{ConvertOptions, Format, convert_to_folder};
 use otf2_archive::check_archive;

@@ -1,6 +1,6 @@
 //! Details of events: each argument of the timeline is an attribute of the same name.
 
-use omptrace_timeline::sink::{Argument, Value};
+use omptrace_timeline::model::{Argument, Value};
 use otf2_archive::buffer::{Buffer, Out};
 use otf2_archive::encoding::{AttributeRef, Field, StringRef, TypedValue};
 use otf2_archive::records::{ATTRIBUTE_LIST, Attribute};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use omptrace_timeline::sink::Summary;
+use omptrace_timeline::model::Summary;
 
 /// The value of a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
