@@ -4,6 +4,7 @@
 //! C compiler. The real ones are in the workspace's end-to-end tests.
 
 mod answers;
+mod conversions;
 mod doctor;
 mod earlier_versions;
 mod help;
