@@ -608,6 +608,8 @@ impl Collector {
             let lacks_ids = std::mem::take(&mut construct.lacks_ids);
             construct.sums.stats.times.is_of_parts |= lacks_ids && has_parts;
         }
+        // Nothing was recorded behind the last event: the tracer had ended, or the process was killed.
+        let recorded_until = if traced.gaps.is_open() { end } else { traced.last.min(end) };
         let mut seen = Seen { unobserved: false, parts_of_tasks: has_parts };
         let mut main = None;
         let mut threads = 0;
@@ -622,8 +624,9 @@ impl Collector {
                 ThreadRole::Main => Doing::Serial,
                 _ => Doing::Idle,
             };
-            lane.account.until(end, doing, &traced.gaps);
+            lane.account.until(recorded_until, doing, &traced.gaps);
             seen.unobserved |= lane.account.unobserved > 0;
+            lane.account.until(end, Doing::Unobserved, &traced.gaps);
             let is_counted = !(has_parts && lane.lacks_ids);
             lane.stats.tasks = is_counted.then_some(lane.tasks);
             lane.stats.duration_ns = end.abs_diff(begin);
