@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::case::Case;
 use crate::program::{Code, Kind, MutexKind, Ns, Schedule};
-use crate::run::{Run, team_at};
+use crate::run::{Activity, Run, team_at};
 use crate::simulate::mutex_id;
 use crate::truth::accounting::{Interval, Part, accounting, intervals};
 use crate::truth::replay::{Change, gain};
@@ -82,14 +82,17 @@ fn rows<'v>(shown: &'v Value, list: &str) -> impl Iterator<Item = &'v Value> {
 
 /// All that differs of a whole run of one process.
 pub fn compare(case: &Case, run: &Run, shown: &Value) -> Vec<Difference> {
-    let seen = match case.dialect {
-        Dialect::Llvm => None,
-        Dialect::Libgomp => Some(run.without_reductions()),
-        Dialect::Llvm9 | Dialect::Llvm6 | Dialect::Tr4 => Some(run.without_reductions_and_targets()),
-        Dialect::Collector => return compare_by_idling(&run.without_reductions_and_targets(), shown),
+    let hidden: &[Activity] = match case.dialect {
+        Dialect::Llvm => &[],
+        Dialect::Libgomp => &[Activity::Reduction],
+        Dialect::Llvm9 | Dialect::Llvm6 | Dialect::Tr4 | Dialect::Collector => {
+            &[Activity::Reduction, Activity::Target]
+        }
     };
-    if let Some(seen) = seen {
-        return compare_seen(&seen, shown, case.dialect != Dialect::Tr4);
+    match case.dialect {
+        Dialect::Llvm => {}
+        Dialect::Collector => return compare_by_idling(&run.without(hidden), shown),
+        _ => return compare_seen(&run.without(hidden), shown, case.dialect != Dialect::Tr4),
     }
     let mut comparison = Comparison { differences: vec![] };
     times(run, &Part::whole(run), shown, &mut comparison);
