@@ -3,9 +3,10 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::generate::{FAMILIES, Family, generate, has_helpers};
-use crate::program::{Kind, Program, Schedule, Statement, Task};
+use crate::program::{Kind, Program, Schedule, Task};
 use crate::random::Random;
-use crate::simulate::Machine;
+use crate::run::Run;
+use crate::simulate::{Machine, simulate};
 use crate::write::Dialect;
 
 /// Seeds from which programs grow from small to large.
@@ -78,10 +79,15 @@ impl Case {
     /// The machine. With the Collector API, who leaves a barrier reports it.
     pub fn machine(&self) -> Machine {
         let reports_ends_late = self.machine.reports_ends_late && self.dialect != Dialect::Collector;
-        let is_target_task = |kind: &Kind| matches!(kind, Kind::Task(Task { body, .. }) if matches!(body[..], [Statement { kind: Kind::Target { .. }, .. }]));
+        let is_target_task = |kind: &Kind| matches!(kind, Kind::Task(task) if task.is_target());
         let has_helpers =
             self.dialect == Dialect::Llvm && has_helpers(self.seed) && self.program.has(is_target_task);
         Machine { reports_ends_late, helpers: if has_helpers { 3 } else { 0 }, ..self.machine.clone() }
+    }
+
+    /// What it executes; `None` where it waits for itself, or takes no time.
+    pub fn run(&self) -> Option<Run> {
+        simulate(&self.program, &self.machine()).filter(|run| run.end > 0)
     }
 
     /// The constructs of the program, by which kinds of differences are known.
@@ -93,9 +99,8 @@ impl Case {
             }
         };
         let program = &self.program;
-        let task = |test: fn(&crate::program::Task) -> bool| {
-            program.has(|kind| matches!(kind, Kind::Task(task) if test(task)))
-        };
+        let task =
+            |test: fn(&Task) -> bool| program.has(|kind| matches!(kind, Kind::Task(task) if test(task)));
         add(!self.machine.reports_ends_late, "prompt ends");
         add(self.dialect == Dialect::Libgomp, "libgomp");
         add(self.dialect == Dialect::Llvm9, "llvm 9");

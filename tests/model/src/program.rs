@@ -93,6 +93,18 @@ pub struct Task {
     pub body: Vec<Statement>,
 }
 
+impl Task {
+    /// Whether it is a `target nowait` construct.
+    pub fn is_target(&self) -> bool {
+        is_target(&self.body)
+    }
+}
+
+/// Whether a task with this body is a `target nowait` construct.
+pub fn is_target(body: &[Statement]) -> bool {
+    matches!(body, [Statement { kind: Kind::Target { .. }, .. }])
+}
+
 /// What mutual exclusion is by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MutexKind {
@@ -370,7 +382,7 @@ fn line(kind: &Kind) -> String {
         }
         Kind::Exclusive { number, .. } => format!("with lock {number}"),
         Kind::Barrier => "barrier;".to_owned(),
-        Kind::Task(task) if matches!(task.body[..], [Statement { kind: Kind::Target { .. }, .. }]) => {
+        Kind::Task(task) if task.is_target() => {
             format!("target nowait{}", depend(&task.depend))
         }
         Kind::Task(task) => {

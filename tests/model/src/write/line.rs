@@ -3,7 +3,7 @@
 use crate::callback::{Callback, Context, Scope, Status, Sync, TaskFlags, Work};
 use crate::program::MutexKind;
 
-fn scope(scope: Scope) -> &'static str {
+pub(super) fn scope(scope: Scope) -> &'static str {
     match scope {
         Scope::Begin => "begin",
         Scope::End => "end",
