@@ -189,7 +189,9 @@ impl<'p> Simulator<'p> {
             .map(|(_, task)| *task)
             .next();
         let is_allowed = |new: usize| {
-            if self.tasks[new].exclusive.iter().any(|variable| self.in_use.contains(variable)) {
+            // One that goes on has its variables already.
+            let is_new = !self.tasks[new].has_begun;
+            if is_new && self.tasks[new].exclusive.iter().any(|variable| self.in_use.contains(variable)) {
                 return false;
             }
             let Some(tied) = tied else { return true };
