@@ -131,6 +131,7 @@ impl Case {
         add(task(|task| !task.depend.is_empty()), "depend");
         add(task(|task| task.body.iter().any(|inner| matches!(inner.kind, Kind::Task(_)))), "grandchild");
         add(program.has(|kind| matches!(kind, Kind::Taskwait { .. })), "taskwait");
+        add(program.clone().drop_waits_elsewhere(), "taskwait elsewhere");
         add(
             program.has(|kind| matches!(kind, Kind::Taskwait { depend } if !depend.is_empty())),
             "taskwait depend",

@@ -6,7 +6,7 @@ use std::fmt::{self, Display, Formatter};
 use serde_json::Value;
 
 use crate::case::Case;
-use crate::program::{Code, Kind, MutexKind, Ns, Schedule};
+use crate::program::{Code, Kind, MutexKind, Ns, Schedule, Task};
 use crate::run::{Activity, Run, team_at};
 use crate::simulate::mutex_id;
 use crate::truth::accounting::{Interval, Part, accounting, intervals};
@@ -584,12 +584,29 @@ fn has_like_iterations(case: &Case) -> bool {
     })
 }
 
+/// Whether nothing stands against predictions: whoever is idle takes what comes next, and only work decides.
+fn is_list_schedule(case: &Case) -> bool {
+    let is_simple = |kind: &Kind| match kind {
+        Kind::Work(_) | Kind::For { reduction: None, .. } | Kind::Single { .. } | Kind::Barrier => true,
+        Kind::Parallel { threads, .. } => *threads == case.program.widest(),
+        Kind::Task(task) => *task == Task { body: task.body.clone(), ..Task::default() },
+        _ => false,
+    };
+    let is_simple = !case.program.has(|kind| !is_simple(kind)) && case.program.depth() == 1;
+    is_simple && case.machine.is_first_come && has_like_members(case) && has_like_iterations(case)
+}
+
 fn other_threads(case: &Case, shown: &Value, comparison: &mut Comparison) {
     let mut predictions = rows(shown, "other_threads").peekable();
     let is_predicted = rows(shown, "not_predicted").next().is_none();
     let has_regions = case.program.has(|kind| matches!(kind, Kind::Parallel { .. }));
     if predictions.peek().is_none() && is_predicted && has_regions {
         comparison.add("other_threads", None, "rows, or a reason".to_owned(), "neither".to_owned());
+    }
+    // Wake-ups decide how long an empty region takes.
+    let is_long = |row: &&Value| row["ns"].as_u64().is_none_or(|ns| ns > SLACK);
+    if let Some(reason) = rows(shown, "not_predicted").find(is_long).filter(|_| is_list_schedule(case)) {
+        comparison.add("not_predicted", None, "rows".to_owned(), reason.to_string());
     }
     for row in predictions {
         let threads = row["threads"].as_u64().unwrap_or(0) as usize;

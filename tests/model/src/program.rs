@@ -1,5 +1,6 @@
 //! OpenMP programs as data: a tree of statements, each with a code address by which traces and answers name it.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
 
 /// Nanoseconds: since the start of the process, or a duration.
@@ -273,6 +274,12 @@ impl Program {
         go(&mut self.body, &mut left, &mut Some(edit));
     }
 
+    /// Takes away taskwaits of implicit tasks in another construct than creations: in another single or masked region, or outside of
+    /// these. Whether there was one.
+    pub fn drop_waits_elsewhere(&mut self) -> bool {
+        drop_waits_elsewhere(&mut self.body)
+    }
+
     /// The most threads that a parallel construct asks for.
     pub fn widest(&self) -> usize {
         let mut widest = 1;
@@ -295,6 +302,43 @@ impl Program {
         }
         of(&self.body)
     }
+}
+
+/// The constructs in which an implicit task creates others: single and masked regions, 0 outside of these.
+fn creating(body: &[Statement], construct: Code) -> BTreeSet<Code> {
+    let mut constructs = BTreeSet::new();
+    for statement in body {
+        match &statement.kind {
+            Kind::Task(_) | Kind::Taskloop { .. } => drop(constructs.insert(construct)),
+            Kind::Parallel { .. } => {}
+            Kind::Single { body, .. } | Kind::Masked { body } => {
+                constructs.extend(creating(body, statement.code));
+            }
+            _ => constructs.extend(creating(statement.body().map_or(&[], Vec::as_slice), construct)),
+        }
+    }
+    constructs
+}
+
+fn drop_waits_elsewhere(body: &mut Vec<Statement>) -> bool {
+    fn within(body: &mut Vec<Statement>, construct: Code, creating: &BTreeSet<Code>) -> bool {
+        let before = body.len();
+        let is_elsewhere = creating.iter().any(|other| *other != construct);
+        body.retain(|statement| !is_elsewhere || !matches!(statement.kind, Kind::Taskwait { .. }));
+        let mut is_changed = body.len() < before;
+        for statement in body {
+            let code = statement.code;
+            is_changed |= match &mut statement.kind {
+                Kind::Parallel { body, .. } => drop_waits_elsewhere(body),
+                Kind::Single { body, .. } | Kind::Masked { body } => within(body, code, creating),
+                Kind::Exclusive { body, .. } | Kind::Taskgroup { body } => within(body, construct, creating),
+                _ => false,
+            };
+        }
+        is_changed
+    }
+    let creating = creating(body, 0);
+    within(body, 0, &creating)
 }
 
 /// OpenMP pseudo-code: a pragma for each construct, with its address behind it.
