@@ -584,7 +584,7 @@ fn has_like_iterations(case: &Case) -> bool {
     })
 }
 
-/// Whether nothing stands against predictions: whoever is idle takes what comes next, and only work decides.
+/// Whether other numbers of threads can be predicted: whoever is idle takes what comes next, and only work decides.
 fn is_list_schedule(case: &Case) -> bool {
     let is_simple = |kind: &Kind| match kind {
         Kind::Work(_) | Kind::For { reduction: None, .. } | Kind::Single { .. } | Kind::Barrier => true,

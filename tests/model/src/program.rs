@@ -453,3 +453,29 @@ fn line(kind: &Kind) -> String {
         Kind::Target { ns } => format!("target: the device works {ns};"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statement(code: Code, kind: Kind) -> Statement {
+        Statement { code, kind }
+    }
+
+    fn task_and_wait() -> [Statement; 2] {
+        let wait = Kind::Taskwait { depend: vec![] };
+        [statement(0x10, Kind::Task(Task::default())), statement(0x20, wait)]
+    }
+
+    #[test]
+    fn a_taskwait_waits_elsewhere_behind_the_construct_that_creates() {
+        let [task, wait] = task_and_wait();
+        let mut apart = Program { body: vec![statement(0x30, Kind::Masked { body: vec![task] }), wait] };
+        assert!(apart.drop_waits_elsewhere());
+        assert!(!apart.has(|kind| matches!(kind, Kind::Taskwait { .. })));
+        let body = task_and_wait().to_vec();
+        let mut together = Program { body: vec![statement(0x30, Kind::Single { body, nowait: false })] };
+        assert!(!together.drop_waits_elsewhere());
+        assert!(together.has(|kind| matches!(kind, Kind::Taskwait { .. })));
+    }
+}

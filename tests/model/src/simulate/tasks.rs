@@ -383,3 +383,33 @@ impl<'p> Simulator<'p> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::program::{Access, Kind, Program, Statement, Task};
+    use crate::simulate::{Machine, simulate};
+
+    #[test]
+    fn an_untied_task_goes_on_with_its_exclusive_variables() {
+        let statement = |code, kind| Statement { code, kind };
+        let body = vec![
+            statement(0x1020, Kind::Work(vec![1000])),
+            statement(0x1030, Kind::SchedulingPoint),
+            statement(0x1040, Kind::Work(vec![2000])),
+        ];
+        let depend = vec![(Access::Mutexinoutset, 0)];
+        let task = Kind::Task(Task { untied: true, depend, body, ..Task::default() });
+        let region = Kind::Parallel { threads: 1, body: vec![statement(0x1010, task)] };
+        let machine = Machine {
+            seed: 1,
+            threads: 1,
+            max_wake_up: 0,
+            is_first_come: true,
+            reports_ends_late: true,
+            shares_sections: false,
+            helpers: 0,
+        };
+        let run = simulate(&Program { body: vec![statement(0x1000, region)] }, &machine);
+        assert!(run.is_some_and(|run| run.end >= 3000), "it waits for itself");
+    }
+}
