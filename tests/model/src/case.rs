@@ -76,8 +76,8 @@ impl Case {
         Case::of_family(seed, family, size as usize)
     }
 
-    /// The machine. With the Collector API, who leaves a barrier reports it.
-    pub fn machine(&self) -> Machine {
+    /// The machine with what the runtime adds: LLVM's may have hidden helpers. With the Collector API, who leaves a barrier reports it.
+    fn machine_of_runtime(&self) -> Machine {
         let reports_ends_late = self.machine.reports_ends_late && self.dialect != Dialect::Collector;
         let is_target_task = |kind: &Kind| matches!(kind, Kind::Task(task) if task.is_target());
         let has_helpers =
@@ -87,7 +87,7 @@ impl Case {
 
     /// What it executes; `None` where it waits for itself, or takes no time.
     pub fn run(&self) -> Option<Run> {
-        simulate(&self.program, &self.machine()).filter(|run| run.end > 0)
+        simulate(&self.program, &self.machine_of_runtime()).filter(|run| run.end > 0)
     }
 
     /// The constructs of the program, by which kinds of differences are known.
@@ -107,7 +107,7 @@ impl Case {
         add(self.dialect == Dialect::Llvm6, "llvm 6");
         add(self.dialect == Dialect::Tr4, "tr4");
         add(self.dialect == Dialect::Collector, "collector");
-        add(self.machine().helpers > 0, "helpers");
+        add(self.machine_of_runtime().helpers > 0, "helpers");
         add(program.widest() == 1, "one thread");
         add(program.depth() > 1, "nested");
         add(program.has(|kind| matches!(kind, Kind::For { .. })), "for");

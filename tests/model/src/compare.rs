@@ -100,7 +100,7 @@ pub fn compare(case: &Case, run: &Run, shown: &Value) -> Vec<Difference> {
     regions(run, shown, &mut comparison);
     of_threads(run, shown, &mut comparison);
     of_constructs(run, shown, &mut comparison);
-    stays(run, shown, &mut comparison);
+    charged_in_place(run, shown, &mut comparison);
     comparison.same("replay_error_ns", None, 0, &shown["replay_error_ns"]);
     if case.machine.max_wake_up == 0 {
         blamed(run, shown, &mut comparison);
@@ -332,7 +332,7 @@ fn blamed(run: &Run, shown: &Value, comparison: &mut Comparison) {
 }
 
 /// What is charged where it arises.
-fn stays(run: &Run, shown: &Value, comparison: &mut Comparison) {
+fn charged_in_place(run: &Run, shown: &Value, comparison: &mut Comparison) {
     let truth = blame::at_places(run);
     let mut blamed: BTreeMap<(&str, Code), f64> = BTreeMap::new();
     for row in rows(shown, "blame") {
