@@ -332,6 +332,14 @@ impl<const S: usize> Stamp<S> {
         self.raise_times(other);
     }
 
+    /// In these scenarios, it is not later than `other`.
+    pub(super) fn lower(&mut self, other: &Stamp<S>, scenarios: u16) {
+        for scenario in each(scenarios) {
+            let earlier = above_zero(self.time(scenario).wrapping_sub(other.time(scenario)));
+            self.deviations[scenario] = self.deviations[scenario].wrapping_sub(earlier);
+        }
+    }
+
     fn raise_times(&mut self, other: &Stamp<S>) {
         let later = other.base.wrapping_sub(self.base);
         for (own, other) in self.deviations.iter_mut().zip(&other.deviations) {

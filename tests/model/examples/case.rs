@@ -10,7 +10,6 @@ use std::path::Path;
 
 use omptrace_model::case::Case;
 use omptrace_model::checker::write_trace;
-use omptrace_model::simulate::simulate;
 use omptrace_model::truth::accounting::{Part, accounting, intervals};
 use omptrace_model::truth::path;
 use omptrace_model::write::{Ending, Process, text};
@@ -19,8 +18,8 @@ fn main() {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let seed = arguments.first().and_then(|seed| seed.parse().ok()).expect("a seed");
     let case = Case::new(seed);
-    let Some(run) = simulate(&case.program, &case.machine()) else {
-        println!("{case}it waits for itself");
+    let Some(run) = case.run() else {
+        println!("{case}it waits for itself, or takes no time");
         return;
     };
     let text = text(&Process { pid: 10, start: 0, run: &run, ending: Ending::Complete }, case.dialect);

@@ -3,9 +3,10 @@
 use std::fmt::{self, Display, Formatter};
 
 use crate::generate::{FAMILIES, Family, generate, has_helpers};
-use crate::program::{Kind, Program, Schedule, Statement, Task};
+use crate::program::{Kind, Program, Schedule, Task};
 use crate::random::Random;
-use crate::simulate::Machine;
+use crate::run::Run;
+use crate::simulate::{Machine, simulate};
 use crate::write::Dialect;
 
 /// Seeds from which programs grow from small to large.
@@ -75,13 +76,18 @@ impl Case {
         Case::of_family(seed, family, size as usize)
     }
 
-    /// The machine. With the Collector API, who leaves a barrier reports it.
-    pub fn machine(&self) -> Machine {
+    /// The machine with what the runtime adds: LLVM's may have hidden helpers. With the Collector API, who leaves a barrier reports it.
+    fn machine_of_runtime(&self) -> Machine {
         let reports_ends_late = self.machine.reports_ends_late && self.dialect != Dialect::Collector;
-        let is_target_task = |kind: &Kind| matches!(kind, Kind::Task(Task { body, .. }) if matches!(body[..], [Statement { kind: Kind::Target { .. }, .. }]));
+        let is_target_task = |kind: &Kind| matches!(kind, Kind::Task(task) if task.is_target());
         let has_helpers =
             self.dialect == Dialect::Llvm && has_helpers(self.seed) && self.program.has(is_target_task);
         Machine { reports_ends_late, helpers: if has_helpers { 3 } else { 0 }, ..self.machine.clone() }
+    }
+
+    /// What it executes; `None` where it waits for itself, or takes no time.
+    pub fn run(&self) -> Option<Run> {
+        simulate(&self.program, &self.machine_of_runtime()).filter(|run| run.end > 0)
     }
 
     /// The constructs of the program, by which kinds of differences are known.
@@ -93,16 +99,15 @@ impl Case {
             }
         };
         let program = &self.program;
-        let task = |test: fn(&crate::program::Task) -> bool| {
-            program.has(|kind| matches!(kind, Kind::Task(task) if test(task)))
-        };
+        let task =
+            |test: fn(&Task) -> bool| program.has(|kind| matches!(kind, Kind::Task(task) if test(task)));
         add(!self.machine.reports_ends_late, "prompt ends");
         add(self.dialect == Dialect::Libgomp, "libgomp");
         add(self.dialect == Dialect::Llvm9, "llvm 9");
         add(self.dialect == Dialect::Llvm6, "llvm 6");
         add(self.dialect == Dialect::Tr4, "tr4");
         add(self.dialect == Dialect::Collector, "collector");
-        add(self.machine().helpers > 0, "helpers");
+        add(self.machine_of_runtime().helpers > 0, "helpers");
         add(program.widest() == 1, "one thread");
         add(program.depth() > 1, "nested");
         add(program.has(|kind| matches!(kind, Kind::For { .. })), "for");
@@ -126,6 +131,7 @@ impl Case {
         add(task(|task| !task.depend.is_empty()), "depend");
         add(task(|task| task.body.iter().any(|inner| matches!(inner.kind, Kind::Task(_)))), "grandchild");
         add(program.has(|kind| matches!(kind, Kind::Taskwait { .. })), "taskwait");
+        add(program.clone().drop_waits_elsewhere(), "taskwait elsewhere");
         add(
             program.has(|kind| matches!(kind, Kind::Taskwait { depend } if !depend.is_empty())),
             "taskwait depend",

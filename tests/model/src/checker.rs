@@ -10,7 +10,6 @@ use serde_json::Value;
 use crate::case::Case;
 use crate::compare::{Difference, compare};
 use crate::run::Run;
-use crate::simulate::simulate;
 use crate::write::{Ending, Process, text};
 
 /// The program under test, and where its inputs are put.
@@ -34,7 +33,7 @@ pub struct Verdict {
 impl Checker {
     /// Checks the answers to one case; `None` where its program waits for itself, or takes no time.
     pub fn check(&self, case: &Case) -> Option<Verdict> {
-        let run = simulate(&case.program, &case.machine()).filter(|run| run.end > 0)?;
+        let run = case.run()?;
         let text = text(&Process { pid: 10, start: 0, run: &run, ending: Ending::Complete }, case.dialect);
         let trace = self.folder.join("model.omptrace");
         let differences = match write_trace(&text, &trace)

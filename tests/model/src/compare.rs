@@ -6,8 +6,8 @@ use std::fmt::{self, Display, Formatter};
 use serde_json::Value;
 
 use crate::case::Case;
-use crate::program::{Code, Kind, MutexKind, Ns, Schedule};
-use crate::run::{Run, team_at};
+use crate::program::{Code, Kind, MutexKind, Ns, Schedule, Task};
+use crate::run::{Activity, Run, team_at};
 use crate::simulate::mutex_id;
 use crate::truth::accounting::{Interval, Part, accounting, intervals};
 use crate::truth::replay::{Change, gain};
@@ -82,14 +82,17 @@ fn rows<'v>(shown: &'v Value, list: &str) -> impl Iterator<Item = &'v Value> {
 
 /// All that differs of a whole run of one process.
 pub fn compare(case: &Case, run: &Run, shown: &Value) -> Vec<Difference> {
-    let seen = match case.dialect {
-        Dialect::Llvm => None,
-        Dialect::Libgomp => Some(run.without_reductions()),
-        Dialect::Llvm9 | Dialect::Llvm6 | Dialect::Tr4 => Some(run.without_reductions_and_targets()),
-        Dialect::Collector => return compare_by_idling(&run.without_reductions_and_targets(), shown),
+    let hidden: &[Activity] = match case.dialect {
+        Dialect::Llvm => &[],
+        Dialect::Libgomp => &[Activity::Reduction],
+        Dialect::Llvm9 | Dialect::Llvm6 | Dialect::Tr4 | Dialect::Collector => {
+            &[Activity::Reduction, Activity::Target]
+        }
     };
-    if let Some(seen) = seen {
-        return compare_seen(&seen, shown, case.dialect != Dialect::Tr4);
+    match case.dialect {
+        Dialect::Llvm => {}
+        Dialect::Collector => return compare_by_idling(&run.without(hidden), shown),
+        _ => return compare_seen(&run.without(hidden), shown, case.dialect != Dialect::Tr4),
     }
     let mut comparison = Comparison { differences: vec![] };
     times(run, &Part::whole(run), shown, &mut comparison);
@@ -97,7 +100,7 @@ pub fn compare(case: &Case, run: &Run, shown: &Value) -> Vec<Difference> {
     regions(run, shown, &mut comparison);
     of_threads(run, shown, &mut comparison);
     of_constructs(run, shown, &mut comparison);
-    stays(run, shown, &mut comparison);
+    charged_in_place(run, shown, &mut comparison);
     comparison.same("replay_error_ns", None, 0, &shown["replay_error_ns"]);
     if case.machine.max_wake_up == 0 {
         blamed(run, shown, &mut comparison);
@@ -329,7 +332,7 @@ fn blamed(run: &Run, shown: &Value, comparison: &mut Comparison) {
 }
 
 /// What is charged where it arises.
-fn stays(run: &Run, shown: &Value, comparison: &mut Comparison) {
+fn charged_in_place(run: &Run, shown: &Value, comparison: &mut Comparison) {
     let truth = blame::at_places(run);
     let mut blamed: BTreeMap<(&str, Code), f64> = BTreeMap::new();
     for row in rows(shown, "blame") {
@@ -581,12 +584,29 @@ fn has_like_iterations(case: &Case) -> bool {
     })
 }
 
+/// Whether other numbers of threads can be predicted: whoever is idle takes what comes next, and only work decides.
+fn is_list_schedule(case: &Case) -> bool {
+    let is_simple = |kind: &Kind| match kind {
+        Kind::Work(_) | Kind::For { reduction: None, .. } | Kind::Single { .. } | Kind::Barrier => true,
+        Kind::Parallel { threads, .. } => *threads == case.program.widest(),
+        Kind::Task(task) => *task == Task { body: task.body.clone(), ..Task::default() },
+        _ => false,
+    };
+    let is_simple = !case.program.has(|kind| !is_simple(kind)) && case.program.depth() == 1;
+    is_simple && case.machine.is_first_come && has_like_members(case) && has_like_iterations(case)
+}
+
 fn other_threads(case: &Case, shown: &Value, comparison: &mut Comparison) {
     let mut predictions = rows(shown, "other_threads").peekable();
     let is_predicted = rows(shown, "not_predicted").next().is_none();
     let has_regions = case.program.has(|kind| matches!(kind, Kind::Parallel { .. }));
     if predictions.peek().is_none() && is_predicted && has_regions {
         comparison.add("other_threads", None, "rows, or a reason".to_owned(), "neither".to_owned());
+    }
+    // Wake-ups decide how long an empty region takes.
+    let is_long = |row: &&Value| row["ns"].as_u64().is_none_or(|ns| ns > SLACK);
+    if let Some(reason) = rows(shown, "not_predicted").find(is_long).filter(|_| is_list_schedule(case)) {
+        comparison.add("not_predicted", None, "rows".to_owned(), reason.to_string());
     }
     for row in predictions {
         let threads = row["threads"].as_u64().unwrap_or(0) as usize;

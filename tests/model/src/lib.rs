@@ -13,7 +13,6 @@
 pub mod callback;
 pub mod case;
 pub mod checker;
-mod collector;
 pub mod compare;
 pub mod generate;
 pub mod known;

@@ -1,5 +1,6 @@
 //! OpenMP programs as data: a tree of statements, each with a code address by which traces and answers name it.
 
+use std::collections::BTreeSet;
 use std::fmt::{self, Display, Formatter};
 
 /// Nanoseconds: since the start of the process, or a duration.
@@ -91,6 +92,18 @@ pub struct Task {
     pub detach: Option<u32>,
     pub depend: Dependences,
     pub body: Vec<Statement>,
+}
+
+impl Task {
+    /// Whether it is a `target nowait` construct.
+    pub fn is_target(&self) -> bool {
+        is_target(&self.body)
+    }
+}
+
+/// Whether a task with this body is a `target nowait` construct.
+pub fn is_target(body: &[Statement]) -> bool {
+    matches!(body, [Statement { kind: Kind::Target { .. }, .. }])
 }
 
 /// What mutual exclusion is by.
@@ -261,6 +274,12 @@ impl Program {
         go(&mut self.body, &mut left, &mut Some(edit));
     }
 
+    /// Takes away taskwaits of implicit tasks in another construct than creations: in another single or masked region, or outside of
+    /// these. Whether there was one.
+    pub fn drop_waits_elsewhere(&mut self) -> bool {
+        drop_waits_elsewhere(&mut self.body)
+    }
+
     /// The most threads that a parallel construct asks for.
     pub fn widest(&self) -> usize {
         let mut widest = 1;
@@ -283,6 +302,43 @@ impl Program {
         }
         of(&self.body)
     }
+}
+
+/// The constructs in which an implicit task creates others: single and masked regions, 0 outside of these.
+fn creating(body: &[Statement], construct: Code) -> BTreeSet<Code> {
+    let mut constructs = BTreeSet::new();
+    for statement in body {
+        match &statement.kind {
+            Kind::Task(_) | Kind::Taskloop { .. } => drop(constructs.insert(construct)),
+            Kind::Parallel { .. } => {}
+            Kind::Single { body, .. } | Kind::Masked { body } => {
+                constructs.extend(creating(body, statement.code));
+            }
+            _ => constructs.extend(creating(statement.body().map_or(&[], Vec::as_slice), construct)),
+        }
+    }
+    constructs
+}
+
+fn drop_waits_elsewhere(body: &mut Vec<Statement>) -> bool {
+    fn within(body: &mut Vec<Statement>, construct: Code, creating: &BTreeSet<Code>) -> bool {
+        let before = body.len();
+        let is_elsewhere = creating.iter().any(|other| *other != construct);
+        body.retain(|statement| !is_elsewhere || !matches!(statement.kind, Kind::Taskwait { .. }));
+        let mut is_changed = body.len() < before;
+        for statement in body {
+            let code = statement.code;
+            is_changed |= match &mut statement.kind {
+                Kind::Parallel { body, .. } => drop_waits_elsewhere(body),
+                Kind::Single { body, .. } | Kind::Masked { body } => within(body, code, creating),
+                Kind::Exclusive { body, .. } | Kind::Taskgroup { body } => within(body, construct, creating),
+                _ => false,
+            };
+        }
+        is_changed
+    }
+    let creating = creating(body, 0);
+    within(body, 0, &creating)
 }
 
 /// OpenMP pseudo-code: a pragma for each construct, with its address behind it.
@@ -370,7 +426,7 @@ fn line(kind: &Kind) -> String {
         }
         Kind::Exclusive { number, .. } => format!("with lock {number}"),
         Kind::Barrier => "barrier;".to_owned(),
-        Kind::Task(task) if matches!(task.body[..], [Statement { kind: Kind::Target { .. }, .. }]) => {
+        Kind::Task(task) if task.is_target() => {
             format!("target nowait{}", depend(&task.depend))
         }
         Kind::Task(task) => {
@@ -395,5 +451,31 @@ fn line(kind: &Kind) -> String {
         Kind::Fulfil(event) => format!("omp_fulfill_event(e{event});"),
         Kind::CancelTaskgroup => "cancel taskgroup;".to_owned(),
         Kind::Target { ns } => format!("target: the device works {ns};"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statement(code: Code, kind: Kind) -> Statement {
+        Statement { code, kind }
+    }
+
+    fn task_and_wait() -> [Statement; 2] {
+        let wait = Kind::Taskwait { depend: vec![] };
+        [statement(0x10, Kind::Task(Task::default())), statement(0x20, wait)]
+    }
+
+    #[test]
+    fn a_taskwait_waits_elsewhere_behind_the_construct_that_creates() {
+        let [task, wait] = task_and_wait();
+        let mut apart = Program { body: vec![statement(0x30, Kind::Masked { body: vec![task] }), wait] };
+        assert!(apart.drop_waits_elsewhere());
+        assert!(!apart.has(|kind| matches!(kind, Kind::Taskwait { .. })));
+        let body = task_and_wait().to_vec();
+        let mut together = Program { body: vec![statement(0x30, Kind::Single { body, nowait: false })] };
+        assert!(!together.drop_waits_elsewhere());
+        assert!(together.has(|kind| matches!(kind, Kind::Taskwait { .. })));
     }
 }

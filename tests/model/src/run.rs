@@ -165,28 +165,14 @@ pub struct Run {
 }
 
 impl Run {
-    /// The run as a runtime shows it that reports neither reductions nor devices: they are work of the code around.
-    pub fn without_reductions_and_targets(&self) -> Run {
-        let mut seen = self.clone();
-        for span in seen.spans.iter_mut().flatten() {
-            if matches!(span.doing.activity, Activity::Reduction | Activity::Target) {
-                span.doing.activity = Activity::Useful;
-            }
-        }
-        for piece in &mut seen.pieces {
-            piece.useful = piece.end - piece.begin;
-        }
-        seen
-    }
-
-    /// The run as a runtime shows it that reports no reductions.
-    pub fn without_reductions(&self) -> Run {
+    /// The run as a runtime shows it that does not report these activities: they are work of the code around.
+    pub fn without(&self, hidden: &[Activity]) -> Run {
         let mut seen = self.clone();
         for (thread, spans) in seen.spans.iter_mut().enumerate() {
-            for span in spans.iter_mut().filter(|span| span.doing.activity == Activity::Reduction) {
+            for span in spans.iter_mut().filter(|span| hidden.contains(&span.doing.activity)) {
                 span.doing.activity = Activity::Useful;
                 let own = seen.pieces.iter_mut().filter(|piece| piece.thread == thread);
-                for piece in own.filter(|piece| piece.begin == span.begin && piece.end > piece.begin) {
+                for piece in own.filter(|piece| piece.begin >= span.begin && piece.end <= span.end) {
                     piece.useful = piece.end - piece.begin;
                 }
             }

@@ -105,6 +105,9 @@ pub fn without(case: &Case, feature: &str) -> Option<Case> {
             Kind::Taskwait { .. } => vec![],
             _ => vec![statement],
         }),
+        "taskwait elsewhere" => {
+            program.drop_waits_elsewhere();
+        }
         "taskwait depend" => each_kind(program, |kind| match kind {
             Kind::Taskwait { depend } if !depend.is_empty() => Some(Kind::Taskwait { depend: vec![] }),
             _ => None,

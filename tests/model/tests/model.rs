@@ -24,12 +24,15 @@ use library::{number, omptrace};
 
 /// Programs that are tried unless the user says otherwise.
 const PROGRAMS: u64 = 2000;
-/// Seeds among which each known difference is looked for.
+/// Seeds among which a known difference is looked for that its own seed no longer shows.
 const SEARCHED: u64 = 9000;
 /// Cases that are shrunk to find one of a kind alone; then the first counts, with all that differs there.
 const ATTEMPTS: usize = 12;
 /// Differences that are shrunk and shown.
 const SHOWN: usize = 30;
+/// Programs of which an answer was wrong once, and the field. Few others show it.
+const REPAIRED: [(u64, &str); 2] =
+    [(8_003_361, "what_if.in perfect balance"), (9_002_037, "what_if.in perfect balance")];
 
 /// What all threads of the test have found.
 #[derive(Default)]
@@ -152,47 +155,60 @@ fn answers_are_those_of_the_model() {
     assert!(found.unknown.is_empty(), "\n{text}");
 }
 
-/// Looks for the first seed of each known kind of difference, and writes the list anew.
+/// A row of the list that is looked for anew.
+#[derive(Clone, Default)]
+struct Search {
+    found: Option<Known>,
+    /// Cases that were shrunk for it, and the numbers of the first of them.
+    attempts: usize,
+    first: Option<Known>,
+}
+
+/// Looks for a program of each known difference that is not as it was, at its own seed first, and writes the list anew.
 fn bless(checker: &Checker) {
-    let mut left = Known::all();
-    let mut found: Vec<(usize, Known)> = vec![];
-    let mut tries: BTreeMap<usize, (usize, Known)> = BTreeMap::new();
-    let order: Vec<String> = left.iter().map(|known| format!("{} {}", known.kind, known.field)).collect();
-    let seeds: Vec<u64> = left.iter().map(|known| known.seed).collect();
-    for seed in seeds.into_iter().chain(1..=SEARCHED) {
-        if left.is_empty() {
+    let all = Known::all();
+    let mut searches = vec![Search::default(); all.len()];
+    let attempt = |search: &mut Search, known: &Known, case: &Case, differences: &[Difference]| {
+        let mut of_kind = differences.iter().filter(|of| known.explains(case, of)).peekable();
+        let Some(&first) = of_kind.peek() else {
+            return;
+        };
+        if case.seed == known.seed && !known.program.is_empty() && of_kind.any(|of| known.is(of)) {
+            search.found = Some(known.clone());
+            return;
+        }
+        search.attempts += 1;
+        let numbers = search.first.get_or_insert_with(|| with_numbers(known, case.seed, first)).clone();
+        let is_last = search.attempts == ATTEMPTS;
+        search.found = blessed(checker, case, first, known).or_else(|| is_last.then_some(numbers));
+    };
+    for (search, known) in searches.iter_mut().zip(&all) {
+        let case = Case::new(known.seed);
+        if let Some(verdict) = checker.check(&case) {
+            attempt(search, known, &case, &verdict.differences);
+        }
+    }
+    for seed in 1..=SEARCHED {
+        let mut missing =
+            searches.iter_mut().zip(&all).filter(|(search, _)| search.found.is_none()).peekable();
+        if missing.peek().is_none() {
             break;
         }
         let case = Case::new(seed);
         let Some(verdict) = checker.check(&case) else {
             continue;
         };
-        left.retain(|known| {
-            let name = format!("{} {}", known.kind, known.field);
-            let position = order.iter().position(|other| *other == name).unwrap_or(0);
-            let Some(first) = verdict.differences.iter().find(|of| known.explains(&case, of)) else {
-                return true;
-            };
-            let tried = tries.entry(position).or_insert_with(|| (0, with_numbers(known, seed, first)));
-            tried.0 += 1;
-            match blessed(checker, &case, first, known) {
-                Some(blessed) => found.push((position, blessed)),
-                None if tried.0 < ATTEMPTS => return true,
-                None => found.push((position, tried.1.clone())),
-            }
-            tries.remove(&position);
-            false
-        });
+        for (search, known) in missing {
+            attempt(search, known, &case, &verdict.differences);
+        }
     }
-    found.extend(tries.into_iter().map(|(position, (_, known))| (position, known)));
-    left.retain(|known| {
-        !found.iter().any(|(_, other)| (&other.kind, &other.field) == (&known.kind, &known.field))
-    });
-    for known in left {
-        println!("not found: {} ({})", known.kind, known.field);
+    let mut rows = vec![];
+    for (search, known) in searches.into_iter().zip(&all) {
+        match search.found.or(search.first) {
+            Some(found) => rows.push(found.row()),
+            None => println!("not found: {} ({})", known.kind, known.field),
+        }
     }
-    found.sort_by_key(|(position, _)| *position);
-    let rows: Vec<serde_json::Value> = found.iter().map(|(_, known)| known.row()).collect();
     let text = serde_json::to_string_pretty(&rows).expect("JSON");
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("known.json");
     std::fs::write(path, text + "\n").expect("a writable file");
@@ -265,4 +281,15 @@ fn each_known_difference_is_still_there() {
         };
     }
     assert!(text.is_empty(), "\n{text}");
+}
+
+#[test]
+fn answers_that_were_repaired_are_still_right() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let checker = Checker { omptrace: omptrace(), folder: folder.path().to_owned() };
+    for (seed, field) in REPAIRED {
+        let verdict = checker.check(&Case::new(seed)).expect("it ended when it was found");
+        let differs = verdict.differences.iter().find(|difference| difference.field == field);
+        assert!(differs.is_none(), "seed {seed}: {}", differs.map_or(String::new(), Difference::to_string));
+    }
 }

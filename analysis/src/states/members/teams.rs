@@ -218,7 +218,7 @@ impl<const S: usize> Threads<S> {
         let runs = std::mem::take(&mut membership.tasks_inside) > 0;
         let team = &mut self.teams[membership.team];
         let size = team.size();
-        let (mut is_over, region) = (false, team.region);
+        let (mut is_over, region, mut balanced) = (false, team.region, 0);
         let barrier = team.barrier(number);
         let is_first = barrier.is_some_and(|(barrier, _)| barrier.left == 0);
         let before = is_first.then(|| {
@@ -248,9 +248,10 @@ impl<const S: usize> Threads<S> {
                     _ => time.max(arrivals.arrived.time(scenario)),
                 }
             };
+            balanced = members | tasks;
             let costless = scenarios.without_cost(region);
             let all = &arrivals.left.stamp;
-            now.stamp.leave_barrier(time, all, costless, (members | tasks, spread), waited);
+            now.stamp.leave_barrier(time, all, costless, (balanced, spread), waited);
             *waited = [0; S];
             let longest = std::mem::take(&mut of_thread.longest);
             membership.longest = membership.longest.max(longest);
@@ -265,7 +266,12 @@ impl<const S: usize> Threads<S> {
         if is_first {
             let team = &mut self.teams[slot];
             team.began = self.all[lane].now.stamp;
-            team.held.clear();
+            // Whoever had a mutex has arrived, too: it is free.
+            for lock in team.held.drain().map(|(lock, _)| lock) {
+                if let Some(lock) = self.locks.get_mut(&lock) {
+                    lock.release.stamp.lower(&team.began, balanced);
+                }
+            }
             self.end_graph(slot);
         }
         if is_last {

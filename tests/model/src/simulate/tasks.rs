@@ -18,9 +18,7 @@ impl<'p> Simulator<'p> {
         let (id, team) = (self.id(), self.tasks[task].team);
         let is_included = clauses.undeferred || self.tasks[task].is_final;
         let depend: &[(Access, u64)] = if is_included { &[] } else { &clauses.depend };
-        let is_target = self.machine.helpers > 0
-            && !is_included
-            && matches!(body, [Statement { kind: program::Kind::Target { .. }, .. }]);
+        let is_target = self.machine.helpers > 0 && !is_included && program::is_target(body);
         let flags = TaskFlags {
             undeferred: is_included,
             untied: clauses.untied || is_target,
@@ -191,7 +189,9 @@ impl<'p> Simulator<'p> {
             .map(|(_, task)| *task)
             .next();
         let is_allowed = |new: usize| {
-            if self.tasks[new].exclusive.iter().any(|variable| self.in_use.contains(variable)) {
+            // One that goes on has its variables already.
+            let is_new = !self.tasks[new].has_begun;
+            if is_new && self.tasks[new].exclusive.iter().any(|variable| self.in_use.contains(variable)) {
                 return false;
             }
             let Some(tied) = tied else { return true };
@@ -275,12 +275,7 @@ impl<'p> Simulator<'p> {
         };
         let (prior, next, team) = (self.tasks[task].id, Some(self.tasks[below].id), self.tasks[task].team);
         self.emit(time, thread, Callback::TaskSchedule { prior, status, next });
-        if self.tasks[below].is_implicit {
-            self.run.teams[team].running.push((time, -1));
-        }
-        if let Some(Wait::Barrier { number, .. }) = self.tasks[below].wait {
-            self.run.teams[team].barriers[number].last_task = Some(self.tasks[task].code);
-        }
+        self.returns_from(time, task, below);
         let (current, of_thread) = (self.tasks[task].current, self.threads[thread].current);
         if self.tasks[task].is_undeferred {
             // Its creator goes on behind it.
@@ -298,6 +293,17 @@ impl<'p> Simulator<'p> {
         let piece = self.piece(time, thread, before);
         self.complete(time, task, piece);
         self.release_barrier(time, thread, team);
+    }
+
+    /// The thread has left `task`, for now or for good, and is in the task `below` again.
+    fn returns_from(&mut self, time: Ns, task: usize, below: usize) {
+        let team = &mut self.run.teams[self.tasks[task].team];
+        if self.tasks[below].is_implicit {
+            team.running.push((time, -1));
+        }
+        if let Some(Wait::Barrier { number, .. }) = self.tasks[below].wait {
+            team.barriers[number].last_task = Some(self.tasks[task].code);
+        }
     }
 
     /// What the thread does in the task that it returns to, if that does not wait.
@@ -369,16 +375,41 @@ impl<'p> Simulator<'p> {
         self.tasks[task].start = self.tasks[task].current;
         self.tasks[task].left = Some(self.threads[thread].current);
         self.threads[thread].tasks.pop();
-        if self.tasks[below].is_implicit {
-            self.run.teams[team].running.push((time, -1));
-        }
-        if let Some(Wait::Barrier { number, .. }) = self.tasks[below].wait {
-            self.run.teams[team].barriers[number].last_task = Some(self.tasks[task].code);
-        }
+        self.returns_from(time, task, below);
         self.teams[team].ready.push(task);
         self.wake_team(time, team);
         if self.random.chance(50) {
             self.threads[thread].rests_until = Some(time + 60 + self.machine.max_wake_up);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::program::{Access, Kind, Program, Statement, Task};
+    use crate::simulate::{Machine, simulate};
+
+    #[test]
+    fn an_untied_task_goes_on_with_its_exclusive_variables() {
+        let statement = |code, kind| Statement { code, kind };
+        let body = vec![
+            statement(0x1020, Kind::Work(vec![1000])),
+            statement(0x1030, Kind::SchedulingPoint),
+            statement(0x1040, Kind::Work(vec![2000])),
+        ];
+        let depend = vec![(Access::Mutexinoutset, 0)];
+        let task = Kind::Task(Task { untied: true, depend, body, ..Task::default() });
+        let region = Kind::Parallel { threads: 1, body: vec![statement(0x1010, task)] };
+        let machine = Machine {
+            seed: 1,
+            threads: 1,
+            max_wake_up: 0,
+            is_first_come: true,
+            reports_ends_late: true,
+            shares_sections: false,
+            helpers: 0,
+        };
+        let run = simulate(&Program { body: vec![statement(0x1000, region)] }, &machine);
+        assert!(run.is_some_and(|run| run.end >= 3000), "it waits for itself");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::program::{Code, Ns};
-use crate::run::{Edge, Piece, PieceId, Run};
+use crate::run::{Edge, Piece, Run};
 
 /// The longest chain of what `weight` counts to the end of each piece, along the edges that `follows` accepts.
 pub fn longest(run: &Run, weight: impl Fn(&Piece) -> Ns, follows: impl Fn(Edge) -> bool) -> Vec<Ns> {
@@ -61,9 +61,4 @@ pub fn regions(run: &Run) -> BTreeMap<Code, Region> {
         region.span += longest(run, own, by_task).into_iter().max().unwrap_or(0);
     }
     regions
-}
-
-/// The pieces that end at or before `time`, and the last one of them on `thread`.
-pub fn last_piece(run: &Run, thread: usize, time: Ns) -> Option<PieceId> {
-    run.pieces.iter().rposition(|piece| piece.thread == thread && piece.end <= time)
 }

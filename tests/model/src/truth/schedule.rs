@@ -1,6 +1,6 @@
 //! How long a program takes on another number of threads: it is simulated again.
 
-use crate::program::{Kind, Ns, Program, Statement};
+use crate::program::{Kind, Ns, Program, Schedule, Statement};
 use crate::simulate::{Machine, simulate};
 use crate::truth::accounting::{Part, accounting};
 use crate::truth::path;
@@ -34,7 +34,6 @@ pub fn with_threads(program: &Program, threads: usize) -> Program {
 
 /// Whether each thread's part of the work is the same in every execution: there are no tasks, and no chunks for whoever comes.
 pub fn is_fixed(program: &Program) -> bool {
-    use crate::program::Schedule;
     !program.has(|kind| match kind {
         Kind::Task(_) | Kind::Taskloop { .. } | Kind::Single { .. } | Kind::Masked { .. } => true,
         Kind::Exclusive { .. } | Kind::Doacross { .. } | Kind::Ordered { .. } => true,

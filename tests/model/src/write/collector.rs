@@ -1,5 +1,6 @@
 //! The events of a thread as a runtime with the Collector API of 2007 has them, each with what the thread does.
 
+use super::line::scope as word;
 use crate::callback::{Callback, Id, Scope, Sync, Work};
 use crate::program::{MutexKind, Ns};
 
@@ -108,11 +109,4 @@ pub(crate) fn lines(callbacks: &[&(Ns, usize, Callback)]) -> Vec<(Ns, String)> {
         }
     }
     lines
-}
-
-fn word(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Begin => "begin",
-        Scope::End => "end",
-    }
 }
