@@ -587,7 +587,10 @@ fn has_like_iterations(case: &Case) -> bool {
 /// Whether other numbers of threads can be predicted: whoever is idle takes what comes next, and only work decides.
 fn is_list_schedule(case: &Case) -> bool {
     let is_simple = |kind: &Kind| match kind {
-        Kind::Work(_) | Kind::For { reduction: None, .. } | Kind::Single { .. } | Kind::Barrier => true,
+        // Behind `nowait`, who is idle first may have a static loop to do.
+        Kind::For { reduction, nowait, .. } => reduction.is_none() && !nowait,
+        Kind::Single { nowait, .. } => !nowait,
+        Kind::Work(_) | Kind::Barrier => true,
         Kind::Parallel { threads, .. } => *threads == case.program.widest(),
         Kind::Task(task) => *task == Task { body: task.body.clone(), ..Task::default() },
         _ => false,
