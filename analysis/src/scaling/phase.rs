@@ -326,10 +326,7 @@ impl Phase {
 
     /// The longest work of a member that may be in static loops which the runtime does not report.
     pub(crate) fn unreported(&self) -> u64 {
-        match self.hides_loops {
-            true => self.replicated().max().unwrap_or(0),
-            false => 0,
-        }
+        self.replicated().max().unwrap_or(0)
     }
 
     /// How long each lock was held: by members, by others.

@@ -282,16 +282,17 @@ impl<const S: usize> Stamp<S> {
         self.deviations.iter_mut().zip(waited)
     }
 
-    /// Like [`Stamp::meet`], where even work spread evenly waits for `other`: a mutex. In `ignored` scenarios nobody does.
-    pub(crate) fn acquire(&mut self, time: Ns, other: &Stamp<S>, costless: u16, ignored: u16) {
-        let before = (ignored != 0).then_some(self.deviations);
+    /// Like [`Stamp::meet`], where even work spread evenly waits for `other`: a mutex.
+    pub(crate) fn acquire(&mut self, time: Ns, other: &Stamp<S>, costless: u16) {
         self.raise_times(other);
-        if let Some(before) = before {
-            for scenario in each(ignored) {
-                self.deviations[scenario] = before[scenario];
-            }
-        }
         self.take(time, other, costless);
+    }
+
+    /// In these scenarios, it stays as it was `before`.
+    pub(crate) fn keep(&mut self, before: &Stamp<S>, scenarios: u16) {
+        for scenario in each(scenarios) {
+            self.deviations[scenario] = before.time(scenario).wrapping_sub(self.base);
+        }
     }
 
     /// A meeting with `other` takes what is left until `time`.

@@ -123,7 +123,7 @@ impl<const S: usize> Threads<S> {
         if let Some(Lock { release, .. }) = self.locks.get(&lock) {
             let now = &mut of_thread.now;
             now.chain = now.chain.max(release.chain);
-            now.stamp.acquire(time, &release.stamp, free, free);
+            now.stamp.acquire(time, &release.stamp, free);
         }
     }
 
@@ -140,13 +140,18 @@ impl<const S: usize> Threads<S> {
         let now = self.all[lane].now;
         self.all[lane].held.retain(|held| *held != lock);
         let known = self.lock(time, lock, Cause::Lock);
-        known.release.raise(&now);
+        let before = std::mem::replace(&mut known.release, now);
         let Some(place) = known.holder.take() else {
             return;
         };
+        // Where holds of this place keep nobody waiting, the release before is what others wait for.
         known.last = Some(place);
         let (cause, waited) = (known.cause, known.has_waited);
         let held = time.abs_diff(known.since);
+        let free = self.scenarios.lock_free(place);
+        if let Some(known) = self.locks.get_mut(&lock) {
+            known.release.stamp.keep(&before.stamp, free);
+        }
         self.graph_held(lane, lock, held);
         if self.scenarios.spread() != 0
             && let Some(membership) = self.all[lane].memberships.last()
