@@ -405,12 +405,13 @@ fn a_line_of_a_caller_is_not_that_of_the_construct() {
         ] {
             let of_caller = format!("{construct} @{}", at(comment));
             let around = format!("{construct} inside @{}", at(comment));
+            // GCC's regions are known by the functions that it made of them, whoever calls the runtime.
+            let has_function = compiler == Compiler::Gcc && construct == "!$omp parallel";
             assert!(
-                !text.contains(&of_caller) && text.contains(&around),
+                !text.contains(&of_caller) && text.contains(&around) != has_function,
                 "{compiler:?} {flags:?}: {of_caller}\n{text}"
             );
         }
-        // GCC gives a region the line of what is in it.
         let own = format!("!$omp parallel @{SOURCE}:");
         let destroyed = format!("omp_destroy_lock @{}", at("destroyed"));
         for own in [own, destroyed] {

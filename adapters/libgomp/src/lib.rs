@@ -9,24 +9,13 @@
 //!
 //! | module | what it holds |
 //! | --- | --- |
-//! | `entries` | how an exported function learns its caller's return address and frame, and what the caller's call is |
-//! | `which_libgomp` | the real functions, one set for each libgomp in the process, and which set serves a caller |
-//! | `release` | which release of GCC a libgomp comes from, and whether it has the interface itself |
-//! | `loaded` | the libraries that the process has loaded |
+//! | `entries` | libgomp's functions as they are exported, by construct: `parallel`, `worksharing`, `barrier`, `mutex`, `task`, `taskloop`, `depend`, `target`, `cancel` |
+//! | `entries::exported` | how an exported function learns its caller's return address and frame |
+//! | `model` | threads, teams and tasks, as OMPT sees them |
+//! | `tool` | the search for a tool, the entry points that it gets, its callbacks, the end |
+//! | `which_libgomp` | the real functions, one set for each libgomp in the process, and which set serves a caller; libraries and their symbols |
 //! | `start` | what the global scope holds when the process begins |
 //! | `memory` | this library's own memory |
-//! | `elf` | symbols of libraries, by their dynamic sections |
-//! | `audit` | how calls that the loader binds elsewhere get here |
-//! | `old_locks` | the versions of lock functions |
-//! | `unload` | what happens when the program unloads a library |
-//! | `tool` | the search for a tool, the entry points that it gets, the end; whether there is one |
-//! | `callbacks` | the callbacks that the tool registered |
-//! | `model` | teams and tasks, as OMPT sees them, the tasks that a cancellation may discard, a thread's words |
-//! | `thread` | the calling thread, its begin and its end |
-//! | `parallel`, `worksharing`, `barrier`, `mutex` | the entry points of these constructs |
-//! | `task`, `task_block`, `taskloop`, `taskloop_tasks`, `depend` | explicit tasks, and what they wait for |
-//! | `target`, `devices` | device constructs, and the devices that they use |
-//! | `cancel`, `control`, `variables` | the rest |
 //! | `sanitizer` | what `cargo xtask sanitize` builds besides |
 //!
 //! The adapter does not report what libgomp's interface does not show. GCC inlines static loops, `masked`, `atomic` and most

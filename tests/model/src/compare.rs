@@ -102,8 +102,8 @@ pub fn compare(case: &Case, run: &Run, shown: &Value) -> Vec<Difference> {
     of_constructs(run, shown, &mut comparison);
     charged_in_place(run, shown, &mut comparison);
     comparison.same("replay_error_ns", None, 0, &shown["replay_error_ns"]);
+    blamed(run, shown, &mut comparison);
     if case.machine.max_wake_up == 0 {
-        blamed(run, shown, &mut comparison);
         blocked(run, shown, &mut comparison);
         gains(run, shown, &mut comparison);
         other_threads(case, shown, &mut comparison);

@@ -22,7 +22,7 @@ pub(super) const FLAG_SHIFT: u32 = 19;
 pub(crate) const TICK_SHIFT: u32 = 64 - TICK_BITS;
 pub(super) const WIDE_LEN_SHIFT: u32 = 6;
 
-// The picture above, and room for the sub-kind, for every code slot, and for the length of a wide event.
+// The picture in `event/mod.rs`, and room for the sub-kind, for every code slot, and for the length of a wide event.
 const _: () = assert!(FLAG_SHIFT + FLAG_BITS == TICK_SHIFT && TICK_SHIFT + TICK_BITS == 64);
 const _: () = assert!(SUB_BITS == SLOT_SHIFT - SUB_SHIFT && WIDE < 1 << SUB_SHIFT);
 const _: () = assert!(SLOTS == 1 << (FLAG_SHIFT - SLOT_SHIFT));

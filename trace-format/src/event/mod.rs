@@ -1,5 +1,5 @@
 //! Events: **one row per event** in the table (`event/table.rs`). Encoder, decoder, names, schema, `dump` and test generators
-//! come from it (`event/derive.rs`).
+//! come from it (`event/codegen.rs`).
 //!
 //! Times and arguments become 64-bit words. There are two encodings.
 //!

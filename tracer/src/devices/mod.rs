@@ -11,7 +11,7 @@
 //! | module | what it is |
 //! | --- | --- |
 //! | `session_devices` | the devices that a session knows |
-//! | `traced` | a device: its state, its stream, its clock |
+//! | `traced_device` | a device: its state, its stream, its clock |
 //! | `delivery` | buffers on request; records out of them into the stream |
 //! | `operations` | what the host asks devices for, for tracers that cannot see it |
 //! | `images` | code that is loaded onto devices |

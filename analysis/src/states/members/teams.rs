@@ -256,7 +256,7 @@ impl<const S: usize> Threads<S> {
             let longest = std::mem::take(&mut of_thread.longest);
             membership.longest = membership.longest.max(longest);
         }
-        let slot = membership.team;
+        let (slot, next, state) = (membership.team, membership.barriers, of_thread.state);
         if is_over && number == team.first {
             team.barriers.pop_front();
             team.arrivals.pop_front();
@@ -274,8 +274,25 @@ impl<const S: usize> Threads<S> {
             }
             self.end_graph(slot);
         }
+        if let (true, State::InBarrier(place)) = (Self::COUNTS, state) {
+            self.blame_for_stay(lane, time, (slot, next), place);
+        }
         if is_last {
             self.end_of_barrier_cost(lane, Cause::Join);
+        }
+    }
+
+    /// The thread leaves a barrier at `place` at which others have already come to the `next` one of the team: until now it kept them
+    /// waiting there.
+    fn blame_for_stay(&mut self, lane: usize, time: Ns, (slot, next): (usize, u64), place: PlaceId) {
+        let team = &mut self.teams[slot];
+        let size = team.size();
+        if let Some((barrier, _)) = team.barrier(next) {
+            barrier.until(time, size);
+            let begin = time - barrier.clocks().late.cast_signed();
+            let location = self.all[lane].location;
+            let instance = Instance { begin, end: time, location, weight: barrier.by_late };
+            self.sums.blame(Cause::Imbalance, place, instance);
         }
     }
 

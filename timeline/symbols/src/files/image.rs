@@ -53,6 +53,7 @@ pub(crate) fn places(files: &Files, code: Code, offsets: &[u64]) -> (Vec<Place>,
         code,
         calls: module.as_ref().map(Calls::of).unwrap_or_default(),
         kernels: [&debug, &module].into_iter().flatten().flat_map(kernels).collect(),
+        directives: BTreeMap::new(),
     };
     let places = offsets.iter().map(|offset| image.place(*offset));
     let mut places: Vec<Place> = places.collect();
@@ -94,6 +95,8 @@ struct Image<'d> {
     code: Code,
     calls: Calls<'d>,
     kernels: BTreeSet<(String, u32)>,
+    /// By line program, the first lines of the functions that GCC made of constructs, by address.
+    directives: BTreeMap<usize, BTreeMap<u64, Option<(String, u32)>>>,
 }
 
 /// A function, perhaps an inlined one, at an address: its linkage name, and the line there.
@@ -211,22 +214,34 @@ impl Image<'_> {
         (name, source.filter(|_| is_line_of_construct))
     }
 
-    /// The function that GCC made of a construct and that begins at `offset`, and its first line: the first row of the line table has the
-    /// directive's. Where its first instruction is already of an inlined function, that is the line of the call within the construct.
-    fn first_line(&self, offset: u64) -> CodeFrame {
+    /// The function that GCC made of a construct and that begins at `offset`, and the line of its directive. That is its first row in
+    /// the line table. Further rows of the same address are those of what it executes first.
+    fn first_line(&mut self, offset: u64) -> CodeFrame {
         let name = self.symbol(offset).map(|symbol| symbol.name.to_owned());
-        let mut frames = self.frames(offset);
-        if frames.len() > 1 {
-            return (name, frames.pop().and_then(|(_, source)| source));
+        let unit =
+            self.context.as_ref().and_then(|context| context.find_dwarf_and_unit(offset).skip_all_loads());
+        let Some((unit, program)) = unit.and_then(|unit| Some((unit, unit.line_program.as_ref()?))) else {
+            return (name, None);
+        };
+        let number = program.header().offset().0;
+        if !self.directives.contains_key(&number) {
+            let mut first = BTreeMap::new();
+            let mut rows = program.clone().rows();
+            while let Ok(Some((header, row))) = rows.next_row() {
+                let begins =
+                    |symbol: &&TextSymbol<'_>| symbol.start == row.address() && is_of_gcc(symbol.name);
+                let after = self.symbols.partition_point(|symbol| symbol.start <= row.address());
+                if row.end_sequence() || self.symbols[..after].last().filter(begins).is_none() {
+                    continue;
+                }
+                let source = row.line().and_then(|line| {
+                    Some((path_of(unit, header, row.file(header)?)?, u32::try_from(line.get()).ok()?))
+                });
+                first.entry(row.address()).or_insert(source);
+            }
+            self.directives.insert(number, first);
         }
-        let rows =
-            self.context.as_ref().and_then(|context| context.find_location_range(offset, offset + 1).ok());
-        let first = rows.and_then(|mut rows| rows.next());
-        let source = first.and_then(|(_, _, row)| {
-            let line = row.line.filter(|line| *line != 0)?;
-            Some((row.file?.to_owned(), line))
-        });
-        (name, source)
+        (name, self.directives[&number].get(&offset).cloned().flatten())
     }
 
     /// The functions at `offset`, from the innermost that was inlined there.
@@ -388,6 +403,21 @@ int region(void) {
         (place.function, place.source.map(|(_, line)| line))
     }
 
+    #[test]
+    fn each_region_of_gcc_is_at_its_directive() {
+        const SOURCE: &str = include_str!("../../../../tests/programs/gcc_region_lines.c");
+        for optimization in ["-O0", "-O1", "-O2", "-O3"] {
+            let files = compiled("gcc", optimization, SOURCE);
+            let file = parse(&files.module).expect("an ELF file");
+            let symbols = text_symbols(&file);
+            let of_gcc = symbols.iter().filter(|symbol| is_of_gcc(symbol.name));
+            let starts: Vec<u64> = of_gcc.map(|symbol| symbol.start).collect();
+            let found = places(&files, Code::Calls, &starts).0.into_iter();
+            let lines: BTreeSet<u32> = found.filter_map(|place| Some(place.source?.1)).collect();
+            assert_eq!(lines, [17, 20, 23, 32].into(), "{optimization}");
+        }
+    }
+
     /// By the address that the adapter for libgomp reports.
     #[test]
     fn a_function_that_gcc_made_of_a_region_is_at_its_directive() {
@@ -399,9 +429,7 @@ int region(void) {
             let start = outlined.expect("an outlined function").start;
             let place = places(&files, Code::Calls, &[start]).0.remove(0);
             let line = place.source.map(|(_, line)| line);
-            // With optimization, all that is left of the region is what it calls.
-            let expected = if optimization == "-O0" { 5 } else { 6 };
-            assert_eq!((place.function.as_deref(), line), (Some("region"), Some(expected)), "{optimization}");
+            assert_eq!((place.function.as_deref(), line), (Some("region"), Some(5)), "{optimization}");
         }
     }
 
