@@ -58,11 +58,7 @@ impl Case {
         let machine = Machine {
             seed,
             threads: threads + spare,
-            max_wake_up: match random.below(100) {
-                ..70 => 0,
-                70..85 => 50,
-                _ => 3000,
-            },
+            max_wake_up: if random.chance(70) { 0 } else { 50 },
             is_first_come: random.chance(50),
             reports_ends_late: random.chance(95),
             helpers: 0,
