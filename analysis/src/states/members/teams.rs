@@ -119,15 +119,8 @@ impl<const S: usize> Threads<S> {
     fn count_member(&mut self, lane: usize, time: Ns, slot: usize, fork_ns: u64) {
         let team = &mut self.teams[slot];
         let (outermost, region, is_counted) = (team.outermost, team.region, team.is_counted);
-        // Until now, the members that are there have waited for this one.
-        let size = team.size();
-        if let Some((barrier, _)) = team.barrier(0) {
-            barrier.until(time, size);
-            let weight = barrier.by_late;
-            let instance =
-                Instance { begin: team.begin, end: time, location: self.all[lane].location, weight };
-            self.sums.blame(Cause::Imbalance, region, instance);
-        }
+        let (size, begin) = (team.size(), team.begin);
+        self.blame_for_absence(lane, (Some(begin), time), (slot, 0), region);
         let sums = self.sums.regions.at(outermost);
         sums.accounting.add(Cause::Fork, fork_ns);
         if is_counted {
@@ -275,21 +268,27 @@ impl<const S: usize> Threads<S> {
             self.end_graph(slot);
         }
         if let (true, State::InBarrier(place)) = (Self::COUNTS, state) {
-            self.blame_for_stay(lane, time, (slot, next), place);
+            self.blame_for_absence(lane, (None, time), (slot, next), place);
         }
         if is_last {
             self.end_of_barrier_cost(lane, Cause::Join);
         }
     }
 
-    /// The thread leaves a barrier at `place` at which others have already come to the `next` one of the team: until now it kept them
-    /// waiting there.
-    fn blame_for_stay(&mut self, lane: usize, time: Ns, (slot, next): (usize, u64), place: PlaceId) {
+    /// The thread, which was at `place` until now, kept those waiting that have come to barrier `number` of the team. Its absence
+    /// began when the first of them came, where not before.
+    fn blame_for_absence(
+        &mut self,
+        lane: usize,
+        (begin, time): (Option<Ns>, Ns),
+        (slot, number): (usize, u64),
+        place: PlaceId,
+    ) {
         let team = &mut self.teams[slot];
         let size = team.size();
-        if let Some((barrier, _)) = team.barrier(next) {
+        if let Some((barrier, _)) = team.barrier(number) {
             barrier.until(time, size);
-            let begin = time - barrier.clocks().late.cast_signed();
+            let begin = begin.unwrap_or(time - barrier.clocks().late.cast_signed());
             let location = self.all[lane].location;
             let instance = Instance { begin, end: time, location, weight: barrier.by_late };
             self.sums.blame(Cause::Imbalance, place, instance);
