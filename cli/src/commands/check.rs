@@ -63,9 +63,7 @@ pub(crate) fn run(arguments: &Check) -> Result<Outcome> {
         }
     }
     if arguments.answer.is_json() {
-        let mut stdout = streams::data();
-        arguments.answer.print_all(&mut stdout, answers)?;
-        stdout.flush()?;
+        arguments.answer.print_all(answers)?;
     }
     tally.finish()?;
     Ok(outcome)

@@ -74,9 +74,7 @@ pub(crate) fn run(arguments: &Diff) -> Result<Outcome> {
         compare::Options { min_effect: arguments.min_effect, conditions: arguments.fail_on.clone() };
     let diff = compare::Diff::of(&before, &after, &options);
     if arguments.answer.is_json() {
-        let mut stdout = streams::data();
-        arguments.answer.print(&mut stdout, &diff)?;
-        stdout.flush()?;
+        arguments.answer.print(&diff)?;
     } else {
         let mut stdout = streams::text();
         let shown = Shown { all: arguments.answer.wants_all() };

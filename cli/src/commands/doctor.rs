@@ -158,9 +158,7 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
 
     let width = message::columns(&streams::stdout());
     if arguments.answer.is_json() {
-        let mut stdout = streams::data();
-        arguments.answer.print(&mut stdout, &WithSchema::new(&report))?;
-        stdout.flush()?;
+        arguments.answer.print(&WithSchema::new(&report))?;
     } else {
         let mut stdout = streams::text();
         let mut text = Vec::new();

@@ -69,9 +69,7 @@ pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
     }
     stdout.flush()?;
     if arguments.answer.is_json() {
-        let mut stdout = streams::data();
-        arguments.answer.print_all(&mut stdout, answers)?;
-        stdout.flush()?;
+        arguments.answer.print_all(answers)?;
     }
     tally.finish()?;
     Ok(Outcome::Success)
@@ -99,9 +97,7 @@ fn list_parts(arguments: &Info, max_bytes: NonZero<u64>) -> Result<Outcome> {
     });
     let parts: Vec<PartAnswer> = parts.collect();
     if arguments.answer.is_json() {
-        let mut stdout = streams::data();
-        arguments.answer.print_all(&mut stdout, parts.into_iter().map(WithSchema::new))?;
-        stdout.flush()?;
+        arguments.answer.print_all(parts.into_iter().map(WithSchema::new))?;
     } else {
         let mut stdout = streams::text();
         for part in &parts {

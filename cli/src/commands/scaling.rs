@@ -54,9 +54,7 @@ pub(crate) fn run(arguments: &Scaling) -> Result<Outcome> {
     let runs = compared_runs::read(&arguments.runs, &arguments.debug_dirs, arguments.source.from)?;
     let scaling = compare::Scaling::of(&runs, arguments.weak);
     if arguments.answer.is_json() {
-        let mut stdout = streams::data();
-        arguments.answer.print(&mut stdout, &scaling)?;
-        stdout.flush()?;
+        arguments.answer.print(&scaling)?;
     } else {
         let mut stdout = streams::text();
         let layout = message::layout(None, arguments.md);

@@ -174,9 +174,9 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
             if by == By::Counter {
                 answer["not_counted"] = json!(stats.not_counted);
             }
-            arguments.answer.print(&mut stdout, &answer)?;
+            arguments.answer.print(&answer)?;
         }
-        None if arguments.answer.is_json() => arguments.answer.print(&mut stdout, &stats)?,
+        None if arguments.answer.is_json() => arguments.answer.print(&stats)?,
         by => {
             let layout = message::layout(arguments.answer.rows(), arguments.md);
             let text = text(&stats, by, layout, &arguments.answer)?;

@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 
 use crate::options::units;
 use crate::output::failure::{Failure, Result};
+use crate::output::streams;
 
 /// The key of what was left out.
 const LEFT_OUT: &str = "left_out";
@@ -87,11 +88,27 @@ impl AnswerOptions {
         })
     }
 
-    /// Prints one answer, on a line.
+    /// Prints one answer to stdout, on a line.
     ///
     /// # Errors
-    /// The path that is selected is not there, the answer cannot be as short as it has to be, or `out` cannot be written to.
-    pub(crate) fn print(&self, out: &mut dyn Write, answer: &impl Serialize) -> Result<()> {
+    /// The path that is selected is not there, the answer cannot be as short as it has to be, or stdout cannot be written to.
+    pub(crate) fn print(&self, answer: &impl Serialize) -> Result<()> {
+        let mut stdout = streams::data();
+        self.write(&mut stdout, answer)?;
+        Ok(stdout.flush()?)
+    }
+
+    /// Prints several answers of a kind to stdout, a line for each.
+    ///
+    /// # Errors
+    /// As for [`AnswerOptions::print`].
+    pub(crate) fn print_all<A: Serialize>(&self, answers: impl IntoIterator<Item = A>) -> Result<()> {
+        let mut stdout = streams::data();
+        self.write_all(&mut stdout, answers)?;
+        Ok(stdout.flush()?)
+    }
+
+    fn write(&self, out: &mut dyn Write, answer: &impl Serialize) -> Result<()> {
         let mut value = self.asked_for(answer)?;
         if let Some(max_bytes) = self.max_bytes() {
             value = fitted(value, max_bytes)?;
@@ -100,18 +117,14 @@ impl AnswerOptions {
         Ok(())
     }
 
-    /// Prints several answers of a kind, a line for each.
-    ///
-    /// # Errors
-    /// As for [`AnswerOptions::print`].
-    pub(crate) fn print_all<A: Serialize>(
+    fn write_all<A: Serialize>(
         &self,
         out: &mut dyn Write,
         answers: impl IntoIterator<Item = A>,
     ) -> Result<()> {
         let mut answers = answers.into_iter();
         let Some(max_bytes) = self.max_bytes() else {
-            return answers.try_for_each(|answer| self.print(out, &answer));
+            return answers.try_for_each(|answer| self.write(out, &answer));
         };
         let parts: Vec<Value> = answers.map(|answer| self.asked_for(&answer)).collect::<Result<_>>()?;
         // One answer has something to be shortened.
@@ -357,7 +370,7 @@ mod tests {
 
     fn printed(answer: &AnswerOptions, values: &[Value]) -> String {
         let mut out = Vec::new();
-        answer.print_all(&mut out, values).expect("it is written");
+        answer.write_all(&mut out, values).expect("it is written");
         String::from_utf8(out).expect("UTF-8")
     }
 
@@ -411,7 +424,7 @@ mod tests {
             }
         }
         let mut out = Vec::new();
-        let failure = within(50).print(&mut out, &large()).unwrap_err();
+        let failure = within(50).write(&mut out, &large()).unwrap_err();
         assert!(failure.to_string().contains("still has"), "{failure}");
         assert!(out.is_empty());
     }

@@ -101,9 +101,7 @@ fn once(arguments: &Top, choice: &Choice, watched: &mut [Watched]) -> Result<Out
     let looks = watched.iter_mut().map(|process| process.look(choice, MAX_EVENTS_OF_ONE_LOOK));
     let looks = Looks { schema: SCHEMA, processes: looks.collect::<Result<Vec<Look>>>()? };
     if arguments.answer.is_json() {
-        let mut stdout = streams::data();
-        arguments.answer.print(&mut stdout, &looks)?;
-        stdout.flush()?;
+        arguments.answer.print(&looks)?;
     } else {
         let mut stdout = streams::text();
         let width = message::columns(&streams::stdout());
