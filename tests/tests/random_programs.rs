@@ -214,12 +214,15 @@ fn tried(
         serde_json::from_slice(&stats.stdout).map_err(|error| format!("{error}: {stats:?}"))?;
     compare("stats has     ", added_up(&stats))?;
     accounts_add_up(&stats)?;
-    // Behind the last event nothing is known, of all threads alike.
-    let threads = stats["per_thread"].as_array().into_iter().flatten();
-    let unknown = |thread: &Value| thread["unknown_ns"].as_u64();
-    let behind = threads.clone().filter_map(unknown).min();
-    if let Some(thread) = threads.into_iter().find(|thread| unknown(thread) != behind) {
-        return Err(format!("time is unknown: {thread}"));
+    // Unknown is what is unobserved of each thread: the end of the process, behind its last event.
+    let unobserved = stats["accounting"]["unobserved_ns"].as_u64();
+    let is_unobserved = |thread: &&Value| {
+        let ns = thread["unknown_ns"].as_u64().zip(stats["threads"].as_u64());
+        ns.map(|(of_one, threads)| of_one * threads) == unobserved
+    };
+    let mut threads = stats["per_thread"].as_array().into_iter().flatten();
+    if let Some(thread) = threads.find(|thread| !is_unobserved(thread)) {
+        return Err(format!("time is unknown: {thread}, {}", stats["accounting"]));
     }
     let sound = |path: &Path| {
         let output = omptrace([Path::new("check"), path]);
