@@ -103,7 +103,8 @@ impl Part {
             let weights = sums.blame.of(*cause);
             let weights: Vec<_> = weights.map(|(id, weight)| (id, weight.ns())).collect();
             let lost: Vec<_> = sums.lost_at.of(*cause).map(|(id, ns)| (id, *ns)).collect();
-            for (id, ns) in divide(&weights, &lost, place) {
+            let uncaused: Vec<_> = sums.uncaused_at.of(*cause).map(|(id, ns)| (id, *ns)).collect();
+            for (id, ns) in divide(&weights, &lost, &uncaused, place) {
                 part.blame.entry((*cause, place(id))).or_default().grow_by(ns);
             }
             let scale = scale(&weights, &lost);
@@ -366,11 +367,12 @@ fn scale(weights: &[(PlaceId, f64)], lost: &[(PlaceId, u64)]) -> f64 {
     }
 }
 
-/// Divides the sum of `lost` by who caused it. What nobody in `weights` caused stays where it was lost. Numbers of places depend on what
-/// was read before: `place` decides where parts of nanoseconds go.
+/// Divides the sum of `lost` by who caused it. What nobody in `weights` caused stays where it was lost: `uncaused`, as far as that is
+/// known. Numbers of places depend on what was read before: `place` decides where parts of nanoseconds go.
 fn divide(
     weights: &[(PlaceId, f64)],
     lost: &[(PlaceId, u64)],
+    uncaused: &[(PlaceId, u64)],
     place: impl Fn(PlaceId) -> Place,
 ) -> Vec<(PlaceId, u64)> {
     let total = sum(lost.iter().map(|(_, ns)| *ns));
@@ -381,6 +383,11 @@ fn divide(
     let mut rows: Vec<(PlaceId, u64)> =
         weights.iter().map(|(id, weight)| (*id, (weight * scale) as u64)).collect();
     let mut rest = total.saturating_sub(sum(rows.iter().map(|(_, ns)| *ns)));
+    for (id, ns) in uncaused {
+        let ns = (*ns).min(rest);
+        rest -= ns;
+        rows.push((*id, ns));
+    }
     // Parts of nanoseconds.
     let is_rounding = rest as f64 <= total as f64 * 1e-3 + rows.len() as f64;
     if !is_rounding {
@@ -406,17 +413,19 @@ mod tests {
 
     #[test]
     fn all_that_was_lost_is_divided() {
-        type Case = (&'static [(u32, f64)], &'static [(u32, u64)]);
-        let cases: [Case; 5] = [
-            (&[], &[(1, 10), (2, 5)]),
-            (&[(7, 10.0)], &[(1, 10)]),
-            (&[(7, 3.3), (8, 6.6)], &[(1, 10)]),
-            (&[(7, 1e6)], &[(1, 10), (2, 7)]),
-            (&[(7, 5e5)], &[(1, 700_000), (2, 300_001)]),
+        type Lost = &'static [(u32, u64)];
+        type Case = (&'static [(u32, f64)], Lost, Lost);
+        let cases: [Case; 6] = [
+            (&[], &[(1, 10), (2, 5)], &[(1, 10)]),
+            (&[(7, 10.0)], &[(1, 10)], &[]),
+            (&[(7, 3.3), (8, 6.6)], &[(1, 10)], &[]),
+            (&[(7, 1e6)], &[(1, 10), (2, 7)], &[(2, 7)]),
+            (&[(7, 5e5)], &[(1, 700_000), (2, 300_001)], &[]),
+            (&[(7, 5e5)], &[(1, 700_000), (2, 300_001)], &[(2, 300_001)]),
         ];
-        for (weights, lost) in cases {
+        for (weights, lost, uncaused) in cases {
             let total: u64 = lost.iter().map(|(_, ns)| ns).sum();
-            let divided = divide(weights, lost, place_of);
+            let divided = divide(weights, lost, uncaused, place_of);
             let divided: u64 = divided.iter().map(|(_, ns)| ns).sum();
             assert_eq!(divided, total, "{weights:?} {lost:?}");
         }
@@ -430,7 +439,7 @@ mod tests {
     #[test]
     fn parts_of_nanoseconds_go_by_the_place() {
         for (one, other) in [(1, 2), (2, 1)] {
-            let divided = divide(&[(one, 5.5), (other, 5.5)], &[(1, 11)], place_of);
+            let divided = divide(&[(one, 5.5), (other, 5.5)], &[(1, 11)], &[], place_of);
             assert!(divided.contains(&(2, 6)), "{divided:?}");
             assert!(divided.contains(&(1, 5)), "{divided:?}");
         }

@@ -424,6 +424,7 @@ impl Collector {
             is_counted,
             inside: 0,
             waited: 0,
+            done: None,
             lost: 0,
             unobserved: 0,
             before: before.map_or(0, |part| part.ns),
@@ -518,6 +519,7 @@ impl Collector {
         match event {
             ThreadEvent::Fork { team, .. } => lane.next.forked = Some((team, at.time)),
             ThreadEvent::TeamBegin { team, size, .. } => lane.next.joined = Some((team, size)),
+            ThreadEvent::MemberDone => self.member_done(at),
             ThreadEvent::TaskSwitch { task, has_id } => {
                 lane.next.task = Some(task);
                 lane.next.lacks_id = !has_id;
@@ -558,6 +560,17 @@ impl Collector {
                 self.locks.acquired((process, lock), kind, acquisition, asked, is_inside);
             }
             _ => {}
+        }
+    }
+
+    /// The implicit task has ended, and the thread waits for the end of its region.
+    fn member_done(&mut self, at: Point) {
+        if let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) {
+            Self::saw(&mut self.processes, lane, at.time);
+            if let Some(task) = lane.open.last_mut() {
+                task.done = Some((at.time, task.inside));
+                task.doing = Doing::Waiting(Wait::Barrier);
+            }
         }
     }
 

@@ -64,6 +64,8 @@ pub(super) struct Open {
     pub(super) inside: u64,
     /// Time of waiting inside.
     pub(super) waited: u64,
+    /// Since when the implicit task that this is has ended, and the time of the regions inside until then.
+    pub(super) done: Option<(Ns, u64)>,
     /// Time inside in which events were lost.
     pub(super) lost: u64,
     /// Time of the regions inside of which nothing is known.
@@ -101,9 +103,13 @@ impl ThreadLane {
             _ => open.lost,
         };
         let unobserved = off.saturating_add(lost).min(ns);
+        let awaits_end = open.done.map_or(0, |(since, inside)| {
+            let all = end.abs_diff(since).saturating_sub(gaps.between(since, end));
+            all.saturating_sub(open.inside - inside)
+        });
         let waited = open.waited.saturating_add(match open.is_wait {
             true => own.saturating_sub(unobserved.saturating_sub(open.unobserved)),
-            false => 0,
+            false => awaits_end,
         });
         let is_counted = open.is_counted && open.is_inside;
         // Those of this loop: a loop that is cut, or that is not counted, leaves none for the next.

@@ -127,6 +127,8 @@ pub(crate) struct Sums {
     pub(crate) instances: ByCause<Instances>,
     /// Loss by the place of the thread that lost it.
     pub(crate) lost_at: ByCause<u64>,
+    /// The part of it that nobody else caused.
+    pub(crate) uncaused_at: ByCause<u64>,
     pub(crate) useful_at: ByPlace<u64>,
     pub(crate) holds: ByCause<HoldSums>,
     /// Waits for mutexes.
@@ -205,6 +207,7 @@ impl Sums {
         self.instances.append(more.instances, known, |own, more| own.append(&more));
         let grow = |own: &mut u64, more: u64| own.grow_by(more);
         self.lost_at.append(more.lost_at, known, grow);
+        self.uncaused_at.append(more.uncaused_at, known, grow);
         self.useful_at.append(more.useful_at, known, grow);
         self.holds.append(more.holds, known, |own, more| {
             own.count += more.count;

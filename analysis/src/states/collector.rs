@@ -332,7 +332,7 @@ impl<const S: usize> Collector<S> {
                 _ => None,
             };
             current.threads.enter(location, at.time, region.0, kind, lock);
-            if let (Slice::First, Kind::TaskSync { is_wait: true }) = (enter.part, kind) {
+            if let (Slice::First, Kind::TaskSync { is_wait: true } | Kind::GroupWait) = (enter.part, kind) {
                 current.threads.count_taskwait();
             }
             let construct = self.regions.constructs[region.0 as usize];

@@ -41,7 +41,7 @@ use crate::what_if::{Scenarios, Stamp, Unwaited};
 use samples::Samples;
 use task_graph_recorder::Graphs;
 
-use thread_state::{Lane, Left, Membership, Next, Open, State};
+use thread_state::{GroupId, Lane, Left, Membership, Next, Open, State};
 
 /// Barriers of a team that are open at once. More are nonsense: members skip barriers that others wait at.
 const MAX_OPEN_BARRIERS: usize = 64;
@@ -93,6 +93,8 @@ struct Team<const S: usize> {
     running: u32,
     now: Ns,
     by_tasks: f64,
+    /// How long nobody ran a task.
+    taskless: u64,
     is_over: bool,
 }
 
@@ -137,10 +139,11 @@ impl<const S: usize> Team<S> {
         if time <= self.now {
             return;
         }
-        let ns = time.abs_diff(self.now) as f64;
+        let ns = time.abs_diff(self.now);
         self.now = time;
-        if self.running > 0 {
-            self.by_tasks += ns * f64::from(self.waiting) / f64::from(self.running);
+        match self.running {
+            0 => self.taskless.grow_by(ns),
+            running => self.by_tasks += ns as f64 * f64::from(self.waiting) / f64::from(running),
         }
     }
 }
@@ -173,6 +176,8 @@ struct Task<const S: usize> {
     /// `None` where no child is complete: many tasks have none, and there may be many tasks.
     children: Option<Box<Left<S>>>,
     parent: Parent,
+    /// The innermost taskgroup that it is a task of.
+    group: Option<GroupId>,
     /// Where it was created.
     region: PlaceId,
     /// It had to wait for another.
@@ -211,6 +216,9 @@ pub(crate) struct Threads<const S: usize> {
     by_id: FastMap<TeamId, usize>,
     locks: FastMap<LockId, Lock<S>>,
     tasks: FastMap<TaskId, Task<S>>,
+    /// What the complete tasks of the taskgroups left that are open, and how many there were.
+    groups: FastMap<GroupId, Left<S>>,
+    groups_begun: GroupId,
     /// How often the last parallel region has ended that was open. Behind that, nobody waits for what others did before.
     epoch: u64,
     gaps: Gaps,
@@ -272,6 +280,8 @@ impl<const S: usize> Threads<S> {
             by_id: FastMap::default(),
             locks: FastMap::default(),
             tasks: FastMap::default(),
+            groups: FastMap::default(),
+            groups_begun: 0,
             epoch: 0,
             gaps: Gaps::default(),
             activity: Activity::new(begin),
@@ -340,6 +350,7 @@ impl<const S: usize> Threads<S> {
             waits_for_tasks: false,
             runs_task: false,
             by_tasks: 0.0,
+            taskless: 0,
             fork_ns: 0,
             alone: None,
             chunk: None,
@@ -355,6 +366,8 @@ impl<const S: usize> Threads<S> {
             epoch: 0,
             now: Left { stamp: Stamp::new(self.begin), ..Left::never() },
             waited: [0; S],
+            before_wait: (Left::never(), [0; S]),
+            has_just_waited: false,
         });
         self.change_state(lane, self.begin);
     }
@@ -408,6 +421,9 @@ impl<const S: usize> Threads<S> {
         };
         let time = self.settle(lane, time);
         let next = std::mem::take(&mut self.all[lane].next);
+        if kind != Kind::Task {
+            self.all[lane].has_just_waited = false;
+        }
         // The initial tasks of a league are its members' tasks.
         let kind = match kind {
             Kind::Initial if next.joined.is_some() => Kind::Member,
@@ -419,7 +435,9 @@ impl<const S: usize> Threads<S> {
             since: time,
             team: None,
             has_begun: false,
+            is_done: false,
             task: next.task,
+            group: None,
             strand: (0, None),
             is_barrier: false,
         };
@@ -444,7 +462,13 @@ impl<const S: usize> Threads<S> {
                 }
             }
             Kind::Barrier { .. } => open.is_barrier = self.arrive(lane, time, region),
-            Kind::Task => self.begin_task(lane, time, next.task),
+            Kind::Task => {
+                if std::mem::take(&mut self.all[lane].has_just_waited) {
+                    self.go_on_waiting(lane);
+                }
+                self.begin_task(lane, time, next.task);
+            }
+            Kind::TaskGroup => open.group = Some(self.begin_group()),
             Kind::MutexWait(cause) => self.await_lock(lane, time, lock, cause),
             Kind::MutexHold => self.hold(lane, region),
             _ => {}
@@ -488,11 +512,14 @@ impl<const S: usize> Threads<S> {
         match open.kind {
             Kind::Member if open.team.is_some() => self.leave_team(lane, time),
             Kind::Barrier { is_last } if open.is_barrier => self.depart(lane, time, is_last),
-            Kind::Task => self.leave_task(lane, time, open.region),
+            Kind::Task => self.leave_task(lane, time, &open),
             Kind::MutexWait(_) => self.await_no_more(lane, time),
             Kind::TaskSync { is_wait } => self.take_children(lane, time, is_wait),
+            Kind::GroupWait => self.take_group(lane, time),
+            Kind::TaskGroup => self.end_group(lane, time, open.group),
             _ => {}
         }
+        self.all[lane].has_just_waited = matches!(open.kind, Kind::TaskSync { is_wait: true } | Kind::GroupWait);
         self.change_state(lane, time);
     }
 
@@ -524,6 +551,7 @@ impl<const S: usize> Threads<S> {
                 self.all[lane].next.joined = Some((team, size));
             }
             ThreadEvent::Join { team } => self.join(lane, time, team),
+            ThreadEvent::MemberDone => self.member_done(lane, time),
             ThreadEvent::TaskCreate { task, region, is_undeferred, .. } => {
                 self.settle(lane, time);
                 self.pause_serial(lane);

@@ -21,6 +21,10 @@ pub(crate) enum Kind {
     Barrier { is_last: bool },
     /// A taskwait, or another place where a thread waits for tasks. Of `is_wait`, the thread waits; else it is around a wait.
     TaskSync { is_wait: bool },
+    /// A taskgroup: the program's code runs in it.
+    TaskGroup,
+    /// The wait at the end of a taskgroup.
+    GroupWait,
     /// Waiting for a mutex.
     MutexWait(Cause),
     /// A critical, atomic or ordered region is held.
@@ -53,11 +57,9 @@ impl Kind {
             Construct::ImplicitTask => Kind::Member,
             Construct::InitialTask => Kind::Initial,
             Construct::SyncRegion(ompt::ompt_sync_region_taskwait) => Kind::TaskSync { is_wait: false },
-            Construct::SyncRegionWait(ompt::ompt_sync_region_taskwait | ompt::ompt_sync_region_taskgroup) => {
-                Kind::TaskSync { is_wait: true }
-            }
-            // The program's code runs in it.
-            Construct::SyncRegion(ompt::ompt_sync_region_taskgroup) => Kind::Transparent,
+            Construct::SyncRegionWait(ompt::ompt_sync_region_taskwait) => Kind::TaskSync { is_wait: true },
+            Construct::SyncRegionWait(ompt::ompt_sync_region_taskgroup) => Kind::GroupWait,
+            Construct::SyncRegion(ompt::ompt_sync_region_taskgroup) => Kind::TaskGroup,
             Construct::Reduction
             | Construct::SyncRegion(ompt::ompt_sync_region_reduction)
             | Construct::SyncRegionWait(ompt::ompt_sync_region_reduction) => Kind::Charged(Cause::Reduction),
@@ -92,7 +94,10 @@ impl Kind {
 
     /// Whether a thread meets others in it, but for those of its own team.
     pub(crate) fn meets_others(self) -> bool {
-        matches!(self, Kind::Task | Kind::TaskSync { .. } | Kind::MutexWait(_) | Kind::MutexHold)
+        matches!(
+            self,
+            Kind::Task | Kind::TaskSync { .. } | Kind::GroupWait | Kind::MutexWait(_) | Kind::MutexHold
+        )
     }
 
     /// Whether a thread that is in it takes part in the program.
@@ -101,6 +106,7 @@ impl Kind {
             self,
             Kind::Idle
                 | Kind::Transparent
+                | Kind::TaskGroup
                 | Kind::Chunk
                 | Kind::Charged(Cause::Preempted | Cause::Tracer | Cause::Unobserved)
         )

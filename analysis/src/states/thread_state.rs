@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// A taskgroup of the process, by number.
+pub(super) type GroupId = u64;
+
 /// The state of a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum State {
@@ -26,8 +29,12 @@ pub(super) struct Open {
     pub(super) team: Option<usize>,
     /// Whether the thread's own implicit task has begun, of [`Kind::Parallel`].
     pub(super) has_begun: bool,
+    /// Whether the implicit task has ended before its region does, of [`Kind::Member`].
+    pub(super) is_done: bool,
     /// The task, of [`Kind::Task`].
     pub(super) task: Option<TaskId>,
+    /// The taskgroup, of [`Kind::TaskGroup`].
+    pub(super) group: Option<GroupId>,
     /// The phase that its strand was looked for in, and that strand.
     pub(super) strand: (u64, Option<u32>),
     /// The barrier that it is the outermost region of.
@@ -93,6 +100,8 @@ pub(super) struct Lane<const S: usize> {
     pub(super) waits_for_tasks: bool,
     pub(super) runs_task: bool,
     pub(super) by_tasks: f64,
+    /// The clock of the time in which nobody of the team runs a task, likewise.
+    pub(super) taskless: u64,
     /// Fork time before the team is known.
     pub(super) fork_ns: u64,
     /// The strands of the single region and of the chunk that it is in.
@@ -118,6 +127,9 @@ pub(super) struct Lane<const S: usize> {
     pub(super) now: Left<S>,
     /// By scenario, the time that it has waited for others since the last barrier.
     pub(super) waited: [Ns; S],
+    /// `now` and `waited` before the wait for tasks that has just ended: a task that comes next has interrupted it.
+    pub(super) before_wait: (Left<S>, [Ns; S]),
+    pub(super) has_just_waited: bool,
 }
 
 /// The chain that a thread, team, lock or task left for those that wait for it.

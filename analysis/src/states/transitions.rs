@@ -72,6 +72,9 @@ impl<const S: usize> Threads<S> {
                 if cause.is_mutex() && ns > 0 && self.all[lane].is_selected {
                     self.block(lane, cause, place, ns);
                 }
+                if cause == Cause::TaskWait {
+                    self.await_tasks(lane, time, place, ns);
+                }
                 if HAS_INSTANCES.contains(&cause) {
                     self.sums.instances.at(cause, place).add(Instance {
                         begin: until,
@@ -253,9 +256,12 @@ impl<const S: usize> Threads<S> {
         let place = match state {
             State::Useful(Some(place)) | State::Loses(_, place) => place,
             State::Useful(None) => self.sums.serial((last_region, None)),
-            State::InBarrier(_) | State::Rests => return,
+            State::InBarrier(place) => place,
+            State::Rests => return,
         };
-        for index in 0..self.all[lane].memberships.len() {
+        // Who waits in a barrier of its team keeps those waiting that are at one of a team around.
+        let innermost = usize::from(matches!(state, State::InBarrier(_)));
+        for index in 0..self.all[lane].memberships.len() - innermost {
             let membership = self.all[lane].memberships[index];
             let team = &mut self.teams[membership.team];
             let size = team.size();
@@ -298,13 +304,17 @@ impl<const S: usize> Threads<S> {
         for (index, open) in lane.open.iter().enumerate().rev() {
             let place = open.region;
             return match open.kind {
-                Kind::Transparent | Kind::Chunk | Kind::Idle => continue,
+                Kind::Transparent | Kind::TaskGroup | Kind::Chunk | Kind::Idle => continue,
                 Kind::Parallel if open.has_begun => State::Loses(Cause::Join, place),
                 Kind::Parallel | Kind::WakeUp => State::Loses(Cause::Fork, place),
                 Kind::Initial => State::Useful(None),
                 Kind::Member => {
                     let team = open.team.map(|team| self.teams[team].region);
-                    State::Useful(Some(team.unwrap_or(place)))
+                    let place = team.unwrap_or(place);
+                    match open.is_done {
+                        true => State::Loses(Cause::Join, place),
+                        false => State::Useful(Some(place)),
+                    }
                 }
                 Kind::Task | Kind::Work | Kind::StaticLoop | Kind::Alone | Kind::MutexHold => {
                     State::Useful(Some(place))
@@ -318,7 +328,9 @@ impl<const S: usize> Threads<S> {
                 }
                 Kind::Charged(cause) => State::Loses(cause, place),
                 Kind::Submit => State::Loses(Cause::Target, target(&lane.open[..=index])),
-                Kind::TaskSync { is_wait: true } => State::Loses(Cause::TaskWait, place),
+                Kind::TaskSync { is_wait: true } | Kind::GroupWait => {
+                    State::Loses(Cause::TaskWait, place)
+                }
                 Kind::TaskSync { is_wait: false } => match self.reports.taskwait_waits {
                     true => State::Loses(Cause::Runtime, place),
                     false => State::Loses(Cause::TaskWait, place),
@@ -338,7 +350,7 @@ impl<const S: usize> Threads<S> {
     /// The place of the work that goes on in these regions; `None` in serial code.
     fn worked_at(&self, open: &[Open]) -> Option<PlaceId> {
         let mut regions = open.iter().rev();
-        let innermost = regions.find(|open| !matches!(open.kind, Kind::Transparent | Kind::Chunk))?;
+        let innermost = regions.find(|open| !matches!(open.kind, Kind::Transparent | Kind::TaskGroup | Kind::Chunk))?;
         match innermost.kind {
             Kind::Member => Some(match innermost.team {
                 Some(team) => self.teams[team].region,
@@ -414,6 +426,7 @@ impl<const S: usize> Threads<S> {
             team.until(time);
         }
         of_thread.by_tasks = team.by_tasks;
+        of_thread.taskless = team.taskless;
         for membership in &mut of_thread.memberships {
             let team = &mut self.teams[membership.team];
             let size = team.size();
@@ -496,7 +509,7 @@ impl<const S: usize> Threads<S> {
         let mut alive: Vec<&mut Chain> = lanes
             .flat_map(|lane| {
                 let children = lane.memberships.iter_mut().map(|m| &mut m.children.chain);
-                std::iter::once(&mut lane.now.chain).chain(children)
+                [&mut lane.now.chain, &mut lane.before_wait.0.chain].into_iter().chain(children)
             })
             .collect();
         for team in &mut self.teams {
@@ -504,6 +517,7 @@ impl<const S: usize> Threads<S> {
             alive.extend(team.arrivals.iter_mut().map(|at| &mut at.left.chain));
         }
         alive.extend(self.locks.values_mut().map(|lock| &mut lock.release.chain));
+        alive.extend(self.groups.values_mut().map(|group| &mut group.chain));
         for task in self.tasks.values_mut() {
             alive.push(&mut task.start.chain);
             let children = task.children.as_deref_mut();

@@ -30,6 +30,9 @@ pub enum ThreadEvent {
         /// The implicit task, where the trace gives it a number.
         task: Option<TaskId>,
     },
+    /// The thread's implicit task, which is its innermost region, has ended. It is left when the parallel region ends or the
+    /// tasks of that are complete.
+    MemberDone,
     /// The thread leaves the team; its implicit task was left.
     TeamEnd {
         /// The team.

@@ -37,6 +37,7 @@ impl Otf2 {
             // Attributes of the regions hold these.
             ThreadEvent::Loop { .. }
             | ThreadEvent::Chunks { .. }
+            | ThreadEvent::MemberDone
             | ThreadEvent::InitLock { .. }
             | ThreadEvent::Sampled { .. }
             | ThreadEvent::ReleaseUnseen { .. } => return,

@@ -87,6 +87,10 @@ impl<const S: usize> Threads<S> {
     /// The thread has waited for a mutex.
     pub(in crate::states) fn block(&mut self, lane: usize, cause: Cause, place: PlaceId, ns: u64) {
         let Due { lock, holder } = self.due(lane);
+        let known = lock.and_then(|lock| self.locks.get(&LockId(lock)));
+        if known.is_none_or(|known| known.holder.or(known.last).is_none()) {
+            self.sums.uncaused_at.at(cause, place).grow_by(ns);
+        }
         let block = Block { cause, lock: lock.map(LockId), holder, waiter: (self.all[lane].location, place) };
         self.sums.block(block, ns);
     }
@@ -103,7 +107,7 @@ impl<const S: usize> Threads<S> {
         let has_waited = of_thread.awaits == Some(lock);
         let location = of_thread.location;
         let innermost = of_thread.open.iter().rev();
-        let mut places = innermost.filter(|open| !matches!(open.kind, Kind::Transparent | Kind::Chunk));
+        let mut places = innermost.filter(|open| !matches!(open.kind, Kind::Transparent | Kind::TaskGroup | Kind::Chunk));
         let place = places.next().map(|open| open.region);
         if has_waited {
             of_thread.awaits = None;

@@ -46,6 +46,7 @@ impl<const S: usize> Threads<S> {
             start: self.all[lane].now,
             children: None,
             parent,
+            group: self.current_group(lane),
             region,
             is_dependent: false,
             successors: Vec::new(),
@@ -98,8 +99,12 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    pub(in crate::states) fn leave_task(&mut self, lane: usize, time: Ns, region: PlaceId) {
+    pub(in crate::states) fn leave_task(&mut self, lane: usize, time: Ns, open: &Open) {
         let of_thread = &mut self.all[lane];
+        // Where it goes on, on another thread, that comes behind what it has done here.
+        if let Some(task) = open.task.and_then(|task| self.tasks.get_mut(&task)) {
+            task.start.raise(&of_thread.now);
+        }
         let Some(membership) = of_thread.memberships.last_mut() else {
             return;
         };
@@ -118,7 +123,7 @@ impl<const S: usize> Threads<S> {
             }
             let is_done = membership.tasks_inside == 0;
             barrier.running = barrier.running.saturating_sub(is_done.into());
-            arrivals.last_task = Some(region);
+            arrivals.last_task = Some(open.region);
             let counted = (&of_thread.waited, &mut membership.added);
             arrivals.add(&of_thread.now, counted, &self.scenarios);
         }
@@ -129,14 +134,15 @@ impl<const S: usize> Threads<S> {
             return;
         };
         let mut end = self.all[lane].now;
+        // It may be complete later than its code: it was detached.
+        end.raise(&done.start);
         for successor in &done.successors {
             if let Some(successor) = self.tasks.get_mut(successor) {
                 successor.start.raise(&end);
             }
         }
-        // Those who wait for a taskgroup wait for its descendants.
-        if let Some(children) = &done.children {
-            end.raise(children);
+        if let Some(group) = done.group.and_then(|group| self.groups.get_mut(&group)) {
+            group.raise(&end);
         }
         if let Some(children) = self.children(done.parent) {
             children.raise(&end);
@@ -147,12 +153,83 @@ impl<const S: usize> Threads<S> {
     pub(in crate::states) fn take_children(&mut self, lane: usize, time: Ns, is_wait: bool) {
         self.graph_wait(lane);
         let task = self.current_task(lane);
-        if let Some(children) = self.children(task).copied() {
+        let children = self.children(task).copied();
+        self.all[lane].before_wait = (self.all[lane].now, self.all[lane].waited);
+        if let Some(children) = children {
             let Lane { now, waited, .. } = &mut self.all[lane];
             now.chain = now.chain.max(children.chain);
             if is_wait {
                 now.stamp.meet(time, &children.stamp, 0, waited);
             }
         }
+    }
+
+    /// The thread has waited for tasks until now. While nobody runs one, nobody keeps it waiting.
+    pub(in crate::states) fn await_tasks(&mut self, lane: usize, time: Ns, place: PlaceId, ns: u64) {
+        let of_thread = &mut self.all[lane];
+        let uncaused = match of_thread.memberships.last() {
+            None => ns,
+            Some(innermost) => {
+                let team = &mut self.teams[innermost.team];
+                team.until(time);
+                let since = std::mem::replace(&mut of_thread.taskless, team.taskless);
+                (team.taskless - since).min(ns)
+            }
+        };
+        if uncaused > 0 && of_thread.is_selected {
+            self.sums.uncaused_at.at(Cause::TaskWait, place).grow_by(uncaused);
+        }
+    }
+
+    /// The wait that has just ended was interrupted by a task: it waits for more than is complete by now.
+    #[cold]
+    pub(in crate::states) fn go_on_waiting(&mut self, lane: usize) {
+        let of_thread = &mut self.all[lane];
+        (of_thread.now, of_thread.waited) = of_thread.before_wait;
+    }
+
+    pub(in crate::states) fn begin_group(&mut self) -> GroupId {
+        self.groups_begun += 1;
+        self.groups.insert(self.groups_begun, Left::never());
+        self.groups_begun
+    }
+
+    /// The innermost taskgroup that a task is of which the thread creates now.
+    fn current_group(&self, lane: usize) -> Option<GroupId> {
+        for open in self.all[lane].open.iter().rev() {
+            match open.kind {
+                Kind::TaskGroup => return open.group,
+                Kind::Task => return self.tasks.get(&open.task?)?.group,
+                Kind::Member => return None,
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The thread has waited for the tasks of its innermost taskgroup.
+    pub(in crate::states) fn take_group(&mut self, lane: usize, time: Ns) {
+        let innermost = self.all[lane].open.iter().rev().find(|open| open.kind == Kind::TaskGroup);
+        match innermost.and_then(|open| open.group) {
+            Some(group) => self.meet_group(lane, time, group),
+            // The runtime reports the wait only.
+            None => self.take_children(lane, time, true),
+        }
+    }
+
+    fn meet_group(&mut self, lane: usize, time: Ns, group: GroupId) {
+        self.graph_wait(lane);
+        let Lane { now, waited, before_wait, .. } = &mut self.all[lane];
+        *before_wait = (*now, *waited);
+        if let Some(tasks) = self.groups.get(&group) {
+            now.chain = now.chain.max(tasks.chain);
+            now.stamp.meet(time, &tasks.stamp, 0, waited);
+        }
+    }
+
+    pub(in crate::states) fn end_group(&mut self, lane: usize, time: Ns, group: Option<GroupId>) {
+        let Some(group) = group else { return };
+        self.meet_group(lane, time, group);
+        self.groups.remove(&group);
     }
 }

@@ -40,6 +40,7 @@ impl<const S: usize> Threads<S> {
             running: 0,
             now: time,
             by_tasks: 0.0,
+            taskless: 0,
             is_over: false,
         };
         let slot = match self.free.pop() {
@@ -293,6 +294,18 @@ impl<const S: usize> Threads<S> {
             let instance = Instance { begin, end: time, location, weight: barrier.by_late };
             self.sums.blame(Cause::Imbalance, place, instance);
         }
+    }
+
+    /// The thread's implicit task has ended before its region: the thread waits for the end of that.
+    pub(in crate::states) fn member_done(&mut self, lane: usize, time: Ns) {
+        let time = self.settle(lane, time);
+        self.depart(lane, time, false);
+        self.end_of_barrier_cost(lane, Cause::Join);
+        let open = self.all[lane].open.iter_mut().rev();
+        if let Some(member) = open.filter(|open| open.kind == Kind::Member).next() {
+            member.is_done = true;
+        }
+        self.change_state(lane, time);
     }
 
     /// The thread's implicit task ends.

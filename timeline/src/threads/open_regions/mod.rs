@@ -20,7 +20,9 @@ use omptrace_trace_format::field::Id;
 
 use crate::interpret::item_emitter::Stage;
 use crate::model::repairs::Cause;
-use crate::model::{Anchor, Argument, Awaited, LocationId, Ns, Part, Point, RegionId, Value, argument};
+use crate::model::{
+    Anchor, Argument, Awaited, LocationId, Ns, Part, Point, RegionId, ThreadEvent, Value, argument,
+};
 use crate::names::construct::Construct;
 pub(crate) use frame::{Frame, Meaning};
 pub(crate) use progress::{FrameState, Progress};
@@ -441,6 +443,7 @@ impl Thread {
         let end = self.point(time).time;
         let frame = &mut self.stack[index];
         (frame.ended, frame.limit) = (true, end);
+        stage.thread_event(self.point(end), ThreadEvent::MemberDone);
         true
     }
 
