@@ -117,7 +117,7 @@ impl ThreadLane {
         if is_counted {
             let stats = &mut construct.sums.stats;
             stats.times.add_part(ns, open.is_new);
-            add(&mut stats.self_ns, own);
+            add(&mut stats.self_ns, own.saturating_sub(awaits_end));
             add(stats.waiting_ns.get_or_insert(0), waited);
             if let Some(mut of_loop) = open.of_loop {
                 (of_loop.chunks, of_loop.iterations) = chunks.unwrap_or_default();

@@ -11,6 +11,8 @@ pub(crate) struct Clocks {
     pub(crate) late: u64,
     /// All had arrived, and some ran tasks.
     pub(crate) starved: u64,
+    /// All had arrived, and nobody ran a task.
+    pub(crate) over: u64,
 }
 
 /// One barrier of one team.
@@ -24,6 +26,8 @@ pub(crate) struct Barrier {
     pub(crate) running: u32,
     now: Ns,
     clocks: Clocks,
+    /// [`Clocks::over`] when the last task began: it was not over as yet.
+    pub(crate) gaps: u64,
     /// The waiting that a late member caused since the barrier began: the threads that waited, divided by those that were
     /// late.
     pub(crate) by_late: f64,
@@ -50,7 +54,15 @@ impl Barrier {
         } else if self.running > 0 {
             self.clocks.starved.grow_by(ns);
             self.by_tasks += ns as f64 * kept;
+        } else {
+            self.clocks.over.grow_by(ns);
         }
+    }
+
+    /// A member that is in it runs a task from now on.
+    pub(crate) fn run(&mut self) {
+        self.running += 1;
+        self.gaps = self.clocks.over;
     }
 
     /// How many threads of a team of `size` each of those keeps waiting now that are late, or else run tasks.
@@ -85,7 +97,7 @@ mod tests {
         barrier.until(25, 2);
         barrier.running = 0;
         barrier.until(28, 2);
-        let clocks = Clocks { late: 10, starved: 15 };
+        let clocks = Clocks { late: 10, starved: 15, over: 3 };
         assert_eq!(barrier.clocks(), clocks);
         assert_eq!((barrier.by_late, barrier.by_tasks), (10.0, 15.0));
     }

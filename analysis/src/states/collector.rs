@@ -325,14 +325,18 @@ impl<const S: usize> Collector<S> {
     fn enter(&mut self, enter: &Enter<Arguments<'_>>) {
         if let Some(current) = &mut self.current {
             let (at, region) = (enter.at, enter.region);
-            let kind = self.regions.kinds[region.0 as usize];
+            let mut kind = self.regions.kinds[region.0 as usize];
             let location = at.location.0 as usize;
+            if let Some(Awaited::Dependences { task }) = enter.awaited {
+                kind = Kind::DependWait;
+                current.threads.awaits_dependences(location, task);
+            }
             let lock = match (enter.part, enter.awaited) {
                 (Slice::First, Some(Awaited::Mutex { lock, .. })) => Some(lock),
                 _ => None,
             };
             current.threads.enter(location, at.time, region.0, kind, lock);
-            if let (Slice::First, Kind::TaskSync { is_wait: true } | Kind::GroupWait) = (enter.part, kind) {
+            if enter.part == Slice::First && kind.is_wait_for_tasks() {
                 current.threads.count_taskwait();
             }
             let construct = self.regions.constructs[region.0 as usize];

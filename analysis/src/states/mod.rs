@@ -483,6 +483,13 @@ impl<const S: usize> Threads<S> {
         self.change_state(lane, time);
     }
 
+    /// The thread waits next for what the empty task `task` depends on.
+    pub(crate) fn awaits_dependences(&mut self, location: usize, task: TaskId) {
+        if let Some(Some(lane)) = self.lanes.get(location) {
+            self.all[*lane].next.task = Some(task);
+        }
+    }
+
     /// A wait for tasks begins, which goes on behind each task that interrupts it.
     pub(crate) fn count_taskwait(&mut self) {
         self.sums.taskwaits += u64::from(self.is_inside);
@@ -516,10 +523,11 @@ impl<const S: usize> Threads<S> {
             Kind::MutexWait(_) => self.await_no_more(lane, time),
             Kind::TaskSync { is_wait } => self.take_children(lane, time, is_wait),
             Kind::GroupWait => self.take_group(lane, time),
+            Kind::DependWait => self.take_dependences(lane, time, open.task),
             Kind::TaskGroup => self.end_group(lane, time, open.group),
             _ => {}
         }
-        self.all[lane].has_just_waited = matches!(open.kind, Kind::TaskSync { is_wait: true } | Kind::GroupWait);
+        self.all[lane].has_just_waited = open.kind.is_wait_for_tasks();
         self.change_state(lane, time);
     }
 

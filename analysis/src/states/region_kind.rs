@@ -25,6 +25,8 @@ pub(crate) enum Kind {
     TaskGroup,
     /// The wait at the end of a taskgroup.
     GroupWait,
+    /// A taskwait with dependences.
+    DependWait,
     /// Waiting for a mutex.
     MutexWait(Cause),
     /// A critical, atomic or ordered region is held.
@@ -96,8 +98,18 @@ impl Kind {
     pub(crate) fn meets_others(self) -> bool {
         matches!(
             self,
-            Kind::Task | Kind::TaskSync { .. } | Kind::GroupWait | Kind::MutexWait(_) | Kind::MutexHold
+            Kind::Task
+                | Kind::TaskSync { .. }
+                | Kind::GroupWait
+                | Kind::DependWait
+                | Kind::MutexWait(_)
+                | Kind::MutexHold
         )
+    }
+
+    /// Whether a thread in it waits for tasks, but for those that it runs meanwhile.
+    pub(crate) fn is_wait_for_tasks(self) -> bool {
+        matches!(self, Kind::TaskSync { is_wait: true } | Kind::GroupWait | Kind::DependWait)
     }
 
     /// Whether a thread that is in it takes part in the program.

@@ -183,12 +183,12 @@ impl<const S: usize> Threads<S> {
         };
         let team = &mut self.teams[membership.team];
         let size = team.size();
-        let clocks = match membership.inside.and_then(|number| team.barrier(number)) {
+        let (clocks, gaps) = match membership.inside.and_then(|number| team.barrier(number)) {
             Some((barrier, _)) => {
                 barrier.until(time, size);
-                barrier.clocks()
+                (barrier.clocks(), barrier.gaps)
             }
-            None => membership.clocks,
+            None => (membership.clocks, 0),
         };
         let late = (clocks.late - membership.clocks.late).min(ns);
         let starved = (clocks.starved - membership.clocks.starved).min(ns - late);
@@ -213,6 +213,12 @@ impl<const S: usize> Threads<S> {
             }
         }
         let own = ns - late - starved;
+        // Tasks began since: until then, it was not over.
+        let gaps = gaps.saturating_sub(membership.clocks.over).min(own);
+        if gaps > 0 {
+            self.end_of_barrier_cost(lane, Cause::Barrier);
+            self.lose(lane, Cause::Barrier, place, gaps);
+        }
         if own > 0 {
             self.sums.instances.at(Cause::Barrier, place).add(Instance {
                 begin: time - own.cast_signed(),
@@ -223,7 +229,7 @@ impl<const S: usize> Threads<S> {
         }
         if let Some(membership) = self.all[lane].memberships.last_mut() {
             membership.clocks = clocks;
-            membership.own.grow_by(own);
+            membership.own.grow_by(own - gaps);
             membership.own_place = place;
         }
     }
@@ -328,7 +334,7 @@ impl<const S: usize> Threads<S> {
                 }
                 Kind::Charged(cause) => State::Loses(cause, place),
                 Kind::Submit => State::Loses(Cause::Target, target(&lane.open[..=index])),
-                Kind::TaskSync { is_wait: true } | Kind::GroupWait => {
+                Kind::TaskSync { is_wait: true } | Kind::GroupWait | Kind::DependWait => {
                     State::Loses(Cause::TaskWait, place)
                 }
                 Kind::TaskSync { is_wait: false } => match self.reports.taskwait_waits {
@@ -350,7 +356,8 @@ impl<const S: usize> Threads<S> {
     /// The place of the work that goes on in these regions; `None` in serial code.
     fn worked_at(&self, open: &[Open]) -> Option<PlaceId> {
         let mut regions = open.iter().rev();
-        let innermost = regions.find(|open| !matches!(open.kind, Kind::Transparent | Kind::TaskGroup | Kind::Chunk))?;
+        let innermost =
+            regions.find(|open| !matches!(open.kind, Kind::Transparent | Kind::TaskGroup | Kind::Chunk))?;
         match innermost.kind {
             Kind::Member => Some(match innermost.team {
                 Some(team) => self.teams[team].region,

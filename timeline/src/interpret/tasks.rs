@@ -3,6 +3,9 @@
 use super::*;
 use crate::tasks::state::Links;
 
+/// The wait of `taskwait depend`, which runtimes report as an empty task.
+const TASKWAIT: Construct = Construct::SyncRegionWait(ompt::ompt_sync_region_taskwait);
+
 impl Interpreter<'_, '_> {
     #[inline(never)]
     pub(super) fn task_create(&mut self, thread: usize, time: Ns, e: &TaskCreate) {
@@ -77,6 +80,12 @@ impl Interpreter<'_, '_> {
             is_final: flags.contains(ompt::ompt_task_final),
         };
         self.stage.thread_event(at, created);
+        if construct == Construct::TaskwaitTask && is_undeferred {
+            let task = TaskId(new_task);
+            let wait = Frame::new(TASKWAIT, new_task, self.region(thread, TASKWAIT, e.codeptr_ra))
+                .with(Meaning::Wait(Awaited::Dependences { task }));
+            self.threads[thread].open(self.stage, time, wait, arguments!["task_data": hex(new_task)]);
+        }
         if self.dialect.tasks_without_switch {
             self.created_unswitched(thread, time, e.new_task_data);
         }
@@ -114,6 +123,10 @@ impl Interpreter<'_, '_> {
             ompt::ompt_taskwait_complete => {
                 let taskwait = self.taskwait_if_unset(thread, prior);
                 self.threads[thread].taskwaits.retain(|open| *open != taskwait.0);
+                let is_wait = |frame: &Frame| frame.construct == TASKWAIT && frame.key == taskwait.0;
+                if self.threads[thread].stack().iter().any(is_wait) {
+                    self.close(thread, time, TASKWAIT, taskwait.0);
+                }
                 self.task_is_done(thread, time, taskwait, Anchor::Moment);
             }
 

@@ -167,6 +167,11 @@ pub enum Awaited {
         /// The task that waits.
         task: TaskId,
     },
+    /// The tasks that an empty task depends on, which `taskwait depend` is.
+    Dependences {
+        /// The empty task. It is complete when the wait is over.
+        task: TaskId,
+    },
     /// The tasks that were created in a taskgroup, and their descendants.
     Taskgroup {
         /// The task that waits.

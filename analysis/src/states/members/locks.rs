@@ -107,7 +107,8 @@ impl<const S: usize> Threads<S> {
         let has_waited = of_thread.awaits == Some(lock);
         let location = of_thread.location;
         let innermost = of_thread.open.iter().rev();
-        let mut places = innermost.filter(|open| !matches!(open.kind, Kind::Transparent | Kind::TaskGroup | Kind::Chunk));
+        let mut places =
+            innermost.filter(|open| !matches!(open.kind, Kind::Transparent | Kind::TaskGroup | Kind::Chunk));
         let place = places.next().map(|open| open.region);
         if has_waited {
             of_thread.awaits = None;

@@ -94,7 +94,7 @@ impl<const S: usize> Threads<S> {
                 if Self::COUNTS {
                     barrier.until(time, size);
                 }
-                barrier.running += 1;
+                barrier.run();
             }
         }
     }
@@ -219,12 +219,25 @@ impl<const S: usize> Threads<S> {
 
     fn meet_group(&mut self, lane: usize, time: Ns, group: GroupId) {
         self.graph_wait(lane);
+        if let Some(tasks) = self.groups.get(&group).copied() {
+            self.meet_tasks(lane, time, &tasks);
+        }
+    }
+
+    /// The thread has waited for what the empty task `task` depends on.
+    pub(in crate::states) fn take_dependences(&mut self, lane: usize, time: Ns, task: Option<TaskId>) {
+        if let Some(task) = task.and_then(|task| self.tasks.get(&task)) {
+            let dependences = task.start;
+            self.meet_tasks(lane, time, &dependences);
+        }
+    }
+
+    /// The thread has waited for these.
+    fn meet_tasks(&mut self, lane: usize, time: Ns, tasks: &Left<S>) {
         let Lane { now, waited, before_wait, .. } = &mut self.all[lane];
         *before_wait = (*now, *waited);
-        if let Some(tasks) = self.groups.get(&group) {
-            now.chain = now.chain.max(tasks.chain);
-            now.stamp.meet(time, &tasks.stamp, 0, waited);
-        }
+        now.chain = now.chain.max(tasks.chain);
+        now.stamp.meet(time, &tasks.stamp, 0, waited);
     }
 
     pub(in crate::states) fn end_group(&mut self, lane: usize, time: Ns, group: Option<GroupId>) {

@@ -113,6 +113,12 @@ enum Frame<'p> {
         code: Code,
         strand: PieceId,
     },
+    Taskloop {
+        tasks: &'p [Statement],
+        next: usize,
+        group: usize,
+        code: Code,
+    },
     Group {
         group: usize,
         code: Code,

@@ -238,12 +238,30 @@ impl<'p> Simulator<'p> {
         let group = self.open_group(time, thread, task, code);
         let (kind, of, count) = (Work::Taskloop, self.context(task), tasks.len());
         self.emit_work(time, thread, Scope::Begin, (kind, code), (of, count));
-        let clauses = program::Task::default();
-        for (iteration, body) in tasks.chunks(1).enumerate() {
-            self.next_iteration = Some(iteration);
-            self.create(time, thread, task, (&clauses, body), code + 8);
+        self.tasks[task].frames.push(Frame::Taskloop { tasks, next: 0, group, code });
+    }
+
+    /// Creates the next task of a taskloop. An included one is complete before the next is created.
+    fn next_of_taskloop(
+        &mut self,
+        time: Ns,
+        thread: usize,
+        task: usize,
+        (tasks, next): (&'p [Statement], usize),
+        (group, code): (usize, Code),
+    ) {
+        if next < tasks.len() {
+            if let Some(Frame::Taskloop { next, .. }) = self.tasks[task].frames.last_mut() {
+                *next += 1;
+            }
+            self.next_iteration = Some(next);
+            let clauses = program::Task::default();
+            self.create(time, thread, task, (&clauses, &tasks[next..=next]), code + 8);
+            return;
         }
+        let (kind, of, count) = (Work::Taskloop, self.context(task), tasks.len());
         self.emit_work(time, thread, Scope::End, (kind, code), (of, count));
+        self.tasks[task].frames.pop();
         self.tasks[task].frames.push(Frame::Group { group, code });
     }
 
@@ -277,6 +295,9 @@ impl<'p> Simulator<'p> {
                 self.end_strand(task, strand);
                 self.emit(time, thread, Callback::Masked { scope: Scope::End, of, code });
                 self.does(thread, time, Activity::Useful);
+            }
+            Frame::Taskloop { tasks, next, group, code } => {
+                self.next_of_taskloop(time, thread, task, (tasks, next), (group, code));
             }
             Frame::Group { group, code } => {
                 self.tasks[task].frames.pop();

@@ -77,7 +77,13 @@ fn at_barriers(run: &Run, team: usize, now: &[Option<Doing>], begin: Ns, ns: f64
         let is_fork =
             |doing: &Doing| doing.activity == Activity::Fork && doing.team == record.outer.unwrap_or(0);
         let doing = now[**member].filter(|doing| !is_fork(doing));
-        let place = doing.map_or(record.place, |doing| doing.place);
+        // The barrier at a region's end has no place of its own.
+        let place = doing.map_or(record.place, |doing| match (doing.place, doing.team) {
+            // It has not begun as yet.
+            (0, 0) => record.place,
+            (0, team) => run.teams[team].place,
+            (place, _) => place,
+        });
         *blame.entry((cause, place)).or_default() += ns * waiting / causing.len() as f64;
     }
 }
