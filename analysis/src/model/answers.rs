@@ -265,8 +265,11 @@ pub struct TaskRegion {
     /// T1: all useful work in it.
     pub work_ns: u64,
     /// T-infinity: the longest chain of work that must be done one after the other, for creations, waits and dependences. `None` where
-    /// there are more tasks between two barriers than the graph holds.
+    /// that is not known.
     pub span_ns: Option<u64>,
+    /// Why the span is not known.
+    #[serde(default)]
+    pub span_reason: Option<String>,
     /// Work by span: more threads than these cannot all have work. `None` as for the span.
     pub parallelism: Option<f64>,
     /// The most that the creation of a task costs: the shortest time from one creation to the next. `None` where no two

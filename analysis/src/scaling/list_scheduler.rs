@@ -151,9 +151,17 @@ impl<'p> Division<'p> {
         division
     }
 
-    /// Whether each member has one chunk.
+    /// Whether each member has one block, of as many iterations as others but for one. Chunks of one size may look alike.
     fn has_blocks(&self) -> bool {
-        self.chunks as usize <= self.size.max(1)
+        if self.chunks as usize > self.size.max(1) {
+            return false;
+        }
+        let StaticLoop { count, chunk, ref members, .. } = *self.of_loop;
+        let begin = members.first().map_or(0, |(first, _)| *first);
+        let firsts = || members.iter().map(|(first, _)| first - begin).enumerate();
+        let is_chunk = |(number, first)| first == number as u64 * chunk;
+        let is_block = |(number, first)| first == block_begin(count, self.size, number);
+        firsts().all(is_block) || !firsts().all(is_chunk)
     }
 
     /// Adds each thread's time in the loop.
@@ -171,27 +179,23 @@ impl<'p> Division<'p> {
 
     /// A block for each thread: work is taken to be spread evenly within a member's block.
     fn add_blocks(&self, threads: &mut [u64]) {
-        let (count, number) = (self.of_loop.count, threads.len() as u64);
-        // No thread has a part of an iteration.
-        let ends = (1..=number).map(|threads| {
-            let rest = (count % number * threads).div_ceil(number);
-            (count / number * threads + rest) as f64
-        });
-        let block = count as f64 / self.work.len().max(1) as f64;
-        let block_at = |number: usize| number as f64 * block;
-        let (mut begin, mut first) = (0.0_f64, 0);
-        for (time, end) in threads.iter_mut().zip(ends) {
-            while first < self.work.len() && block_at(first + 1) <= begin {
+        let (count, number) = (self.of_loop.count, threads.len());
+        let begin_of = |member: usize| block_begin(count, self.size, member) as f64;
+        let mut first = 0;
+        for (index, time) in threads.iter_mut().enumerate() {
+            // No thread has a part of an iteration.
+            let begin = block_begin(count, number, index) as f64;
+            let end = block_begin(count, number, index + 1) as f64;
+            while first < self.work.len() && begin_of(first + 1) <= begin {
                 first += 1;
             }
             let blocks = self.work.iter().enumerate().skip(first);
-            let blocks = blocks.take_while(|(number, _)| block_at(*number) < end);
-            let common = |(number, ns): (usize, &f64)| {
-                let common = end.min(block_at(number + 1)) - begin.max(block_at(number));
-                ns * common.max(0.0) / block.max(1.0)
+            let blocks = blocks.take_while(|(member, _)| begin_of(*member) < end);
+            let common = |(member, ns): (usize, &f64)| {
+                let common = end.min(begin_of(member + 1)) - begin.max(begin_of(member));
+                ns * common.max(0.0) / (begin_of(member + 1) - begin_of(member)).max(1.0)
             };
             time.grow_by(blocks.map(common).sum::<f64>() as u64);
-            begin = end;
         }
     }
 
@@ -212,6 +216,12 @@ impl<'p> Division<'p> {
     }
 }
 
+/// The first iteration of a thread, of `count` in blocks for `threads`: the first threads have one more than the others.
+fn block_begin(count: u64, threads: usize, thread: usize) -> u64 {
+    let (threads, thread) = (threads.max(1) as u64, thread as u64);
+    (count / threads * thread + thread.min(count % threads)).min(count)
+}
+
 /// A strand that is executed.
 #[derive(Clone, Copy, Debug)]
 struct Instance {
@@ -221,7 +231,8 @@ struct Instance {
     parent: Option<u32>,
     /// The tasks that it created and that are not complete.
     children: u32,
-    is_blocked: bool,
+    /// What it waits for: strands, or of a copy its children.
+    missing: u32,
     /// True for members beyond those that were recorded: a copy of another.
     is_copy: bool,
 }
@@ -240,6 +251,10 @@ struct Schedule {
     held: FastMap<u32, u32>,
     /// By strand: those that must be complete before it starts. Empty where none waits for another.
     after: Vec<u32>,
+    /// By strand: whether it is complete, and the first of those in `waiting` that wait for it.
+    ends: Vec<(bool, u32)>,
+    /// Instances that wait for a strand, each with the next that waits for the same.
+    waiting: Vec<(u32, u32)>,
     idle: Vec<usize>,
     /// When each thread goes on.
     next: Earliest,
@@ -265,7 +280,7 @@ impl Schedule {
             at: self.begins[strand as usize],
             parent,
             children: 0,
-            is_blocked: false,
+            missing: 0,
             is_copy,
         });
         self.instances.len() as u32 - 1
@@ -288,6 +303,11 @@ impl Schedule {
         self.ready.clear();
         self.held.clear();
         self.after.clear();
+        self.waiting.clear();
+        self.ends.clear();
+        if !phase.awaited.is_empty() {
+            self.ends.resize(phase.strands().len(), (false, u32::MAX));
+        }
         if self.has_dependences {
             let strands = phase.strands().iter();
             self.after.extend(strands.map(|strand| strand.after));
@@ -351,10 +371,10 @@ impl Schedule {
             instance.at += 1;
             match next {
                 Some(Step::Work(ns)) => return Some(time.saturating_add(ns)),
-                Some(Step::Wait) if instance.children == 0 => {}
-                Some(Step::Wait) => {
-                    instance.is_blocked = true;
-                    self.running[thread] = None;
+                Some(Step::Wait(first, count)) => {
+                    if !self.is_over(phase, number, (first, count)) {
+                        self.running[thread] = None;
+                    }
                 }
                 Some(Step::Create(child)) => {
                     instance.children += 1;
@@ -375,8 +395,46 @@ impl Schedule {
         }
     }
 
+    /// Whether nothing is left of what an instance waits for. Else it is blocked.
+    fn is_over(&mut self, phase: &Phase, number: u32, (first, count): (u32, u32)) -> bool {
+        let instance = &mut self.instances[number as usize];
+        if instance.is_copy {
+            instance.missing = instance.children;
+            return instance.children == 0;
+        }
+        let mut missing = 0;
+        for strand in &phase.awaited[first as usize..][..count as usize] {
+            let (is_complete, waiting) = &mut self.ends[*strand as usize];
+            if !*is_complete {
+                self.waiting.push((number, *waiting));
+                *waiting = self.waiting.len() as u32 - 1;
+                missing += 1;
+            }
+        }
+        instance.missing = missing;
+        missing == 0
+    }
+
+    /// One of the things that an instance waits for is complete.
+    fn awaits_less(&mut self, number: u32, time: u64) {
+        let instance = &mut self.instances[number as usize];
+        if instance.missing == 1 {
+            self.make_ready(number, time, true);
+        }
+        let instance = &mut self.instances[number as usize];
+        instance.missing = instance.missing.saturating_sub(1);
+    }
+
     fn complete(&mut self, phase: &Phase, number: u32, time: u64) {
         let Instance { strand, parent, is_copy, .. } = self.instances[number as usize];
+        if !is_copy && let Some((is_complete, waiting)) = self.ends.get_mut(strand as usize) {
+            *is_complete = true;
+            let mut next = *waiting;
+            while let Some((waiter, after)) = self.waiting.get(next as usize).copied() {
+                self.awaits_less(waiter, time);
+                next = after;
+            }
+        }
         if !is_copy && self.has_dependences {
             for next in &phase.strands()[strand as usize].successors {
                 let after = &mut self.after[*next as usize];
@@ -389,10 +447,10 @@ impl Schedule {
             }
         }
         if let Some(parent) = parent {
-            let waiting = &mut self.instances[parent as usize];
-            waiting.children -= 1;
-            if waiting.children == 0 && std::mem::take(&mut waiting.is_blocked) {
-                self.make_ready(parent, time, true);
+            let creator = &mut self.instances[parent as usize];
+            creator.children -= 1;
+            if creator.is_copy {
+                self.awaits_less(parent, time);
             }
         }
     }

@@ -33,7 +33,10 @@ pub(crate) struct Scalability {
 impl Scalability {
     pub(crate) fn of(part: &Part, scaling: &BTreeMap<Place, Scaling>) -> Scalability {
         let mut all = Scalability { task_regions: task_regions(scaling), ..Scalability::default() };
-        let (numbers, duration) = (part.numbers(), part.duration());
+        let (mut numbers, duration) = (part.numbers(), part.duration());
+        if part.regions.is_empty() {
+            numbers.clear();
+        }
         if numbers.is_empty() || duration == 0 {
             return all;
         }
@@ -107,10 +110,20 @@ fn change(
         // It asked for fewer threads than there are.
         let is_limited = is_narrow && threads >= scaling.threads;
         let new = if is_limited { modelled } else { *on as f64 };
-        match error > 0.0 {
-            true => new - modelled,
-            false => recorded * (new / modelled - 1.0),
+        // One thread does all of the work, and waits for nobody.
+        if threads == 1 && !is_limited {
+            return new + error.clamp(0.0, costs) - recorded;
         }
+        let scaled = match error > 0.0 {
+            true => recorded + new - modelled,
+            false => recorded * (new / modelled),
+        };
+        let least = scaling.span.max(scaling.work / u64::from(threads.max(1)));
+        let new = match threads == scaling.threads || is_limited {
+            true => scaled,
+            false => scaled.max(least as f64),
+        };
+        new - recorded
     });
     Ok(changes.collect())
 }
@@ -119,7 +132,9 @@ fn task_regions(scaling: &BTreeMap<Place, Scaling>) -> Vec<TaskRegion> {
     let regions = scaling.iter().filter(|(_, scaling)| scaling.tasks > 0);
     let mut regions: Vec<TaskRegion> = regions
         .map(|(place, scaling)| {
-            let is_whole = !scaling.problems.contains_key(&Problem::TooLarge);
+            let unknown = [Problem::TooLarge, Problem::Nested];
+            let reason = unknown.into_iter().find(|problem| scaling.problems.contains_key(problem));
+            let is_whole = reason.is_none();
             let by = |span: u64| (span > 0).then(|| scaling.work as f64 / span as f64);
             let span = is_whole.then_some(scaling.span);
             let creation_ns = scaling.creation_ns.filter(|_| is_whole);
@@ -129,6 +144,7 @@ fn task_regions(scaling: &BTreeMap<Place, Scaling>) -> Vec<TaskRegion> {
                 tasks: scaling.tasks,
                 work_ns: scaling.work,
                 span_ns: span,
+                span_reason: reason.map(|reason| reason.text().to_owned()),
                 parallelism: span.and_then(by),
                 creation_ns,
                 burdened_span_ns: burdened,

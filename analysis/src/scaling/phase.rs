@@ -22,6 +22,8 @@ const MAX_SPARE: usize = 1 << 12;
 pub(crate) enum Problem {
     Nested,
     Unreported,
+    Doacross,
+    Sections,
     Divided,
     Static,
     TooLarge,
@@ -34,6 +36,10 @@ impl Problem {
             Problem::Unreported => {
                 "code outside of the loops and tasks that the runtime reports: GCC's static loops, which are divided among threads, are in it"
             }
+            Problem::Doacross => {
+                "a loop with ordered depend(sink): the runtime does not report how long its threads wait for each other"
+            }
+            Problem::Sections => "sections: the runtime does not report which thread executes which",
             Problem::Divided => {
                 "code outside of loops and tasks takes its threads different times: the program may divide work by their numbers"
             }
@@ -48,8 +54,31 @@ pub(crate) enum Step {
     Work(u64),
     /// The strand of a task that is created.
     Create(u32),
-    /// All tasks that the strand has created must be complete.
-    Wait,
+    /// These strands must be complete: so many of [`Phase::awaited`], from this one on.
+    Wait(u32, u32),
+}
+
+/// The end of a list of tasks.
+const NONE: u32 = u32::MAX;
+
+/// The creator of tasks: a member's implicit task, or an explicit one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Creator {
+    Member,
+    Task(TaskId),
+}
+
+/// An explicit task.
+#[derive(Clone, Copy, Debug)]
+struct OfTask {
+    /// Its own; of an undeferred one, that of its creator.
+    strand: u32,
+    is_undeferred: bool,
+    /// The newest task that it has created and not waited for.
+    newest: u32,
+    /// The task that was created before by the same creator, and that in the same taskgroup.
+    sibling: u32,
+    in_group: u32,
 }
 
 /// Work that one thread does after the other.
@@ -88,6 +117,8 @@ pub(crate) enum At {
     Strand(u32),
     /// In a static loop at this place.
     Static(PlaceId),
+    /// In sections.
+    Sections,
 }
 
 /// The work of a team since the last barrier.
@@ -103,6 +134,13 @@ pub(crate) struct Phase {
     /// Single and masked regions, chunks: whoever is there takes them.
     pub(crate) shared: Vec<u32>,
     tasks: FastMap<TaskId, u32>,
+    of_tasks: Vec<OfTask>,
+    /// By lane, the newest task that the implicit task has created and not waited for.
+    newest: Vec<Option<u32>>,
+    /// The newest task of each taskgroup.
+    groups: FastMap<u64, u32>,
+    /// The strands that are waited for.
+    pub(crate) awaited: Vec<u32>,
     pub(crate) created: u64,
     pub(crate) loops: Vec<StaticLoop>,
     /// By lane: the static loop that it is in, and the first iteration that it got.
@@ -115,6 +153,8 @@ pub(crate) struct Phase {
     pub(crate) hides_loops: bool,
     /// All work, also of steps that are not kept.
     work: u64,
+    /// The part of it in sections.
+    pub(crate) in_sections: u64,
 }
 
 impl Phase {
@@ -133,6 +173,10 @@ impl Phase {
         self.members.clear();
         self.shared.clear();
         self.tasks.clear();
+        self.of_tasks.clear();
+        self.newest.clear();
+        self.groups.clear();
+        self.awaited.clear();
         self.created = 0;
         self.loops.clear();
         self.first.clear();
@@ -140,6 +184,7 @@ impl Phase {
         self.steps = 0;
         self.problems.clear();
         self.work = 0;
+        self.in_sections = 0;
     }
 
     /// How many steps it has.
@@ -211,8 +256,10 @@ impl Phase {
 
     pub(crate) fn work(&mut self, lane: usize, at: At, ns: u64) {
         self.work.grow_by(ns);
-        if let At::Static(place) = at {
-            return self.static_work(lane, place, ns);
+        match at {
+            At::Static(place) => return self.static_work(lane, place, ns),
+            At::Sections => self.in_sections.grow_by(ns),
+            At::Member | At::Strand(_) => {}
         }
         let strand = self.of(lane, at);
         self.push(strand, Step::Work(ns));
@@ -247,7 +294,19 @@ impl Phase {
         &mut self.loops[index]
     }
 
-    /// The thread gets its first chunk of the static loop that it is in.
+    /// Work in a region inside, whose threads are not scheduled.
+    pub(crate) fn work_inside(&mut self, ns: u64) {
+        self.problem(Problem::Nested);
+        self.work.grow_by(ns);
+    }
+
+    /// A task of a region inside.
+    pub(crate) fn create_inside(&mut self, is_undeferred: bool) {
+        self.problem(Problem::Nested);
+        self.created += u64::from(!is_undeferred);
+    }
+
+    /// The thread gets a chunk of the static loop that it is in. The first counts.
     pub(crate) fn static_chunk(&mut self, lane: usize, place: PlaceId, [count, first, chunk]: [u64; 3]) {
         let of_loop = self.static_loop(place);
         if of_loop.count > 0 && of_loop.count != count {
@@ -260,43 +319,99 @@ impl Phase {
         *at(&mut self.first, lane) = Some((place, first));
     }
 
-    pub(crate) fn create(&mut self, lane: usize, at: At, task: TaskId, is_undeferred: bool) {
+    /// A task is created, in this taskgroup.
+    pub(crate) fn create(
+        &mut self,
+        lane: usize,
+        (at, creator): (At, Creator),
+        task: TaskId,
+        is_undeferred: bool,
+        group: Option<u64>,
+    ) {
         if matches!(at, At::Static(_)) {
             self.problem(Problem::Static);
         }
         let parent = self.of(lane, at);
-        if !is_undeferred {
-            self.created += 1;
-        }
-        if self.steps >= MAX_STEPS || self.tasks.len() >= MAX_STEPS {
+        self.created += u64::from(!is_undeferred);
+        if self.steps >= MAX_STEPS || self.of_tasks.len() >= MAX_STEPS {
             self.problem(Problem::TooLarge);
             return;
         }
-        if is_undeferred {
-            self.tasks.insert(task, parent);
-            return;
+        let number = self.of_tasks.len() as u32;
+        let mut new = OfTask { strand: parent, is_undeferred, newest: NONE, sibling: NONE, in_group: NONE };
+        if !is_undeferred {
+            new.strand = self.strand();
+            let newest = self.newest(lane, creator);
+            new.sibling = newest.map_or(NONE, |newest| std::mem::replace(newest, number));
+            if let Some(group) = group {
+                new.in_group = self.groups.insert(group, number).unwrap_or(NONE);
+            }
+            self.push(parent, Step::Create(new.strand));
         }
-        let strand = self.strand();
-        self.tasks.insert(task, strand);
-        self.push(parent, Step::Create(strand));
+        self.of_tasks.push(new);
+        self.tasks.insert(task, number);
+    }
+
+    /// The newest task that a creator has created and not waited for.
+    fn newest(&mut self, lane: usize, creator: Creator) -> Option<&mut u32> {
+        match creator {
+            Creator::Member => Some(at(&mut self.newest, lane).get_or_insert(NONE)),
+            Creator::Task(task) => {
+                let number = *self.tasks.get(&task)?;
+                Some(&mut self.of_tasks.get_mut(number as usize)?.newest)
+            }
+        }
     }
 
     pub(crate) fn task(&self, task: TaskId) -> Option<u32> {
-        self.tasks.get(&task).copied()
+        let number = *self.tasks.get(&task)?;
+        Some(self.of_tasks[number as usize].strand)
     }
 
     pub(crate) fn depend(&mut self, from: TaskId, to: TaskId) {
-        if let (Some(from), Some(to)) = (self.task(from), self.task(to))
-            && from != to
-        {
-            self.all[to as usize].after += 1;
-            self.all[from as usize].successors.push(to);
+        let (Some(from), Some(number)) = (self.task(from), self.tasks.get(&to).copied()) else {
+            return;
+        };
+        let to = self.of_tasks[number as usize];
+        if from == to.strand {
+            return;
+        }
+        if to.is_undeferred {
+            // Its creator waits before it starts it.
+            let first = self.awaited.len() as u32;
+            self.awaited.push(from);
+            return self.push(to.strand, Step::Wait(first, 1));
+        }
+        self.all[to.strand as usize].after += 1;
+        self.all[from as usize].successors.push(to.strand);
+    }
+
+    /// A creator waits for all that it has created.
+    pub(crate) fn wait(&mut self, lane: usize, (at, creator): (At, Creator)) {
+        if let Some(newest) = self.newest(lane, creator) {
+            let tasks = std::mem::replace(newest, NONE);
+            self.wait_for(lane, at, tasks, |task| task.sibling);
         }
     }
 
-    pub(crate) fn wait(&mut self, lane: usize, at: At) {
-        let strand = self.of(lane, at);
-        self.push(strand, Step::Wait);
+    /// The thread waits for all tasks of a taskgroup.
+    pub(crate) fn wait_for_group(&mut self, lane: usize, at: At, group: u64) {
+        let tasks = self.groups.remove(&group).unwrap_or(NONE);
+        self.wait_for(lane, at, tasks, |task| task.in_group);
+    }
+
+    /// The thread waits for a list of tasks.
+    fn wait_for(&mut self, lane: usize, at: At, mut task: u32, before: impl Fn(&OfTask) -> u32) {
+        let first = self.awaited.len();
+        while let Some(of_task) = self.of_tasks.get(task as usize) {
+            self.awaited.push(of_task.strand);
+            task = before(of_task);
+        }
+        let count = self.awaited.len() - first;
+        if count > 0 {
+            let strand = self.of(lane, at);
+            self.push(strand, Step::Wait(first as u32, count as u32));
+        }
     }
 
     pub(crate) fn hold(&mut self, at: At, lock: LockId, ns: u64) {
@@ -316,6 +431,10 @@ impl Phase {
     /// The work that members did more than others outside of loops and tasks, where that is not by chance.
     pub(crate) fn uneven(&self, size: usize) -> u64 {
         let longest = self.replicated().max().unwrap_or(0);
+        // One thread alone does not show what depends on its number.
+        if size == 1 {
+            return longest;
+        }
         let least = match self.members().count() < size {
             true => 0,
             false => self.replicated().min().unwrap_or(0),
@@ -339,41 +458,16 @@ impl Phase {
         let strands = self.strands();
         let in_loops = self.in_loops().max().unwrap_or(0);
         let roots = self.members().chain(self.shared.iter().copied());
-        if self.created == 0 {
+        if self.created == 0 && self.awaited.is_empty() {
             let work = roots.map(|root| strands[root as usize].work());
             return work.max().unwrap_or(0).max(in_loops);
         }
-        let mut longest = in_loops;
-        let mut ends: Vec<Option<u64>> = vec![None; strands.len()];
-        let mut before: Vec<u64> = vec![0; strands.len()];
-        // Each open strand: its number, next step, present time, and the latest end of what it created.
-        let mut open: Vec<(u32, usize, u64, u64)> = Vec::new();
-        for root in roots {
-            open.push((root, 0, 0, 0));
-            while let Some((strand, step, now, children)) = open.pop() {
-                match strands[strand as usize].steps.get(step) {
-                    Some(Step::Work(ns)) => open.push((strand, step + 1, now + ns, children)),
-                    Some(Step::Wait) => open.push((strand, step + 1, now.max(children), children)),
-                    Some(Step::Create(child)) => match ends[*child as usize] {
-                        Some(end) => open.push((strand, step + 1, now, children.max(end))),
-                        None => {
-                            open.push((strand, step, now, children));
-                            let start = (now + creation_ns).max(before[*child as usize]);
-                            open.push((*child, 0, start, 0));
-                        }
-                    },
-                    None => {
-                        ends[strand as usize] = Some(now);
-                        longest = longest.max(now);
-                        for next in &strands[strand as usize].successors {
-                            let known = &mut before[*next as usize];
-                            *known = (*known).max(now);
-                        }
-                    }
-                }
-            }
+        let mut chains = Chains::new(self, creation_ns);
+        roots.for_each(|root| chains.start(root, 0));
+        while let Some(strand) = chains.ready.pop() {
+            chains.go_on(strand);
         }
-        longest
+        chains.longest.max(in_loops)
     }
 
     /// The shortest time from one creation of a task to the next: what a creation costs at most.
@@ -399,6 +493,97 @@ impl Phase {
 
     pub(crate) fn all_work(&self) -> u64 {
         self.work
+    }
+}
+
+/// The longest chains to the ends of a phase's strands.
+struct Chains<'p> {
+    phase: &'p Phase,
+    creation_ns: u64,
+    of: Vec<OfStrand>,
+    /// Those that can go on.
+    ready: Vec<u32>,
+    /// Strands that wait for another, each with the next that waits for the same.
+    waiting: Vec<(u32, u32)>,
+    longest: u64,
+}
+
+/// How far a strand is.
+#[derive(Clone, Copy, Debug)]
+struct OfStrand {
+    step: u32,
+    /// The chain so far; of one that has not started, what it starts behind.
+    now: u64,
+    /// What it waits for: its creation, and strands that must be complete before.
+    missing: u32,
+    has_ended: bool,
+    /// The first that waits for it.
+    waiting: u32,
+}
+
+impl<'p> Chains<'p> {
+    fn new(phase: &'p Phase, creation_ns: u64) -> Chains<'p> {
+        let strands = phase.strands().iter();
+        let of = strands.map(|strand| OfStrand {
+            step: 0,
+            now: 0,
+            missing: strand.after + 1,
+            has_ended: false,
+            waiting: NONE,
+        });
+        Chains { phase, creation_ns, of: of.collect(), ready: Vec::new(), waiting: Vec::new(), longest: 0 }
+    }
+
+    /// One of the things that a strand waits for is there, at the end of a chain of this length.
+    fn start(&mut self, strand: u32, now: u64) {
+        let of_strand = &mut self.of[strand as usize];
+        of_strand.now = of_strand.now.max(now);
+        of_strand.missing = of_strand.missing.saturating_sub(1);
+        if of_strand.missing == 0 {
+            self.ready.push(strand);
+        }
+    }
+
+    /// Does the steps of a strand, until it waits for what has not ended.
+    fn go_on(&mut self, strand: u32) {
+        let phase = self.phase;
+        let OfStrand { mut step, mut now, .. } = self.of[strand as usize];
+        while let Some(next) = phase.all[strand as usize].steps.get(step as usize) {
+            step += 1;
+            match next {
+                Step::Work(ns) => now += ns,
+                Step::Create(child) => self.start(*child, now + self.creation_ns),
+                Step::Wait(first, count) => {
+                    let mut missing = 0;
+                    for awaited in &phase.awaited[*first as usize..][..*count as usize] {
+                        let other = &mut self.of[*awaited as usize];
+                        if other.has_ended {
+                            now = now.max(other.now);
+                        } else {
+                            self.waiting.push((strand, other.waiting));
+                            other.waiting = self.waiting.len() as u32 - 1;
+                            missing += 1;
+                        }
+                    }
+                    if missing > 0 {
+                        let of_strand = &mut self.of[strand as usize];
+                        (of_strand.step, of_strand.now, of_strand.missing) = (step, now, missing);
+                        return;
+                    }
+                }
+            }
+        }
+        let of_strand = &mut self.of[strand as usize];
+        (of_strand.now, of_strand.has_ended) = (now, true);
+        let mut waiting = of_strand.waiting;
+        self.longest = self.longest.max(now);
+        for next in &phase.all[strand as usize].successors {
+            self.start(*next, now);
+        }
+        while let Some((waiter, next)) = self.waiting.get(waiting as usize).copied() {
+            self.start(waiter, now);
+            waiting = next;
+        }
     }
 }
 

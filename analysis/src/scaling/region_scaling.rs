@@ -44,6 +44,12 @@ impl Scaling {
         let known = phase.problems.iter().map(|problem| (*problem, modelled));
         let mut problems: BTreeMap<_, _> = known.collect();
         problems.entry(Problem::Divided).or_default().grow_by(phase.uneven(as_recorded));
+        if phase.in_sections > 0 {
+            problems
+                .entry(Problem::Sections)
+                .or_default()
+                .grow_by(phase.in_sections / u64::from(size.max(1)));
+        }
         if phase.hides_loops {
             problems.entry(Problem::Unreported).or_default().grow_by(phase.unreported());
         }
@@ -99,7 +105,7 @@ mod tests {
     use omptrace_timeline::model::{LockId, TaskId};
 
     use super::*;
-    use crate::scaling::phase::At;
+    use crate::scaling::phase::{At, Creator};
 
     fn scaling(phase: Phase, size: u32, numbers: &[u32]) -> Scaling {
         let mut scaling = Scaling::default();
@@ -113,7 +119,7 @@ mod tests {
         let single = At::Strand(phase.share());
         for (task, ns) in tasks.enumerate() {
             let task = TaskId(task as u64);
-            phase.create(0, single, task, false);
+            phase.create(0, (single, Creator::Member), task, false, None);
             let at = phase.task(task).map_or(At::Member, At::Strand);
             phase.work(0, at, ns);
         }
@@ -146,10 +152,10 @@ mod tests {
         let single = At::Strand(phase.share());
         for task in 0..6 {
             let task = TaskId(task);
-            phase.create(0, single, task, false);
+            phase.create(0, (single, Creator::Member), task, false, None);
             let strand = phase.task(task).expect("created");
             phase.work(1, At::Strand(strand), 10);
-            phase.wait(0, single);
+            phase.wait(0, (single, Creator::Member));
         }
         let scaling = scaling(phase, 4, &[1, 4]);
         assert_eq!((scaling.on, scaling.span), (vec![60, 60], 60));
@@ -161,7 +167,7 @@ mod tests {
         let single = At::Strand(phase.share());
         for task in 0..4 {
             let task = TaskId(task);
-            phase.create(0, single, task, false);
+            phase.create(0, (single, Creator::Member), task, false, None);
             let strand = phase.task(task).expect("created");
             phase.work(1, At::Strand(strand), 100);
             phase.work(0, single, 7);

@@ -6,7 +6,7 @@ const MAX_ALL: u32 = 16;
 /// The numbers of threads that are tried, where the most that were busy are `busiest`: 1 to 2 x N.
 pub(crate) fn numbers(busiest: u32) -> Vec<u32> {
     let most = busiest.saturating_mul(2);
-    if !(2..=1 << 12).contains(&busiest) {
+    if !(1..=1 << 12).contains(&busiest) {
         return Vec::new();
     }
     if most <= MAX_ALL {
@@ -26,7 +26,8 @@ mod tests {
 
     #[test]
     fn one_to_twice_as_many_threads_are_tried() {
-        assert!(numbers(1).is_empty());
+        assert!(numbers(0).is_empty());
+        assert_eq!(numbers(1), [1, 2]);
         assert_eq!(numbers(2), [1, 2, 3, 4]);
         assert_eq!(numbers(12), [1, 2, 4, 6, 8, 12, 16, 18, 24]);
     }

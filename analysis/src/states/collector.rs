@@ -387,7 +387,10 @@ impl<const S: usize> Collector<S> {
                 let location = instant.at.location.0 as usize;
                 current.threads.first_chunk(location, first, iterations);
             }
-            Construct::Doacross => current.of.has_doacross = true,
+            Construct::Doacross => {
+                current.of.has_doacross = true;
+                current.threads.doacross(instant.at.location.0 as usize);
+            }
             _ => {}
         }
     }

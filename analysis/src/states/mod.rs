@@ -69,6 +69,9 @@ struct Team<const S: usize> {
     /// The outermost region that it lies in.
     outermost: PlaceId,
     is_outermost: bool,
+    /// The teams that it lies in: the outermost, and the innermost.
+    outermost_slot: Option<usize>,
+    around: Option<usize>,
     /// It lies in what is analysed, at least in part.
     is_counted: bool,
     /// It was opened in a single or masked region.

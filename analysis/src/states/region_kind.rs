@@ -41,6 +41,8 @@ pub(crate) enum Kind {
     Work,
     /// A static loop.
     StaticLoop,
+    /// Sections.
+    Sections,
     /// A chunk of another loop: says nothing about what the thread does, as [`Kind::Transparent`].
     Chunk,
     /// A part of the program that one thread of a team runs: a single or masked region.
@@ -88,6 +90,7 @@ impl Kind {
             Construct::Lost => Kind::Charged(Cause::Unobserved),
             Construct::Idle => Kind::Idle,
             Construct::Work(ompt::ompt_work_loop_static) => Kind::StaticLoop,
+            Construct::Work(ompt::ompt_work_sections) => Kind::Sections,
             Construct::Phase => Kind::Transparent,
             Construct::Chunk => Kind::Chunk,
             _ => Kind::Work,

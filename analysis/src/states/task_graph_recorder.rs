@@ -1,8 +1,12 @@
 //! Where a thread's work goes in its team's [phase](super::phase).
 
 use super::*;
-use crate::scaling::phase::{At, Phase, Problem};
+use crate::scaling::phase::{At, Creator, Phase, Problem};
 use crate::scaling::scheduler_pool::Scheduling;
+
+/// The thread is in a region inside that has several threads.
+#[derive(Clone, Copy, Debug)]
+struct Inside;
 
 /// The graphs of the outermost teams that there are.
 #[derive(Debug)]
@@ -30,11 +34,13 @@ impl<const S: usize> Threads<S> {
         self.graphs = Some(Graphs { phases: Vec::new(), scheduling: Scheduling::new(numbers, threads) });
     }
 
-    /// The phase of the thread's outermost team, and where it is in there.
-    fn graph(&mut self, lane: usize) -> Option<(&mut Phase, At)> {
+    /// The phase of the team that is outermost around the thread, and where it is in there. `Err` in a region inside that has several
+    /// threads.
+    fn graph(&mut self, lane: usize) -> Option<(&mut Phase, Result<(At, Creator), Inside>)> {
         let graphs = self.graphs.as_mut()?;
         let of_thread = &mut self.all[lane];
-        let slot = of_thread.memberships.first()?.team;
+        let first = of_thread.memberships.first()?.team;
+        let slot = self.teams[first].outermost_slot.unwrap_or(first);
         if slot >= graphs.phases.len() {
             graphs.phases.resize_with(slot + 1, || None);
         }
@@ -46,49 +52,78 @@ impl<const S: usize> Threads<S> {
             phase
         });
         let innermost = of_thread.memberships.last()?.team;
-        if innermost != slot && self.teams[innermost].size() > 1 {
-            phase.problem(Problem::Nested);
-            return None;
+        if first != slot || innermost != slot && self.teams[innermost].size() > 1 {
+            return Some((phase, Err(Inside)));
         }
-        let mut at = At::Member;
+        let (mut at, mut creator) = (At::Member, None);
         for open in of_thread.open.iter_mut().rev() {
+            if open.kind == Kind::Member {
+                if open.team == Some(slot) {
+                    break;
+                }
+                // A region inside that has one thread is work of that thread.
+                at = At::Member;
+                continue;
+            }
+            if at != At::Member {
+                continue;
+            }
             let strand = match open.kind {
-                Kind::Member if open.team == Some(slot) => break,
                 Kind::Task => {
                     if open.strand.0 != phase.number {
                         let strand = open.task.and_then(|task| phase.task(task));
                         open.strand = (phase.number, strand);
                     }
+                    creator = creator.or(open.task);
                     open.strand.1
                 }
                 Kind::Alone => of_thread.alone,
                 Kind::Chunk => of_thread.chunk,
                 Kind::StaticLoop => {
                     at = At::Static(open.region);
-                    break;
+                    continue;
+                }
+                Kind::Sections => {
+                    at = At::Sections;
+                    continue;
                 }
                 _ => None,
             };
             if let Some(strand) = strand {
                 at = At::Strand(strand);
-                break;
             }
         }
-        Some((phase, at))
+        Some((phase, Ok((at, creator.map_or(Creator::Member, Creator::Task)))))
+    }
+
+    /// The phase and the place in it, unless the thread is in a region inside.
+    fn place_in_graph(&mut self, lane: usize) -> Option<(&mut Phase, (At, Creator))> {
+        let (phase, place) = self.graph(lane)?;
+        Some((phase, place.ok()?))
     }
 
     pub(super) fn graph_work(&mut self, lane: usize, ns: u64) {
-        if ns > 0
-            && let Some((phase, at)) = self.graph(lane)
-        {
-            phase.work(lane, at, ns);
+        if ns == 0 {
+            return;
+        }
+        match self.graph(lane) {
+            Some((phase, Ok((at, _)))) => phase.work(lane, at, ns),
+            Some((phase, Err(Inside))) => phase.work_inside(ns),
+            None => {}
         }
     }
 
     /// A region was entered.
     pub(super) fn graph_enter(&mut self, lane: usize, kind: Kind) {
         let is_shared = matches!(kind, Kind::Alone | Kind::Chunk);
-        if is_shared && let Some((phase, _)) = self.graph(lane) {
+        let is_of_outermost = || {
+            let innermost = self.all[lane].memberships.last();
+            innermost.is_some_and(|innermost| self.teams[innermost.team].is_outermost)
+        };
+        if is_shared
+            && is_of_outermost()
+            && let Some((phase, _)) = self.place_in_graph(lane)
+        {
             let strand = Some(phase.share());
             let of_thread = &mut self.all[lane];
             match kind {
@@ -99,6 +134,10 @@ impl<const S: usize> Threads<S> {
     }
 
     pub(super) fn graph_leave(&mut self, lane: usize, kind: Kind) {
+        let innermost = self.all[lane].memberships.last();
+        if innermost.is_some_and(|innermost| !self.teams[innermost.team].is_outermost) {
+            return;
+        }
         match kind {
             Kind::Alone => self.all[lane].alone = None,
             Kind::Chunk => self.all[lane].chunk = None,
@@ -106,26 +145,49 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    pub(super) fn graph_create(&mut self, lane: usize, task: TaskId, is_undeferred: bool) {
-        if let Some((phase, at)) = self.graph(lane) {
-            phase.create(lane, at, task, is_undeferred);
+    pub(super) fn graph_create(
+        &mut self,
+        lane: usize,
+        task: TaskId,
+        is_undeferred: bool,
+        group: Option<GroupId>,
+    ) {
+        match self.graph(lane) {
+            Some((phase, Ok(place))) => phase.create(lane, place, task, is_undeferred, group),
+            Some((phase, Err(Inside))) => phase.create_inside(is_undeferred),
+            None => {}
+        }
+    }
+
+    /// A dependence of a doacross loop shows that its threads wait for each other.
+    pub(crate) fn doacross(&mut self, location: usize) {
+        if let Some(Some(lane)) = self.lanes.get(location).copied()
+            && let Some((phase, _)) = self.graph(lane)
+        {
+            phase.problem(Problem::Doacross);
         }
     }
 
     pub(super) fn graph_depend(&mut self, lane: usize, from: TaskId, to: TaskId) {
-        if let Some((phase, _)) = self.graph(lane) {
+        if let Some((phase, _)) = self.place_in_graph(lane) {
             phase.depend(from, to);
         }
     }
 
     pub(super) fn graph_wait(&mut self, lane: usize) {
-        if let Some((phase, at)) = self.graph(lane) {
-            phase.wait(lane, at);
+        if let Some((phase, place)) = self.place_in_graph(lane) {
+            phase.wait(lane, place);
+        }
+    }
+
+    pub(super) fn graph_wait_for_group(&mut self, lane: usize, group: GroupId) {
+        if let Some((phase, (at, _))) = self.place_in_graph(lane) {
+            phase.wait_for_group(lane, at, group);
         }
     }
 
     pub(super) fn graph_held(&mut self, lane: usize, lock: LockId, ns: u64) {
-        if let Some((phase, at)) = self.graph(lane) {
+        if let Some((phase, (at, _))) = self.place_in_graph(lane) {
             phase.hold(at, lock, ns);
         }
     }
@@ -137,13 +199,16 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The thread gets its first chunk of the loop that it is in.
+    /// The thread gets a chunk of the static loop that it is in.
     pub(crate) fn first_chunk(&mut self, location: usize, first: u64, iterations: u64) {
         let Some(Some(lane)) = self.lanes.get(location).copied() else {
             return;
         };
-        let count = self.all[lane].iterations;
-        if let Some((phase, At::Static(place))) = self.graph(lane) {
+        // Of ordered loops, each chunk is reported: the first counts.
+        let count = std::mem::take(&mut self.all[lane].iterations);
+        if count > 0
+            && let Some((phase, (At::Static(place), _))) = self.place_in_graph(lane)
+        {
             phase.static_chunk(lane, place, [count, first, iterations]);
         }
     }

@@ -322,9 +322,12 @@ impl<const S: usize> Threads<S> {
                         false => State::Useful(Some(place)),
                     }
                 }
-                Kind::Task | Kind::Work | Kind::StaticLoop | Kind::Alone | Kind::MutexHold => {
-                    State::Useful(Some(place))
-                }
+                Kind::Task
+                | Kind::Work
+                | Kind::StaticLoop
+                | Kind::Sections
+                | Kind::Alone
+                | Kind::MutexHold => State::Useful(Some(place)),
                 Kind::MutexWait(cause) => State::Loses(cause, place),
                 // The tracer's work on a thread that takes part in nothing costs the program nothing.
                 Kind::Charged(_) if !open.kind.shows_activity() && !self.takes_part(lane) => State::Rests,

@@ -318,11 +318,12 @@ impl Answers {
         for region in self.task_regions.iter().take(MAX_PLACES) {
             let tasks = counted(region.tasks, "task");
             let head = format!("{tasks} at {}: work {}", region.place.short(), time(region.work_ns));
-            let words = match (region.span_ns, region.parallelism) {
-                (Some(span), parallelism) => {
+            let words = match (region.span_ns, region.parallelism, &region.span_reason) {
+                (Some(span), parallelism, _) => {
                     format!("{head} = span {} x parallelism {:.1}", time(span), parallelism.unwrap_or(1.0))
                 }
-                (None, _) => format!("{head}, span not known: more than 40,000 tasks between two barriers"),
+                (None, _, Some(reason)) => format!("{head}, span not known: {reason}"),
+                (None, _, None) => head,
             };
             write_wrapped(f, &words, 0, layout)?;
         }

@@ -158,11 +158,13 @@ impl<const S: usize> Threads<S> {
             known.release.stamp.keep(&before.stamp, free);
         }
         self.graph_held(lane, lock, held);
-        if self.scenarios.spread() != 0
-            && let Some(membership) = self.all[lane].memberships.last()
-        {
-            let team = &mut self.teams[membership.team];
-            team.held.entry(lock).or_default().grow_by(held);
+        if self.scenarios.spread() != 0 {
+            // Holds in a region inside count in the regions around, too.
+            let mut next = self.all[lane].memberships.last().map(|membership| membership.team);
+            while let Some(team) = next.map(|team| &mut self.teams[team]) {
+                team.held.entry(lock).or_default().grow_by(held);
+                next = team.around;
+            }
         }
         if !Self::COUNTS {
             return;

@@ -40,13 +40,14 @@ impl<const S: usize> Threads<S> {
         region: PlaceId,
         is_undeferred: bool,
     ) {
-        self.graph_create(lane, task, is_undeferred);
+        let group = self.current_group(lane);
+        self.graph_create(lane, task, is_undeferred, group);
         let parent = self.current_task(lane);
         let created = Task {
             start: self.all[lane].now,
             children: None,
             parent,
-            group: self.current_group(lane),
+            group,
             region,
             is_dependent: false,
             successors: Vec::new(),
@@ -218,7 +219,7 @@ impl<const S: usize> Threads<S> {
     }
 
     fn meet_group(&mut self, lane: usize, time: Ns, group: GroupId) {
-        self.graph_wait(lane);
+        self.graph_wait_for_group(lane, group);
         if let Some(tasks) = self.groups.get(&group).copied() {
             self.meet_tasks(lane, time, &tasks);
         }

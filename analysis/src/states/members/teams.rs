@@ -8,8 +8,9 @@ const MIN_WORK_NS: u64 = 1_000;
 
 impl<const S: usize> Threads<S> {
     pub(in crate::states) fn fork(&mut self, lane: usize, time: Ns, id: TeamId, region: PlaceId) -> usize {
-        let around = self.all[lane].memberships.last();
-        let outermost = around.map(|membership| self.teams[membership.team].outermost);
+        let around = self.all[lane].memberships.last().map(|membership| membership.team);
+        let outermost = around.map(|team| self.teams[team].outermost);
+        let outermost_slot = around.map(|team| self.teams[team].outermost_slot.unwrap_or(team));
         if outermost.is_none() {
             self.end_serial(lane, Some(region));
             if self.by_id.is_empty() {
@@ -23,6 +24,8 @@ impl<const S: usize> Threads<S> {
             region,
             outermost: outermost.unwrap_or(region),
             is_outermost: outermost.is_none(),
+            outermost_slot,
+            around,
             is_counted: self.is_inside,
             is_in_single,
             begin: time,
