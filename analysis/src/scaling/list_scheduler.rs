@@ -144,7 +144,10 @@ impl<'p> Division<'p> {
         if !division.has_blocks() {
             let of_owner = |owner: usize| {
                 let turns = (chunks as usize + size - 1).saturating_sub(owner) / size.max(1);
-                division.work.get(owner).map_or(0.0, |ns| ns / turns.max(1) as f64)
+                // The last chunk may be smaller.
+                let has_last = (chunks as usize - 1) % size.max(1) == owner;
+                let whole = turns.max(1) as f64 - if has_last { division.missing() } else { 0.0 };
+                division.work.get(owner).map_or(0.0, |ns| ns / whole)
             };
             division.of_chunk = (0..size).map(of_owner).collect();
         }
@@ -162,6 +165,12 @@ impl<'p> Division<'p> {
         let is_chunk = |(number, first)| first == number as u64 * chunk;
         let is_block = |(number, first)| first == block_begin(count, self.size, number);
         firsts().all(is_block) || !firsts().all(is_chunk)
+    }
+
+    /// The part of the last chunk that is missing in it.
+    fn missing(&self) -> f64 {
+        let chunk = self.of_loop.chunk.max(1);
+        (self.chunks * chunk).saturating_sub(self.of_loop.count) as f64 / chunk as f64
     }
 
     /// Adds each thread's time in the loop.
@@ -211,7 +220,12 @@ impl<'p> Division<'p> {
             let all = (self.chunks as usize).saturating_sub(index).div_ceil(number);
             let rest: f64 = chunks.clone().take(all % round).sum();
             let of_round: f64 = chunks.sum();
-            time.grow_by((of_round * (all / round) as f64 + rest) as u64);
+            let last = self.chunks as usize - 1;
+            let missing = match last % number == index {
+                true => self.missing() * self.of_chunk[last % size],
+                false => 0.0,
+            };
+            time.grow_by((of_round * (all / round) as f64 + rest - missing) as u64);
         }
     }
 }

@@ -109,21 +109,12 @@ fn change(
     let changes = numbers.map(|(threads, on)| {
         // It asked for fewer threads than there are.
         let is_limited = is_narrow && threads >= scaling.threads;
-        let new = if is_limited { modelled } else { *on as f64 };
-        // One thread does all of the work, and waits for nobody.
-        if threads == 1 && !is_limited {
-            return new + error.clamp(0.0, costs) - recorded;
+        if is_limited || threads == scaling.threads {
+            return 0.0;
         }
-        let scaled = match error > 0.0 {
-            true => recorded + new - modelled,
-            false => recorded * (new / modelled),
-        };
-        let least = scaling.span.max(scaling.work / u64::from(threads.max(1)));
-        let new = match threads == scaling.threads || is_limited {
-            true => scaled,
-            false => scaled.max(least as f64),
-        };
-        new - recorded
+        // One thread waits for nobody.
+        let besides = error.clamp(0.0, if threads == 1 { costs } else { f64::MAX });
+        *on as f64 + besides - recorded
     });
     Ok(changes.collect())
 }

@@ -24,6 +24,8 @@ pub(crate) enum Problem {
     Unreported,
     Doacross,
     Sections,
+    Cancelled,
+    Alone,
     Divided,
     Static,
     TooLarge,
@@ -38,6 +40,12 @@ impl Problem {
             }
             Problem::Doacross => {
                 "a loop with ordered depend(sink): the runtime does not report how long its threads wait for each other"
+            }
+            Problem::Cancelled => {
+                "a construct that was cancelled: what is left undone depends on the order of the threads"
+            }
+            Problem::Alone => {
+                "code outside of loops and tasks: one thread does not show whether the program divides that by the threads' numbers"
             }
             Problem::Sections => "sections: the runtime does not report which thread executes which",
             Problem::Divided => {
@@ -107,6 +115,8 @@ pub(crate) struct StaticLoop {
     pub(crate) chunk: u64,
     /// Of each member, its first iteration and its work, in the order of the first.
     pub(crate) members: Vec<(u64, u64)>,
+    /// The longest chunk, where the runtime reports each: of an ordered loop.
+    pub(crate) longest_chunk: Option<u64>,
 }
 
 /// Where a thread's work goes.
@@ -145,6 +155,8 @@ pub(crate) struct Phase {
     pub(crate) loops: Vec<StaticLoop>,
     /// By lane: the static loop that it is in, and the first iteration that it got.
     first: Vec<Option<(PlaceId, u64)>>,
+    /// By lane: the work of its chunk of a static loop.
+    of_chunk: Vec<Option<u64>>,
     /// How long locks were held: by members, by others.
     locks: FastMap<LockId, (u64, u64)>,
     steps: usize,
@@ -180,6 +192,7 @@ impl Phase {
         self.created = 0;
         self.loops.clear();
         self.first.clear();
+        self.of_chunk.clear();
         self.locks.clear();
         self.steps = 0;
         self.problems.clear();
@@ -272,7 +285,12 @@ impl Phase {
         if known != place {
             return self.unknown_static_work(lane, ns);
         }
-        let members = &mut self.static_loop(place).members;
+        let of_chunk = at(&mut self.of_chunk, lane).get_or_insert(0);
+        of_chunk.grow_by(ns);
+        let of_chunk = *of_chunk;
+        let of_loop = self.static_loop(place);
+        of_loop.longest_chunk = of_loop.longest_chunk.map(|longest| longest.max(of_chunk));
+        let members = &mut of_loop.members;
         match members.binary_search_by_key(&first, |(first, _)| *first) {
             Ok(index) => members[index].1.grow_by(ns),
             Err(index) => members.insert(index, (first, ns)),
@@ -317,6 +335,14 @@ impl Phase {
         of_loop.chunk = of_loop.chunk.max(chunk);
         // Loops may begin at any number.
         *at(&mut self.first, lane) = Some((place, first));
+        *at(&mut self.of_chunk, lane) = Some(0);
+    }
+
+    /// The thread gets a further chunk of a static loop, which is ordered.
+    pub(crate) fn next_chunk(&mut self, lane: usize, place: PlaceId) {
+        let before = std::mem::replace(at(&mut self.of_chunk, lane), Some(0)).unwrap_or(0);
+        let longest = &mut self.static_loop(place).longest_chunk;
+        *longest = Some(longest.unwrap_or(0).max(before));
     }
 
     /// A task is created, in this taskgroup.
@@ -431,10 +457,6 @@ impl Phase {
     /// The work that members did more than others outside of loops and tasks, where that is not by chance.
     pub(crate) fn uneven(&self, size: usize) -> u64 {
         let longest = self.replicated().max().unwrap_or(0);
-        // One thread alone does not show what depends on its number.
-        if size == 1 {
-            return longest;
-        }
         let least = match self.members().count() < size {
             true => 0,
             false => self.replicated().min().unwrap_or(0),
@@ -443,8 +465,8 @@ impl Phase {
         if more as f64 > MAX_UNEVEN * longest as f64 { more } else { 0 }
     }
 
-    /// The longest work of a member that may be in static loops which the runtime does not report.
-    pub(crate) fn unreported(&self) -> u64 {
+    /// The longest work of a member outside of loops and tasks.
+    pub(crate) fn longest_of_members(&self) -> u64 {
         self.replicated().max().unwrap_or(0)
     }
 
@@ -485,10 +507,12 @@ impl Phase {
             .min()
     }
 
-    /// Work in static loops, by loop and member.
+    /// The longest piece of work of each static loop: what a member has of it.
     fn in_loops(&self) -> impl Iterator<Item = u64> {
-        let members = self.loops.iter().flat_map(|of_loop| &of_loop.members);
-        members.map(|(_, ns)| *ns)
+        self.loops.iter().map(|of_loop| {
+            let members = of_loop.members.iter().map(|(_, ns)| *ns);
+            of_loop.longest_chunk.or(members.max()).unwrap_or(0)
+        })
     }
 
     pub(crate) fn all_work(&self) -> u64 {

@@ -43,7 +43,11 @@ impl Scaling {
         let modelled = schedules.time_on(as_recorded);
         let known = phase.problems.iter().map(|problem| (*problem, modelled));
         let mut problems: BTreeMap<_, _> = known.collect();
-        problems.entry(Problem::Divided).or_default().grow_by(phase.uneven(as_recorded));
+        let (divided, ns) = match as_recorded {
+            1 => (Problem::Alone, phase.longest_of_members()),
+            _ => (Problem::Divided, phase.uneven(as_recorded)),
+        };
+        problems.entry(divided).or_default().grow_by(ns);
         if phase.in_sections > 0 {
             problems
                 .entry(Problem::Sections)
@@ -51,7 +55,7 @@ impl Scaling {
                 .grow_by(phase.in_sections / u64::from(size.max(1)));
         }
         if phase.hides_loops {
-            problems.entry(Problem::Unreported).or_default().grow_by(phase.unreported());
+            problems.entry(Problem::Unreported).or_default().grow_by(phase.longest_of_members());
         }
         let numbers = numbers.iter().map(|threads| *threads as usize);
         self.on.resize(self.on.len().max(numbers.len()), 0);

@@ -26,6 +26,7 @@ use crate::overview::{Gathered, Gathering};
 use crate::passes::segments::Continues;
 use crate::passes::selection::SelectedThreads;
 use crate::passes::window::Collects;
+use crate::scaling::phase::Problem;
 use crate::scaling::region_scaling::Scaling;
 use crate::states::observer::{Span, Spans, StateObserver};
 use crate::states::region_kind::{Kind, not_seen};
@@ -389,7 +390,10 @@ impl<const S: usize> Collector<S> {
             }
             Construct::Doacross => {
                 current.of.has_doacross = true;
-                current.threads.doacross(instant.at.location.0 as usize);
+                current.threads.problem(instant.at.location.0 as usize, Problem::Doacross);
+            }
+            Construct::Cancel => {
+                current.threads.problem(instant.at.location.0 as usize, Problem::Cancelled);
             }
             _ => {}
         }

@@ -159,12 +159,12 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// A dependence of a doacross loop shows that its threads wait for each other.
-    pub(crate) fn doacross(&mut self, location: usize) {
+    /// What the thread has come to cannot be predicted.
+    pub(crate) fn problem(&mut self, location: usize, problem: Problem) {
         if let Some(Some(lane)) = self.lanes.get(location).copied()
             && let Some((phase, _)) = self.graph(lane)
         {
-            phase.problem(Problem::Doacross);
+            phase.problem(problem);
         }
     }
 
@@ -206,10 +206,11 @@ impl<const S: usize> Threads<S> {
         };
         // Of ordered loops, each chunk is reported: the first counts.
         let count = std::mem::take(&mut self.all[lane].iterations);
-        if count > 0
-            && let Some((phase, (At::Static(place), _))) = self.place_in_graph(lane)
-        {
-            phase.static_chunk(lane, place, [count, first, iterations]);
+        if let Some((phase, (At::Static(place), _))) = self.place_in_graph(lane) {
+            match count {
+                0 => phase.next_chunk(lane, place),
+                count => phase.static_chunk(lane, place, [count, first, iterations]),
+            }
         }
     }
 

@@ -604,6 +604,8 @@ fn is_list_schedule(case: &Case) -> bool {
         _ => false,
     };
     let is_simple = !case.program.has(|kind| !is_simple(kind)) && case.program.depth() == 1;
+    // One thread alone does not show what depends on its number.
+    let is_simple = is_simple && case.program.widest() > 1;
     is_simple && case.machine.is_first_come && has_like_members(case) && has_like_iterations(case)
 }
 

@@ -180,6 +180,17 @@ impl Run {
         seen
     }
 
+    /// Whether a team is `around`, or of a region inside that.
+    pub fn is_inside(&self, mut team: usize, around: usize) -> bool {
+        while team != around {
+            match self.teams[team].outer {
+                Some(outer) if team > 0 => team = outer,
+                _ => return false,
+            }
+        }
+        true
+    }
+
     /// The outermost region that this team is in or of; 0 in serial code.
     pub fn outermost(&self, mut team: usize) -> usize {
         while let Some(outer) = self.teams[team].outer {

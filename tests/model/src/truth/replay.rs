@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::accounting::overlap;
 use crate::callback::{Callback, Status};
 use crate::program::{Code, Ns};
-use crate::run::{Edge, Piece, PieceId, Run};
+use crate::run::{Edge, Hold, Piece, PieceId, Run, team_at};
 
 /// A change that is tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,7 +114,8 @@ fn spread(run: &Run, change: Change) -> BTreeMap<PieceId, Spread> {
                 continue;
             }
             let mut held: BTreeMap<_, Ns> = BTreeMap::new();
-            for hold in run.holds.iter().filter(|hold| record.members.contains(&hold.thread)) {
+            let is_in_region = |hold: &&Hold| run.is_inside(team_at(run, hold.thread, hold.begin), team);
+            for hold in run.holds.iter().filter(is_in_region) {
                 let is_within = window.0 <= hold.begin && hold.end <= window.1;
                 *held.entry((hold.kind, hold.number)).or_default() +=
                     if is_within { hold.end - hold.begin } else { 0 };
