@@ -61,8 +61,10 @@ impl<const S: usize> Threads<S> {
                 if open.team == Some(slot) {
                     break;
                 }
-                // A region inside that has one thread is work of that thread.
-                at = At::Member;
+                // A region inside that has one thread is work of that thread, but for its tasks.
+                if creator.is_none() {
+                    at = At::Member;
+                }
                 continue;
             }
             if at != At::Member {

@@ -584,12 +584,25 @@ fn has_like_members(case: &Case) -> bool {
 /// Whether static loops can be divided anew: each iteration takes as long, and none waits for another.
 fn has_like_iterations(case: &Case) -> bool {
     !case.program.has(|kind| match kind {
+        Kind::For { schedule: Schedule::StaticChunks(size), iterations, .. }
+            if looks_like_blocks(*size, iterations.len(), case.program.widest()) =>
+        {
+            true
+        }
         Kind::For { schedule: Schedule::Static | Schedule::StaticChunks(_), iterations, .. } => {
             iterations.windows(2).any(|pair| pair[0] != pair[1])
         }
         Kind::Ordered { .. } | Kind::Doacross { .. } => true,
         _ => false,
     })
+}
+
+/// Whether chunks of this size begin where blocks for as many threads would: a trace does not show which they are.
+fn looks_like_blocks(size: usize, count: usize, threads: usize) -> bool {
+    let threads = threads.max(1);
+    let chunks = count.div_ceil(size.max(1));
+    chunks <= threads
+        && (0..chunks).all(|number| number * size == count / threads * number + number.min(count % threads))
 }
 
 /// Whether other numbers of threads can be predicted: whoever is idle takes what comes next, and only work decides.

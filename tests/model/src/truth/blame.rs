@@ -73,17 +73,14 @@ fn at_barriers(run: &Run, team: usize, now: &[Option<Doing>], begin: Ns, ns: f64
         ("imbalance", late)
     };
     for member in &causing {
-        // In a region inside, it is charged there.
-        let is_fork =
-            |doing: &Doing| doing.activity == Activity::Fork && doing.team == record.outer.unwrap_or(0);
-        let doing = now[**member].filter(|doing| !is_fork(doing));
+        // In a region inside, it is charged there, also where it has not begun as yet.
+        let innermost = match team_at(run, **member, begin) {
+            0 => record.place,
+            innermost => run.teams[innermost].place,
+        };
         // The barrier at a region's end has no place of its own.
-        let place = doing.map_or(record.place, |doing| match (doing.place, doing.team) {
-            // It has not begun as yet.
-            (0, 0) => record.place,
-            (0, team) => run.teams[team].place,
-            (place, _) => place,
-        });
+        let known = now[**member].filter(|doing| doing.activity != Activity::Fork && doing.place > 0);
+        let place = known.map_or(innermost, |doing| doing.place);
         *blame.entry((cause, place)).or_default() += ns * waiting / causing.len() as f64;
     }
 }
