@@ -72,6 +72,8 @@ struct Team<const S: usize> {
     /// The teams that it lies in: the outermost, and the innermost.
     outermost_slot: Option<usize>,
     around: Option<usize>,
+    /// Of a region inside: its tasks are complete at its end, as those of a taskgroup.
+    group: Option<GroupId>,
     /// It lies in what is analysed, at least in part.
     is_counted: bool,
     /// It was opened in a single or masked region.
@@ -169,6 +171,8 @@ struct Lock<const S: usize> {
     /// The holder had to wait for it.
     has_waited: bool,
     release: Left<S>,
+    /// A team behind whose barrier it is free at another time, and that time.
+    freed: Option<(usize, Stamp<S>)>,
 }
 
 /// An explicit task.

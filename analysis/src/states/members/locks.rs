@@ -17,12 +17,14 @@ impl<const S: usize> Threads<S> {
             location: 0,
             has_waited: false,
             release: Left::never(),
+            freed: None,
         });
         if known.epoch != epoch {
             known.epoch = epoch;
             if known.holder.is_none() {
                 known.last = None;
                 known.release = Left::never();
+                known.freed = None;
             }
         }
         if Self::COUNTS && time > known.now {
@@ -125,10 +127,12 @@ impl<const S: usize> Threads<S> {
         self.hold_lock(lane, lock);
         let of_thread = &mut self.all[lane];
         of_thread.acquired = Some(lock);
-        if let Some(Lock { release, .. }) = self.locks.get(&lock) {
+        if let Some(Lock { release, freed, .. }) = self.locks.get(&lock) {
             let now = &mut of_thread.now;
             now.chain = now.chain.max(release.chain);
-            now.stamp.acquire(time, &release.stamp, free);
+            let is_member = |team: usize| of_thread.memberships.iter().any(|m| m.team == team);
+            let freed = freed.as_ref().filter(|(team, _)| is_member(*team));
+            now.stamp.acquire(time, freed.map_or(&release.stamp, |(_, stamp)| stamp), free);
         }
     }
 
@@ -146,6 +150,7 @@ impl<const S: usize> Threads<S> {
         self.all[lane].held.retain(|held| *held != lock);
         let known = self.lock(time, lock, Cause::Lock);
         let before = std::mem::replace(&mut known.release, now);
+        known.freed = None;
         let Some(place) = known.holder.take() else {
             return;
         };

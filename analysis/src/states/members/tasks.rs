@@ -201,7 +201,7 @@ impl<const S: usize> Threads<S> {
             match open.kind {
                 Kind::TaskGroup => return open.group,
                 Kind::Task => return self.tasks.get(&open.task?)?.group,
-                Kind::Member => return None,
+                Kind::Member => return self.teams[open.team?].group,
                 _ => {}
             }
         }

@@ -26,6 +26,7 @@ impl<const S: usize> Threads<S> {
             is_outermost: outermost.is_none(),
             outermost_slot,
             around,
+            group: around.map(|_| self.begin_group()),
             is_counted: self.is_inside,
             is_in_single,
             begin: time,
@@ -265,8 +266,12 @@ impl<const S: usize> Threads<S> {
             team.began = self.all[lane].now.stamp;
             // Whoever had a mutex has arrived, too: it is free.
             for lock in team.held.drain().map(|(lock, _)| lock) {
-                if let Some(lock) = self.locks.get_mut(&lock) {
-                    lock.release.stamp.lower(&team.began, balanced);
+                if let Some(lock) = self.locks.get_mut(&lock)
+                    && balanced != 0
+                {
+                    let mut freed = lock.release.stamp;
+                    freed.lower(&team.began, balanced);
+                    lock.freed = Some((slot, freed));
                 }
             }
             self.end_graph(slot);
@@ -343,6 +348,10 @@ impl<const S: usize> Threads<S> {
         let time = self.settle(lane, time);
         self.end_team(slot, time);
         self.end_graph(slot);
+        if let Some(group) = self.teams[slot].group {
+            self.graph_wait_for_group(lane, group);
+            self.groups.remove(&group);
+        }
         let team = &self.teams[slot];
         let of_thread = &mut self.all[lane];
         let before = team.fork.chain.length;

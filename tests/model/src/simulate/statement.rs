@@ -42,6 +42,9 @@ impl<'p> Simulator<'p> {
     /// Where a single or masked region begins in the order of tasks: whoever is idle could take it, from the barrier before on.
     fn strand(&mut self, task: usize) -> PieceId {
         let team = self.tasks[task].team;
+        if self.is_alone_inside(team) {
+            return self.tasks[task].current;
+        }
         let barriers = self.run.teams[team].barriers.iter().rev();
         let since = barriers.into_iter().find_map(|barrier| barrier.release);
         let since = since.unwrap_or(self.teams[team].fork);
@@ -49,9 +52,18 @@ impl<'p> Simulator<'p> {
     }
 
     pub(super) fn end_strand(&mut self, task: usize, before: PieceId) {
-        let end = std::mem::replace(&mut self.tasks[task].current, before);
         let team = self.tasks[task].team;
+        if self.is_alone_inside(team) {
+            return;
+        }
+        let end = std::mem::replace(&mut self.tasks[task].current, before);
         self.teams[team].task_ends.push(end);
+    }
+
+    /// A region inside that has one thread is work of that thread: nobody else could take what is in it.
+    fn is_alone_inside(&self, team: usize) -> bool {
+        let record = &self.run.teams[team];
+        record.members.len() == 1 && record.outer.is_some_and(|outer| outer > 0)
     }
 
     /// True where the thread's turn goes on.
