@@ -24,6 +24,8 @@ pub(crate) struct Barrier {
     pub(crate) left: u32,
     /// Members that are in it and run tasks.
     pub(crate) running: u32,
+    /// Hidden helpers that run tasks of the team.
+    pub(crate) helpers: u32,
     now: Ns,
     clocks: Clocks,
     /// [`Clocks::over`] when the last task began: it was not over as yet.
@@ -51,7 +53,7 @@ impl Barrier {
         if self.arrived < size {
             self.clocks.late.grow_by(ns);
             self.by_late += ns as f64 * kept;
-        } else if self.running > 0 {
+        } else if self.running + self.helpers > 0 {
             self.clocks.starved.grow_by(ns);
             self.by_tasks += ns as f64 * kept;
         } else {
@@ -65,11 +67,19 @@ impl Barrier {
         self.gaps = self.clocks.over;
     }
 
+    /// A hidden helper runs a task of the team from now on.
+    pub(crate) fn helper_begins(&mut self, size: u32) {
+        self.helpers += 1;
+        if self.arrived >= size {
+            self.gaps = self.clocks.over;
+        }
+    }
+
     /// How many threads of a team of `size` each of those keeps waiting now that are late, or else run tasks.
     pub(crate) fn kept_waiting(&self, size: u32) -> f64 {
         let waiting = self.arrived.saturating_sub(self.left + self.running);
         let by = match size.checked_sub(self.arrived) {
-            None | Some(0) => self.running,
+            None | Some(0) => self.running + self.helpers,
             Some(late) => late,
         };
         match by {

@@ -38,6 +38,7 @@ use crate::states::concurrency::{Activity, Change};
 use crate::states::observer::{Due, StateObserver};
 use crate::states::region_kind::Kind;
 use crate::what_if::{Scenarios, Stamp, Unwaited};
+use members::helpers::Helper;
 use samples::Samples;
 use task_graph_recorder::Graphs;
 
@@ -96,6 +97,9 @@ struct Team<const S: usize> {
     /// Threads that wait for tasks, and those that run one.
     waiting: u32,
     running: u32,
+    /// The hidden helpers among these, and the latest that they have done.
+    helpers: u32,
+    outside: Option<Box<Left<S>>>,
     now: Ns,
     by_tasks: f64,
     /// How long nobody ran a task.
@@ -183,6 +187,8 @@ struct Task<const S: usize> {
     /// `None` where no child is complete: many tasks have none, and there may be many tasks.
     children: Option<Box<Left<S>>>,
     parent: Parent,
+    /// The team that waits for it.
+    team: Option<usize>,
     /// The innermost taskgroup that it is a task of.
     group: Option<GroupId>,
     /// Where it was created.
@@ -217,6 +223,10 @@ pub(crate) struct Threads<const S: usize> {
     has_begun: bool,
     /// By location; `None` of those that are no threads of the program's.
     lanes: Vec<Option<usize>>,
+    /// By location.
+    helpers: FastMap<usize, Helper<S>>,
+    /// The places of the tasks of serial code that helpers run now.
+    serial_helpers: Vec<PlaceId>,
     all: Vec<Lane<S>>,
     teams: Vec<Team<S>>,
     free: Vec<usize>,
@@ -281,6 +291,8 @@ impl<const S: usize> Threads<S> {
             is_inside: true,
             has_begun: false,
             lanes: Vec::new(),
+            helpers: FastMap::default(),
+            serial_helpers: Vec::new(),
             all: Vec::new(),
             teams: Vec::new(),
             free: Vec::new(),
@@ -333,6 +345,7 @@ impl<const S: usize> Threads<S> {
     /// Takes in a thread; the runtime's own helpers are not the program's.
     pub(crate) fn add(&mut self, location: usize, role: ThreadRole, is_selected: bool) {
         if role == ThreadRole::Helper {
+            self.helpers.insert(location, Helper::default());
             return;
         }
         let lane = self.all.len();
@@ -424,7 +437,7 @@ impl<const S: usize> Threads<S> {
         lock: Option<LockId>,
     ) {
         let Some(lane) = self.lane(location, time) else {
-            return;
+            return self.helper_enters(location, time, region, kind);
         };
         let time = self.settle(lane, time);
         let next = std::mem::take(&mut self.all[lane].next);
@@ -515,7 +528,7 @@ impl<const S: usize> Threads<S> {
 
     pub(crate) fn leave(&mut self, location: usize, time: Ns) {
         let Some(lane) = self.lane(location, time) else {
-            return;
+            return self.helper_leaves(location, time);
         };
         let time = self.settle(lane, time);
         let Some(open) = self.all[lane].open.pop() else {
@@ -555,6 +568,11 @@ impl<const S: usize> Threads<S> {
             return self.sampled(location, weight_ns);
         }
         let Some(lane) = self.lane(location, time) else {
+            match (event, self.helpers.get_mut(&location)) {
+                (ThreadEvent::TaskSwitch { task, .. }, Some(helper)) => helper.next = Some(task),
+                (ThreadEvent::TaskComplete { task }, Some(_)) => self.helper_completes(time, task),
+                _ => {}
+            }
             return;
         };
         match event {

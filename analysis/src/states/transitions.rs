@@ -72,8 +72,10 @@ impl<const S: usize> Threads<S> {
                 if cause.is_mutex() && ns > 0 && self.all[lane].is_selected {
                     self.block(lane, cause, place, ns);
                 }
-                if cause == Cause::TaskWait {
-                    self.await_tasks(lane, time, place, ns);
+                match cause {
+                    Cause::TaskWait => self.await_tasks(lane, time, place, ns),
+                    Cause::TaskStarvation => self.blame_helpers(lane, cause, until, ns),
+                    _ => {}
                 }
                 if HAS_INSTANCES.contains(&cause) {
                     self.sums.instances.at(cause, place).add(Instance {
@@ -117,6 +119,7 @@ impl<const S: usize> Threads<S> {
                 Cause::Fork
                 | Cause::Join
                 | Cause::TaskWait
+                | Cause::TaskStarvation
                 | Cause::Lock
                 | Cause::Critical
                 | Cause::Ordered
@@ -346,6 +349,7 @@ impl<const S: usize> Threads<S> {
                 },
                 Kind::Barrier { .. } => match self.is_in_barrier(lane, index) {
                     true => State::InBarrier(place),
+                    false if !self.serial_helpers.is_empty() => State::Loses(Cause::TaskStarvation, place),
                     false => State::Loses(Cause::Barrier, place),
                 },
             };
@@ -525,9 +529,11 @@ impl<const S: usize> Threads<S> {
         for team in &mut self.teams {
             alive.extend([&mut team.fork.chain, &mut team.join.chain]);
             alive.extend(team.arrivals.iter_mut().map(|at| &mut at.left.chain));
+            alive.extend(team.outside.as_mut().map(|outside| &mut outside.chain));
         }
         alive.extend(self.locks.values_mut().map(|lock| &mut lock.release.chain));
         alive.extend(self.groups.values_mut().map(|group| &mut group.chain));
+        alive.extend(self.helpers.values_mut().filter_map(Helper::chain));
         for task in self.tasks.values_mut() {
             alive.push(&mut task.start.chain);
             let children = task.children.as_deref_mut();

@@ -1,5 +1,6 @@
 //! What threads meet in: teams, locks and tasks.
 
-pub(crate) mod locks;
+pub(crate) mod helpers;
+mod locks;
 pub(crate) mod tasks;
 pub(crate) mod teams;

@@ -47,6 +47,7 @@ impl<const S: usize> Threads<S> {
             start: self.all[lane].now,
             children: None,
             parent,
+            team: self.all[lane].memberships.last().map(|innermost| innermost.team),
             group,
             region,
             is_dependent: false,
@@ -131,10 +132,15 @@ impl<const S: usize> Threads<S> {
     }
 
     pub(in crate::states) fn complete_task(&mut self, lane: usize, task: TaskId) {
+        let end = self.all[lane].now;
+        self.complete(task, end);
+    }
+
+    /// A task is complete, which `end` was the last thing of.
+    pub(in crate::states) fn complete(&mut self, task: TaskId, mut end: Left<S>) {
         let Some(done) = self.tasks.remove(&task) else {
             return;
         };
-        let mut end = self.all[lane].now;
         // It may be complete later than its code: it was detached.
         end.raise(&done.start);
         for successor in &done.successors {
@@ -167,6 +173,10 @@ impl<const S: usize> Threads<S> {
 
     /// The thread has waited for tasks until now. While nobody runs one, nobody keeps it waiting.
     pub(in crate::states) fn await_tasks(&mut self, lane: usize, time: Ns, place: PlaceId, ns: u64) {
+        let is_serial = self.all[lane].memberships.is_empty();
+        if is_serial && !self.serial_helpers.is_empty() {
+            return self.blame_helpers(lane, Cause::TaskWait, time - ns.cast_signed(), ns);
+        }
         let of_thread = &mut self.all[lane];
         let uncaused = match of_thread.memberships.last() {
             None => ns,

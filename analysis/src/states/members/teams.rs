@@ -42,6 +42,8 @@ impl<const S: usize> Threads<S> {
             join: self.all[lane].now,
             waiting: 0,
             running: 0,
+            helpers: 0,
+            outside: None,
             now: time,
             by_tasks: 0.0,
             taskless: 0,
@@ -182,8 +184,14 @@ impl<const S: usize> Threads<S> {
         let team = &mut self.teams[membership.team];
         let size = team.size();
         while team.first + team.barriers.len() as u64 <= number {
-            team.barriers.push_back(Barrier::new(time));
-            team.arrivals.push_back(Arrivals::new());
+            let mut barrier = Barrier::new(time);
+            barrier.helpers = team.helpers;
+            team.barriers.push_back(barrier);
+            let mut arrivals = Arrivals::new();
+            if let Some(outside) = &team.outside {
+                arrivals.left.raise(outside);
+            }
+            team.arrivals.push_back(arrivals);
         }
         if let Some((barrier, arrivals)) = team.barrier(number) {
             if Self::COUNTS {
