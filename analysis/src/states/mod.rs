@@ -223,6 +223,8 @@ pub(crate) struct Threads<const S: usize> {
     has_begun: bool,
     /// By location; `None` of those that are no threads of the program's.
     lanes: Vec<Option<usize>>,
+    /// Of a runtime that reports no members: the outermost region that is open.
+    outermost_open: Option<usize>,
     /// By location.
     helpers: FastMap<usize, Helper<S>>,
     /// The places of the tasks of serial code that helpers run now.
@@ -291,6 +293,7 @@ impl<const S: usize> Threads<S> {
             is_inside: true,
             has_begun: false,
             lanes: Vec::new(),
+            outermost_open: None,
             helpers: FastMap::default(),
             serial_helpers: Vec::new(),
             all: Vec::new(),
@@ -366,6 +369,7 @@ impl<const S: usize> Threads<S> {
             memberships: Vec::new(),
             shown: 0,
             is_busy: false,
+            is_seen: false,
             is_released: false,
             waits_for_tasks: false,
             runs_task: false,
@@ -440,6 +444,7 @@ impl<const S: usize> Threads<S> {
             return self.helper_enters(location, time, region, kind);
         };
         let time = self.settle(lane, time);
+        self.all[lane].is_seen = true;
         let next = std::mem::take(&mut self.all[lane].next);
         if kind != Kind::Task {
             self.all[lane].has_just_waited = false;

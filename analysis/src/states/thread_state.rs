@@ -92,6 +92,8 @@ pub(super) struct Lane<const S: usize> {
     pub(super) memberships: Vec<Membership<S>>,
     /// Open regions that show that it takes part in the program.
     pub(super) shown: usize,
+    /// Whether it has entered anything.
+    pub(super) is_seen: bool,
     /// Whether it is busy, as the sweep knows it.
     pub(super) is_busy: bool,
     /// Its region has ended, and its implicit task is left soon.

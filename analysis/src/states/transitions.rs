@@ -144,6 +144,7 @@ impl<const S: usize> Threads<S> {
         let membership = self.all[lane].memberships.first();
         let team = membership.map(|membership| membership.team);
         let team = team.or_else(|| self.all[lane].open.iter().find_map(|open| open.team));
+        let team = team.or(self.outermost_open);
         if let Some(team) = team {
             let region = self.teams[team].outermost;
             let sums = self.sums.regions.at(region);
@@ -314,6 +315,8 @@ impl<const S: usize> Threads<S> {
             let place = open.region;
             return match open.kind {
                 Kind::Transparent | Kind::TaskGroup | Kind::Chunk | Kind::Idle => continue,
+                // Where runtimes report no members, it is one from here on.
+                Kind::Parallel if !self.reports.members => State::Useful(Some(place)),
                 Kind::Parallel if open.has_begun => State::Loses(Cause::Join, place),
                 Kind::Parallel | Kind::WakeUp => State::Loses(Cause::Fork, place),
                 Kind::Initial => State::Useful(None),
@@ -354,6 +357,9 @@ impl<const S: usize> Threads<S> {
                 },
             };
         }
+        if let Some(region) = self.works_unseen(lane) {
+            return State::Useful(Some(region));
+        }
         match self.takes_part(lane) {
             true => State::Useful(None),
             false => State::Rests,
@@ -372,6 +378,32 @@ impl<const S: usize> Threads<S> {
             }),
             Kind::Initial => None,
             _ => Some(innermost.region),
+        }
+    }
+
+    /// Where the runtime reports which threads idle, and no members: the region that a thread works in which does not idle.
+    fn works_unseen(&self, lane: &Lane<S>) -> Option<PlaceId> {
+        let reports = &self.reports;
+        let is_worker = lane.role != ThreadRole::Main && lane.is_seen;
+        if reports.members || !reports.idle || !is_worker || lane.shown > 0 {
+            return None;
+        }
+        let idles = lane.open.iter().any(|open| open.kind == Kind::Idle);
+        self.outermost_open.filter(|_| !idles).map(|team| self.teams[team].region)
+    }
+
+    /// A region begins or ends that is in no other: threads of which no more is known work in it, or no more.
+    pub(super) fn change_unseen(&mut self, time: Ns) {
+        if self.reports.members || !self.reports.idle {
+            return;
+        }
+        for lane in 0..self.all.len() {
+            self.settle(lane, time);
+        }
+        let mut open = self.by_id.values().copied().filter(|team| self.teams[*team].is_outermost);
+        self.outermost_open = open.next();
+        for lane in 0..self.all.len() {
+            self.change_state(lane, time);
         }
     }
 

@@ -80,10 +80,13 @@ impl<const S: usize> Threads<S> {
         team.running += 1;
         team.helpers += 1;
         slice.by_tasks = team.by_tasks;
-        for (index, barrier) in team.barriers.iter_mut().enumerate() {
+        let numbers = team.first..;
+        // A barrier that somebody has left is over.
+        let open = team.barriers.iter_mut().zip(numbers).filter(|(barrier, _)| barrier.left == 0);
+        for (barrier, number) in open {
             barrier.until(time, size);
             barrier.helper_begins(size);
-            slice.at_barriers.push((team.first + index as u64, barrier.by_tasks));
+            slice.at_barriers.push((number, barrier.by_tasks));
         }
         slice
     }
@@ -123,17 +126,18 @@ impl<const S: usize> Threads<S> {
         let outside = team.outside.get_or_insert_with(|| Box::new(Left::never()));
         outside.raise(&slice.now);
         self.sums.blame(Cause::TaskWait, place, instance(team.by_tasks - slice.by_tasks));
-        for (index, barrier) in team.barriers.iter_mut().enumerate() {
+        for (barrier, number) in team.barriers.iter_mut().zip(team.first..) {
+            if barrier.helpers == 0 {
+                continue;
+            }
             barrier.until(time, size);
-            barrier.helpers = barrier.helpers.saturating_sub(1);
-            let number = team.first + index as u64;
+            barrier.helpers -= 1;
             let since = slice.at_barriers.iter().find(|(of, _)| *of == number);
             let weight = barrier.by_tasks - since.map_or(0.0, |(_, since)| *since);
             self.sums.blame(Cause::TaskStarvation, place, instance(weight));
         }
         for arrivals in &mut team.arrivals {
             arrivals.left.raise(&slice.now);
-            arrivals.last_task = Some(place);
         }
     }
 

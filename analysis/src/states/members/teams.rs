@@ -65,6 +65,9 @@ impl<const S: usize> Threads<S> {
         if Self::COUNTS {
             *self.sums.visits.at(region) += u64::from(self.is_inside);
         }
+        if self.teams[slot].is_outermost {
+            self.change_unseen(time);
+        }
         slot
     }
 
@@ -283,6 +286,9 @@ impl<const S: usize> Threads<S> {
                 }
             }
             self.end_graph(slot);
+            if let Some(group) = self.teams[slot].group {
+                self.graph_wait_for_group(lane, group);
+            }
         }
         if let (true, State::InBarrier(place)) = (Self::COUNTS, state) {
             self.blame_for_absence(lane, (None, time), (slot, next), place);
@@ -354,6 +360,9 @@ impl<const S: usize> Threads<S> {
         };
         self.epoch += u64::from(self.by_id.is_empty());
         let time = self.settle(lane, time);
+        if self.teams[slot].is_outermost {
+            self.change_unseen(time);
+        }
         self.end_team(slot, time);
         self.end_graph(slot);
         if let Some(group) = self.teams[slot].group {
