@@ -6,8 +6,9 @@ use core::{mem, ptr};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use interpose::elf::Library;
+
 use crate::tool::state;
-use crate::which_libgomp::elf::Library;
 use crate::which_libgomp::loaded_libraries;
 
 /// Devices that the tool knows, one bit each.

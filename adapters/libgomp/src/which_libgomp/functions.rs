@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::real_dlclose;
-use crate::which_libgomp::elf::{Library, Symbols};
+use interpose::elf::{Library, Symbols};
+
 use crate::which_libgomp::loaded_libraries;
 use crate::which_libgomp::loaded_libraries::{Mark, Module};
 use crate::which_libgomp::{old_locks, release};

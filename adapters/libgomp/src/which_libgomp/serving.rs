@@ -12,9 +12,10 @@ use omptrace_runtimes::Vendor;
 
 use super::functions::{Candidate, Libgomp, keep};
 use super::real_dlclose;
+use interpose::elf::{Library, Symbols, begins_with};
+
 use crate::model::thread_words::Searching;
 use crate::start;
-use crate::which_libgomp::elf::{Library, Symbols, begins_with};
 use crate::which_libgomp::loaded_libraries;
 use crate::which_libgomp::loaded_libraries::Module;
 use crate::which_libgomp::old_locks;
