@@ -137,6 +137,27 @@ static sem_t parked, free_again;
 
 static uint64_t next(void) { return (uint64_t)step << 16 | handled++; }
 
+/* Another thread forks, while the thread that does so in the handler is past the tracer's preparation. */
+static void *fork_too(void *unused) {
+  pid_t other = fork();
+  if (other == 0)
+    _exit(0);
+  if (waitpid(other, NULL, 0) != other)
+    abort();
+  return unused;
+}
+
+static void before_fork(void) {
+  static volatile int forks;
+  pthread_t thread;
+  if (strcmp(action, "forks") || forks)
+    return;
+  forks = 1;
+  if (pthread_create(&thread, NULL, fork_too, NULL) || pthread_join(thread, NULL))
+    abort();
+  forks = 0;
+}
+
 static void act(void) {
   acquired(next());
   if (!strcmp(action, "fill") || !strcmp(action, "drop")) {
@@ -174,7 +195,7 @@ static void act(void) {
     setrlimit(RLIMIT_FSIZE, &limit);
     control(3);
     return;
-  } else if (!strcmp(action, "fork")) {
+  } else if (!strncmp(action, "fork", 4)) {
     if (pipe(go_on))
       abort();
     child = fork();
@@ -313,6 +334,8 @@ int main(int argc, char **argv) {
   struct sigaction handler = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO | SA_NODEFER};
   sigaction(SIGTRAP, &handler, NULL);
 
+  /* The last one that is registered runs first, which is the tracer's. */
+  pthread_atfork(before_fork, NULL, NULL);
   begin();
   uint64_t name = 0;
   long length = 0;

@@ -270,18 +270,29 @@ fn recording_pauses_and_resumes() {
 
 #[test]
 fn a_child_is_forked_and_goes_on() {
-    // Each child has a trace of its own, since it has events.
     for callback in CALLBACKS {
-        let run = Run::new(callback, "fork", "1", &[]);
-        let files = run.traces.files();
-        assert_eq!(files.len(), 1 + run.steps.len(), "{callback}");
-        let parent = run.read(&run.traces.path().join("t.omptrace"), true);
-        let handled: usize = run.steps.iter().map(|step| step.handler as usize).sum();
-        let made = 5 + run.steps.len() * 10 + handled;
-        assert_eq!(parent.all + parent.lost, made, "{callback}");
-        for step in &run.steps {
-            assert!(parent.seen.contains(&run.main(step)), "{callback} {}", step.number);
-        }
+        forks(callback, "fork");
+    }
+}
+
+#[test]
+fn a_child_is_forked_while_another_thread_forks() {
+    for callback in CALLBACKS {
+        forks(callback, "forks");
+    }
+}
+
+/// Each child has a trace of its own, since it has events, and writes nothing into its parent's.
+fn forks(callback: &'static str, action: &str) {
+    let run = Run::new(callback, action, "1", &[]);
+    let files = run.traces.files();
+    assert_eq!(files.len(), 1 + run.steps.len(), "{callback}");
+    let parent = run.read(&run.traces.path().join("t.omptrace"), true);
+    let handled: usize = run.steps.iter().map(|step| step.handler as usize).sum();
+    let made = 5 + run.steps.len() * 10 + handled;
+    assert_eq!(parent.all + parent.lost, made, "{callback}");
+    for step in &run.steps {
+        assert!(parent.seen.contains(&run.main(step)), "{callback} {}", step.number);
     }
 }
 

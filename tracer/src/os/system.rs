@@ -472,6 +472,12 @@ pub(crate) fn set_errno(value: c_int) {
     unsafe { *libc::__errno_location() = value }
 }
 
+/// The C library's name of the calling thread, which it keeps in a forked child. Never 0.
+pub(crate) fn thread_handle() -> usize {
+    // SAFETY: no arguments.
+    unsafe { libc::pthread_self() as usize }
+}
+
 /// The calling thread's id.
 pub(crate) fn thread_id() -> i32 {
     // SAFETY: no arguments.
