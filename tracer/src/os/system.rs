@@ -484,6 +484,13 @@ pub(crate) fn thread_id() -> i32 {
     unsafe { system_call::call(libc::SYS_gettid, []) }.map_or(0, |id| id as i32)
 }
 
+/// False where the process has no thread of this id any more.
+pub(crate) fn is_thread_there(id: i32) -> bool {
+    // SAFETY: a plain system call: 0 is no signal.
+    let asked = unsafe { system_call::call(libc::SYS_tgkill, [process_id() as usize, id as usize, 0]) };
+    !asked.is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
+}
+
 /// The calling process's id, from the kernel: a cached one would be the parent's after a raw clone.
 pub(crate) fn process_id() -> u32 {
     // SAFETY: no arguments.
