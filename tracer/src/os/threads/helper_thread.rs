@@ -204,7 +204,7 @@ mod tests {
         let thread: &HelperThread<u8> = Box::leak(Box::new(HelperThread::new()));
         let semaphore: &Semaphore = Box::leak(Box::new(Semaphore::new()));
         let begun: &Semaphore = Box::leak(Box::new(Semaphore::new()));
-        let work = || {
+        let work = move || {
             begun.post();
             work(semaphore)
         };
