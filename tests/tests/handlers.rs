@@ -270,18 +270,29 @@ fn recording_pauses_and_resumes() {
 
 #[test]
 fn a_child_is_forked_and_goes_on() {
-    // Each child has a trace of its own, since it has events.
     for callback in CALLBACKS {
-        let run = Run::new(callback, "fork", "1", &[]);
-        let files = run.traces.files();
-        assert_eq!(files.len(), 1 + run.steps.len(), "{callback}");
-        let parent = run.read(&run.traces.path().join("t.omptrace"), true);
-        let handled: usize = run.steps.iter().map(|step| step.handler as usize).sum();
-        let made = 5 + run.steps.len() * 10 + handled;
-        assert_eq!(parent.all + parent.lost, made, "{callback}");
-        for step in &run.steps {
-            assert!(parent.seen.contains(&run.main(step)), "{callback} {}", step.number);
-        }
+        forks(callback, "fork");
+    }
+}
+
+#[test]
+fn a_child_is_forked_while_another_thread_forks() {
+    for callback in CALLBACKS {
+        forks(callback, "forks");
+    }
+}
+
+/// Each child has a trace of its own, since it has events, and writes nothing into its parent's.
+fn forks(callback: &'static str, action: &str) {
+    let run = Run::new(callback, action, "1", &[]);
+    let files = run.traces.files();
+    assert_eq!(files.len(), 1 + run.steps.len(), "{callback}");
+    let parent = run.read(&run.traces.path().join("t.omptrace"), true);
+    let handled: usize = run.steps.iter().map(|step| step.handler as usize).sum();
+    let made = 5 + run.steps.len() * 10 + handled;
+    assert_eq!(parent.all + parent.lost, made, "{callback}");
+    for step in &run.steps {
+        assert!(parent.seen.contains(&run.main(step)), "{callback} {}", step.number);
     }
 }
 
@@ -353,6 +364,22 @@ fn the_thread_ends() {
         // The interrupted event never ends.
         let there = trace.all + trace.lost;
         assert!((made..=made + run.steps.len()).contains(&there), "{callback}: {there} of {made}");
+    }
+}
+
+/// A thread may let itself be cancelled anywhere, if at its own risk: OpenMP has no function for that. It lives where the hot path
+/// is unwound at any instruction, and the cold path waits.
+#[test]
+fn the_thread_is_cancelled() {
+    for (callback, stride) in CALLBACKS.map(|callback| (callback, "1")).into_iter().chain([("large", "4001")])
+    {
+        let run = Run::new(callback, "cancel", stride, &[]);
+        let trace = run.only();
+        let handled: usize = run.steps.iter().map(|step| step.handler as usize).sum();
+        let made = 5 + run.steps.len() + handled;
+        // The interrupted event never ends, unless the thread waits. At the last instructions it is not cancelled, and has one more.
+        let there = trace.all + trace.lost;
+        assert!((made..=made + 2 * run.steps.len()).contains(&there), "{callback}: {there} of {made}");
     }
 }
 

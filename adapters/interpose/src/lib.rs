@@ -1,10 +1,13 @@
 //! Exported functions that take the place of another library's function, and go on there as if the program had called it.
-//! Whoever is loaded into programs by `LD_PRELOAD` also asks the loader without its locks ([`find_object`]).
+//! Whoever is loaded into programs by `LD_PRELOAD` also asks the loader without its locks ([`find_object`]), and reads what
+//! libraries define ([`elf`]).
 //!
 //! The loader and libgomp look at the return address of their caller. So such a function must not *call* the one that it
 //! replaces. It keeps all registers that may hold arguments, asks a Rust function where to go on, and jumps there.
 
+pub mod elf;
 pub mod find_object;
+pub mod modules;
 
 use std::ffi::{CStr, c_void};
 use std::mem::transmute_copy;
@@ -15,10 +18,32 @@ use std::mem::transmute_copy;
 /// `F` is the type of a function pointer, and a function of this name has this type.
 pub unsafe fn next<F: Copy>(name: &CStr) -> Option<F> {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-    // SAFETY: a string.
-    let next = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    // SAFETY: a constant of the loader.
+    let next = unsafe { symbol(libc::RTLD_NEXT, name) };
     // SAFETY: not null, and of this type by this function's contract.
     (!next.is_null()).then(|| unsafe { transmute_copy::<*mut c_void, F>(&next) })
+}
+
+/// `dlsym`, which takes the loader's lock. A symbol that is not there leaves no error for the program's `dlerror`.
+///
+/// # Safety
+/// `scope` is a handle of the loader, or one of its constants.
+pub unsafe fn symbol(scope: *mut c_void, name: &CStr) -> *mut c_void {
+    // SAFETY: by this function's contract; it only looks the symbol up.
+    let found = unsafe { libc::dlsym(scope, name.as_ptr()) };
+    if found.is_null() {
+        forget_error();
+    }
+    found
+}
+
+/// Leaves no error of ours for the program's `dlerror`. The first call takes the text, the second one frees it.
+pub fn forget_error() {
+    // SAFETY: no arguments; the texts are not read.
+    unsafe {
+        libc::dlerror();
+        libc::dlerror();
+    }
 }
 
 /// Defines an exported function that goes on where `choose` says:

@@ -16,6 +16,7 @@
 //! | `which_libgomp` | the real functions, one set for each libgomp in the process, and which set serves a caller; libraries and their symbols |
 //! | `start` | what the global scope holds when the process begins |
 //! | `memory` | this library's own memory |
+//! | `fork_lock` | locks that forked children can have |
 //! | `sanitizer` | what `cargo xtask sanitize` builds besides |
 //!
 //! The adapter does not report what libgomp's interface does not show. GCC inlines static loops, `masked`, `atomic` and most
@@ -35,6 +36,7 @@ mod tool;
 #[macro_use]
 mod entries;
 
+mod fork_lock;
 mod memory;
 mod model;
 mod sanitizer;

@@ -5,7 +5,8 @@ use core::ffi::CStr;
 use core::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::which_libgomp::elf::Symbols;
+use interpose::elf::Symbols;
+
 use crate::which_libgomp::functions::Candidate;
 use crate::which_libgomp::loaded_libraries;
 use crate::which_libgomp::passed_on::PassedOn;

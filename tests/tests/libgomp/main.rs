@@ -504,6 +504,24 @@ fn the_tool_learns_of_devices_that_constructs_use() {
     assert_eq!(of_kind("device_finalize").len(), 2, "{events:?}");
 }
 
+/// A tool that is not there, and a library that is none, leave no error of the loader's.
+#[test]
+fn dlerror_says_nothing_where_no_tool_can_be_loaded() {
+    let program = compiled("asks_around.c", &["-ldl"]);
+    let library = compiled("openmp_library.c", &["-shared", "-fPIC"]);
+    let expected = output(Command::new(&program).arg(&library));
+    assert_eq!(expected.status.code(), Some(4), "{expected:?}");
+    for when in ["at first", "region"] {
+        let said = format!("{when}: no error\n");
+        assert!(String::from_utf8_lossy(&expected.stdout).contains(&said), "{expected:?}");
+    }
+    for tools in [OsStr::new("/nowhere/tool.so"), library.as_os_str()] {
+        let mut command = Command::new(&program);
+        let found = output(adapted(command.arg(&library).env("OMP_TOOL_LIBRARIES", tools)));
+        assert_eq!(found, expected, "{}", tools.display());
+    }
+}
+
 #[test]
 fn a_libgomp_that_looks_for_tools_is_left_to_do_so() {
     let source = "tests/programs/libgomp_with_tools.c";

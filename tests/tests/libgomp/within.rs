@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use omptrace_tests::env::{Compiler, compile, count_tool};
+use tempfile::TempDir;
 
 use super::{adapted, compiled, output};
 
@@ -116,6 +117,22 @@ fn tasks_within_tasks_fit_on_the_stack() {
 fn a_fork_while_the_tool_is_searched_leaves_a_child_that_runs() {
     let program = compiled("fork_while_searched.c", &["-rdynamic", "-pthread"]);
     is_the_same(|| limited(&program), 0, "a fork");
+}
+
+#[test]
+fn a_fork_while_a_device_is_announced_leaves_a_child_that_uses_it() {
+    let folder = TempDir::new().expect("a temporary folder can be made");
+    let flags = ["-fno-openmp", "-shared", "-fPIC"];
+    let plugin = compile("tests/programs/gcc_device_plugin.c", Compiler::Gcc, &flags);
+    fs::copy(plugin, folder.path().join("libgomp-plugin-nvptx.so.1")).expect("the folder can be written");
+    let program = compiled("fork_while_announced.c", &["-rdynamic", "-pthread"]);
+    let command = || {
+        let mut command = limited(&program);
+        command.env("LD_LIBRARY_PATH", folder.path());
+        command
+    };
+    assert_eq!(output(&mut command()).stdout, b"child 4950\n");
+    is_the_same(command, 0, "a fork");
 }
 
 #[test]

@@ -10,33 +10,14 @@ use std::fs;
 use std::mem::transmute;
 
 pub(crate) use interpose::find_object::Mark;
+pub(crate) use interpose::{forget_error, symbol};
 
+use interpose::elf::{Library, LinkMap};
 use interpose::find_object::FindObject;
+use interpose::modules;
 use omptrace_device::memory;
 
 use crate::os::forks;
-
-/// `dlsym`, which takes the loader's lock. A symbol that is not there leaves no error for the program's `dlerror`.
-///
-/// # Safety
-/// `scope` is a handle of the loader, or one of its constants.
-pub(crate) unsafe fn symbol(scope: *mut c_void, name: &CStr) -> *mut c_void {
-    // SAFETY: by this function's contract; it only looks the symbol up.
-    let found = unsafe { libc::dlsym(scope, name.as_ptr()) };
-    if found.is_null() {
-        forget_error();
-    }
-    found
-}
-
-/// Leaves no error of ours for the program's `dlerror`. The first call takes the text, the second one frees it.
-pub(crate) fn forget_error() {
-    // SAFETY: no arguments; the texts are not read.
-    unsafe {
-        libc::dlerror();
-        libc::dlerror();
-    }
-}
 
 /// `dlopen`.
 pub(crate) type Dlopen = unsafe extern "C" fn(name: *const c_char, flags: c_int) -> *mut c_void;
@@ -58,26 +39,9 @@ pub(crate) fn global_scope() -> *mut c_void {
 
 /// Calls `visit` with each module, until it returns true; not at all where the loader cannot be asked (see [`forks::outside`]).
 /// The loader holds a lock meanwhile.
-pub(crate) fn each_module<F: FnMut(&libc::dl_phdr_info, &[libc::Elf64_Phdr]) -> bool>(
-    mut visit: F,
-) -> Option<()> {
-    unsafe extern "C" fn call<F: FnMut(&libc::dl_phdr_info, &[libc::Elf64_Phdr]) -> bool>(
-        info: *mut libc::dl_phdr_info,
-        _: usize,
-        visit: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the loader passes a valid structure, and `visit` is the function below.
-        let (info, visit) = unsafe { (&*info, &mut *visit.cast::<F>()) };
-        let headers = match info.dlpi_phdr.is_null() {
-            true => &[],
-            // SAFETY: the loader keeps the program headers of a loaded module mapped.
-            false => unsafe { std::slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) },
-        };
-        c_int::from(visit(info, headers))
-    }
-    // SAFETY: `call` treats its arguments as `dl_iterate_phdr` gives them.
-    forks::outside(|| unsafe { libc::dl_iterate_phdr(Some(call::<F>), (&raw mut visit).cast()) })?;
-    Some(())
+pub(crate) fn each_module(visit: impl FnMut(&libc::dl_phdr_info, &[libc::Elf64_Phdr]) -> bool) -> Option<()> {
+    // SAFETY: the C library's function.
+    forks::outside(|| unsafe { modules::each(libc::dl_iterate_phdr, visit) })
 }
 
 /// Without a lock, where the C library can be asked so.
@@ -87,13 +51,6 @@ static FIND_OBJECT: FindObject = FindObject::unknown();
 pub(crate) fn prepare() {
     // SAFETY: a constant of the loader, and the C library's function.
     unsafe { FIND_OBJECT.set(symbol(libc::RTLD_DEFAULT, c"_dl_find_object")) };
-}
-
-/// The beginning of glibc's `struct link_map`, which `<link.h>` shows.
-#[repr(C)]
-struct LinkMap {
-    addr: usize,
-    name: *const c_char,
 }
 
 /// Where the `.eh_frame_hdr` of the module at `pc` lies, 0 where there is none. `None` where the C library cannot be asked
@@ -166,7 +123,7 @@ pub(crate) struct Calling {
 pub(crate) unsafe fn calling_at(pc: u64) -> Option<Calling> {
     let mark = FIND_OBJECT.at(pc as usize)??;
     // SAFETY: the loader keeps the structure for as long as the module is loaded, as the caller promises.
-    let LinkMap { addr, name } = *unsafe { (mark.link_map as *const LinkMap).as_ref() }?;
+    let LinkMap { addr, name, .. } = *unsafe { (mark.link_map as *const LinkMap).as_ref() }?;
     let name = match name.is_null() {
         true => &[],
         // SAFETY: a C string of the loader.
@@ -276,87 +233,20 @@ fn copied(name: *const c_char) -> Vec<u8> {
     }
 }
 
-/// Whether a module besides this library defines the symbol, or may do so: it has no hash table of the usual kind. False where the
-/// loader cannot be asked.
+/// Whether a module besides this library defines the symbol, or may do so: it has no table of symbols. False where the loader cannot
+/// be asked.
 pub(crate) fn is_defined_elsewhere(name: &CStr) -> bool {
-    let own = (&raw const FIND_OBJECT) as usize;
     let mut found = false;
     each_module(|info, headers| {
-        let is_own = headers.iter().any(|header| {
-            let begin = info.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
-            header.p_type == libc::PT_LOAD && own.wrapping_sub(begin) < header.p_memsz as usize
+        // SAFETY: the loader keeps the module loaded while it describes it.
+        let library = unsafe { Library::of_headers(info.dlpi_addr as usize, headers) };
+        found |= library.is_some_and(|library| {
+            let defines = || library.symbols().is_none_or(|symbols| symbols.function(name).is_some());
+            !library.is_own() && defines()
         });
-        let mut all = headers.iter();
-        if let Some(dynamic) = all.find(|header| header.p_type == libc::PT_DYNAMIC)
-            && !is_own
-        {
-            let base = info.dlpi_addr as usize;
-            let dynamic = base.wrapping_add(dynamic.p_vaddr as usize);
-            // SAFETY: the dynamic section of a module that the loader has.
-            found |= unsafe { defines(base, dynamic as *const Dynamic, name) };
-        }
         found
     });
     found
-}
-
-/// An entry of a dynamic section: tag and value.
-type Dynamic = [usize; 2];
-
-/// Whether the module at `base` defines the symbol, by its GNU hash table; true where it has none.
-///
-/// # Safety
-/// The module is loaded, and `dynamic` its dynamic section.
-unsafe fn defines(base: usize, mut dynamic: *const Dynamic, name: &CStr) -> bool {
-    const NULL: usize = 0;
-    const STRTAB: usize = 5;
-    const SYMTAB: usize = 6;
-    const GNU_HASH: usize = 0x6fff_fef5;
-    let (mut strings, mut symbols, mut table) = (0, 0, 0);
-    loop {
-        // SAFETY: the section ends with `NULL`.
-        let [tag, value] = unsafe { *dynamic };
-        // Some loaders write the address here, others leave what lies in the file.
-        let address = if value < base { base + value } else { value };
-        match tag {
-            NULL => break,
-            STRTAB => strings = address,
-            SYMTAB => symbols = address,
-            GNU_HASH => table = address,
-            _ => {}
-        }
-        dynamic = dynamic.wrapping_add(1);
-    }
-    if strings == 0 || symbols == 0 || table == 0 {
-        return true;
-    }
-    // SAFETY: all that is read lies in the module's hash table, which is made so that this search ends.
-    let word = |at: usize| unsafe { *(table as *const u32).wrapping_add(at) };
-    let [buckets, first, filter_words] = [0, 1, 2].map(|at| word(at) as usize);
-    let bucket_words = 4 + filter_words * (size_of::<usize>() / size_of::<u32>());
-    let hash = name
-        .to_bytes()
-        .iter()
-        .fold(5381_u32, |hash, byte| hash.wrapping_mul(33).wrapping_add((*byte).into()));
-    if buckets == 0 {
-        return false;
-    }
-    let mut number = word(bucket_words + hash as usize % buckets) as usize;
-    while number >= first {
-        let entry = word(bucket_words + buckets + number - first);
-        // SAFETY: a symbol that the table names, and its name.
-        let is_it = entry | 1 == hash | 1
-            && unsafe {
-                let symbol = &*(symbols as *const libc::Elf64_Sym).wrapping_add(number);
-                symbol.st_shndx != 0
-                    && CStr::from_ptr((strings + symbol.st_name as usize) as *const _) == name
-            };
-        if is_it || entry & 1 != 0 {
-            return is_it;
-        }
-        number += 1;
-    }
-    false
 }
 
 /// Which library, or the program, holds `address`: to be compared with another one only.

@@ -472,10 +472,23 @@ pub(crate) fn set_errno(value: c_int) {
     unsafe { *libc::__errno_location() = value }
 }
 
+/// The C library's name of the calling thread, which it keeps in a forked child. Never 0.
+pub(crate) fn thread_handle() -> usize {
+    // SAFETY: no arguments.
+    unsafe { libc::pthread_self() as usize }
+}
+
 /// The calling thread's id.
 pub(crate) fn thread_id() -> i32 {
     // SAFETY: no arguments.
     unsafe { system_call::call(libc::SYS_gettid, []) }.map_or(0, |id| id as i32)
+}
+
+/// False where the process has no thread of this id any more.
+pub(crate) fn is_thread_there(id: i32) -> bool {
+    // SAFETY: a plain system call: 0 is no signal.
+    let asked = unsafe { system_call::call(libc::SYS_tgkill, [process_id() as usize, id as usize, 0]) };
+    !asked.is_err_and(|error| error.raw_os_error() == Some(libc::ESRCH))
 }
 
 /// The calling process's id, from the kernel: a cached one would be the parent's after a raw clone.

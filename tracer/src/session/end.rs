@@ -50,13 +50,15 @@ impl Session {
                 self.report_last_lost(recorder);
             }
         }
-        if let Some(listener) = self.listener.lock().take() {
-            listener.stop();
-        }
         // The thread that is not quiet may be this one. A signal handler that calls `exit` interrupted it while it gave a chunk
-        // to the writer, which waits for it.
+        // to the writer, or took one that it kept: these threads of ours wait for it.
         let most = if is_quiet { None } else { Some(PATIENCE) };
+        let listener = self.listener.lock().take();
+        let listener_is_quiet = listener.is_none_or(|listener| listener.stop(most));
         let mut packer = self.writer.as_ref().and_then(|writer| writer.stop(most));
+        // What a thread that was killed has begun to write stays in the spool, too.
+        let writer_is_quiet = self.writer.as_ref().is_none_or(|writer| writer.thread.has_ended());
+        let is_quiet = is_quiet && listener_is_quiet && writer_is_quiet;
         if is_quiet {
             self.drain(&mut packer);
         }

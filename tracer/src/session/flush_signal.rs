@@ -4,6 +4,7 @@
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use crate::os::log::warning;
 use crate::os::system;
@@ -82,11 +83,13 @@ impl Listener {
         Some(listener)
     }
 
-    /// Ends it. The handler stays, as the library does: who sends the signal to a process that is about to exit means no harm.
-    pub(crate) fn stop(&self) {
+    /// Ends it, and waits for that at most `most`. False where it may still write. The handler stays, as the library does: who sends
+    /// the signal to a process that is about to exit means no harm.
+    pub(crate) fn stop(&self, most: Option<Duration>) -> bool {
         // Release; pairs with Acquire in the thread.
         self.stop.store(true, Ordering::Release);
         ASKED.post();
-        self.thread.end(None);
+        self.thread.end(most);
+        self.thread.has_ended()
     }
 }

@@ -9,7 +9,8 @@
 //! session. The handlers below are registered in `ompt_start_tool`, before the runtime registers its own, so that the
 //! child's runs before the runtime's.
 
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use ompt_sys::ompt_task_initial;
 use omptrace_trace_format::event::Event;
@@ -28,9 +29,8 @@ use crate::session::{flush_signal, part};
 /// The parent had paused recording, or ended it, when this child was forked: that goes for the child, too.
 static WAS_PAUSED: AtomicBool = AtomicBool::new(false);
 
-/// The chunk that the hot path of the thread that forks stores an event in, where a signal handler forks that interrupted it;
-/// null otherwise. In the child, the handler returns to the hot path.
-static INTERRUPTED: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+/// Threads that fork in a signal handler which interrupted the hot path. In the child, the handler returns to the hot path.
+static INTERRUPTED: Interrupted = Interrupted([const { Place::free() }; 16]);
 
 /// Registers the handlers; once per process.
 pub(crate) fn watch() {
@@ -39,25 +39,21 @@ pub(crate) fn watch() {
         // Before the fork is announced: what a device delivers now may need the loader.
         let _ = contained(|| part::before_fork(PATIENCE));
         forks::begins();
-        let storing_in = this_thread::recorder().storing_in();
-        if !storing_in.is_null() {
-            // Relaxed: read by this thread, in the child.
-            INTERRUPTED.store(storing_in, Ordering::Relaxed);
-        }
+        INTERRUPTED.note(this_thread::recorder().storing_in());
         forks::wait_for_loader();
     }
     extern "C" fn in_parent() {
         forks::ended_in_parent();
         let _ = contained(|| part::after_fork(PATIENCE));
-        // Relaxed: as above.
-        INTERRUPTED.store(std::ptr::null_mut(), Ordering::Relaxed);
+        INTERRUPTED.take();
     }
     extern "C" fn in_child() {
         forks::ended_in_child();
         if let Some(parent) = session::current() {
             parent.let_go();
         }
-        let interrupted = INTERRUPTED.swap(std::ptr::null_mut(), Ordering::Relaxed);
+        let interrupted = INTERRUPTED.take();
+        INTERRUPTED.forget_others();
         if !interrupted.is_null() {
             // Nothing reads what the child stores there.
             system::detach_memory(interrupted, CHUNK_BYTES);
@@ -75,6 +71,58 @@ pub(crate) fn watch() {
     if DONE.swap(1, Ordering::Relaxed) == 0 {
         // SAFETY: the handlers are functions of this library, and the C library forgets them when the library goes.
         unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
+    }
+}
+
+/// Threads, each with the chunk that its hot path stores an event in. A recorder cannot keep that: the fork wipes it.
+struct Interrupted([Place; 16]);
+
+struct Place {
+    /// As the C library names the thread, in the parent as in the child; 0 where the place is free.
+    thread: AtomicUsize,
+    chunk: AtomicPtr<u8>,
+}
+
+impl Place {
+    const fn free() -> Place {
+        Place { thread: AtomicUsize::new(0), chunk: AtomicPtr::new(null_mut()) }
+    }
+}
+
+impl Interrupted {
+    /// The calling thread is about to fork while its hot path stores an event in `chunk`, if that is not null. Where more threads fork
+    /// so at once than there are places, a child's event goes into the parent's chunk.
+    fn note(&self, chunk: *mut u8) {
+        let is_taken = |place: &Place| {
+            // Relaxed: only this thread reads what it stores, also in the child.
+            let (ours, theirs) = (Ordering::Relaxed, Ordering::Relaxed);
+            place.thread.compare_exchange(0, system::thread_handle(), ours, theirs).is_ok()
+        };
+        if !chunk.is_null()
+            && let Some(place) = self.0.iter().find(|place| is_taken(place))
+        {
+            place.chunk.store(chunk, Ordering::Relaxed);
+        }
+    }
+
+    /// The chunk that the calling thread has noted, and no longer does; null where there is none. A handler that interrupts a fork, and
+    /// forks itself, notes the same one once more.
+    fn take(&self) -> *mut u8 {
+        let this = system::thread_handle();
+        // Relaxed: as in `note`.
+        let mut places = self.0.iter();
+        let own = places.find(|place| place.thread.load(Ordering::Relaxed) == this);
+        own.map_or(null_mut(), |place| {
+            let chunk = place.chunk.swap(null_mut(), Ordering::Relaxed);
+            place.thread.store(0, Ordering::Relaxed);
+            chunk
+        })
+    }
+
+    /// In a child, which has none of the other threads that were forking.
+    fn forget_others(&self) {
+        // Relaxed: the child has one thread.
+        self.0.iter().for_each(|place| place.thread.store(0, Ordering::Relaxed));
     }
 }
 
@@ -132,5 +180,30 @@ pub(crate) fn wake_up() {
         // Relaxed: stored when the child had one thread.
         let is_paused = WAS_PAUSED.load(Ordering::Relaxed);
         stack::with_much(|| session::start_in_child(is_paused));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_forks_keeps_what_another_one_interrupted() {
+        static NOTED: Interrupted = Interrupted([const { Place::free() }; 16]);
+        let one = std::ptr::without_provenance_mut(1);
+        NOTED.note(one);
+        let forks = std::thread::spawn(|| {
+            let other = std::ptr::without_provenance_mut(2);
+            NOTED.note(null_mut());
+            assert!(NOTED.take().is_null());
+            NOTED.note(other);
+            assert_eq!(NOTED.take(), other);
+        });
+        forks.join().unwrap();
+        // A handler that forks interrupts the fork.
+        NOTED.note(one);
+        assert_eq!(NOTED.take(), one);
+        assert_eq!(NOTED.take(), one);
+        assert!(NOTED.take().is_null());
     }
 }

@@ -4,10 +4,11 @@
 use core::ffi::{CStr, c_char, c_int, c_uint};
 use core::{mem, ptr};
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 
+use interpose::elf::Library;
+
+use crate::fork_lock::ForkLock;
 use crate::tool::state;
-use crate::which_libgomp::elf::Library;
 use crate::which_libgomp::loaded_libraries;
 
 /// Devices that the tool knows, one bit each.
@@ -30,8 +31,9 @@ pub(crate) fn set_known(count: c_int) {
 }
 
 /// The names of libgomp's plugins, each with its number of devices, in the order in which they were loaded. libgomp numbers its
-/// devices in this order. Locked while a device is announced.
-static PLUGINS: Mutex<Vec<(&'static CStr, c_int)>> = Mutex::new(Vec::new());
+/// devices in this order. Locked while a device is announced, which calls the
+/// tool: it may take long, or fork.
+static PLUGINS: ForkLock<Vec<(&'static CStr, c_int)>> = ForkLock::new(Vec::new());
 
 /// Announces a device to the tool, once. libgomp has loaded its plugins.
 pub(crate) fn announce(device: c_int) {
@@ -43,7 +45,7 @@ pub(crate) fn announce(device: c_int) {
     if ANNOUNCED.load(Ordering::Acquire) & bit != 0 {
         return;
     }
-    let mut plugins = PLUGINS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut plugins = PLUGINS.lock();
     // Relaxed: bits are set under the lock.
     if ANNOUNCED.load(Ordering::Relaxed) & bit != 0 {
         return;
@@ -66,6 +68,7 @@ pub(crate) fn announce(device: c_int) {
 /// This process is a child, in which no device is open.
 pub(crate) fn forget() {
     ANNOUNCED.store(0, Ordering::Relaxed);
+    PLUGINS.leave_to_parent();
 }
 
 extern "C" fn at_exit() {

@@ -6,13 +6,14 @@
 use core::ffi::{c_int, c_long, c_uint, c_void};
 use core::ptr;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicPtr, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
 
 use ompt_sys::*;
 
 use crate::entries::call::Call;
 use crate::entries::depend;
+use crate::fork_lock::ForkLock;
 use crate::model::task_block::{Header, copy, flag, layout, with_block};
 use crate::model::thread;
 use crate::model::thread::Thread;
@@ -25,26 +26,11 @@ use crate::which_libgomp::functions::{CopyFunction, Libgomp, Outlined};
 type Events = BTreeMap<usize, &'static Task>;
 
 /// The tasks whose event may still be fulfilled.
-static EVENTS: Mutex<Events> = Mutex::new(BTreeMap::new());
-/// The same in a forked child that found them locked; else NULL.
-static EVENTS_OF_CHILD: AtomicPtr<Mutex<Events>> = AtomicPtr::new(ptr::null_mut());
-
-fn current_events() -> &'static Mutex<Events> {
-    // SAFETY: NULL, or leaked by `leave_lock_to_parent`. Relaxed: stored while the child has one thread.
-    unsafe { EVENTS_OF_CHILD.load(Ordering::Relaxed).as_ref() }.unwrap_or(&EVENTS)
-}
+static EVENTS: ForkLock<Events> = ForkLock::new(BTreeMap::new());
 
 fn events() -> MutexGuard<'static, Events> {
-    lifecycle::LEAVE_EVENTS.get_or_init(|| leave_lock_to_parent);
-    current_events().lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// In a forked child: a thread that it does not have may hold the lock for ever. Events of before are forgotten then.
-fn leave_lock_to_parent() {
-    if matches!(current_events().try_lock(), Err(TryLockError::WouldBlock)) {
-        let new = Box::leak(Box::new(Mutex::new(BTreeMap::new())));
-        EVENTS_OF_CHILD.store(new, Ordering::Relaxed);
-    }
+    lifecycle::LEAVE_EVENTS.get_or_init(|| || EVENTS.leave_to_parent());
+    EVENTS.lock()
 }
 
 /// A task's flags as its creation reports them. To a tool, the task of a `taskwait` is not an explicit one.

@@ -123,7 +123,8 @@ fn load() {
 /// The variable that names libraries of tools (OpenMP 5.2, 21.19).
 const LIBRARIES: &str = "OMP_TOOL_LIBRARIES";
 
-/// Loads the libraries that `list` names. Gives what they define of [`START_TOOL`].
+/// Loads the libraries that `list` names. Gives what they define of [`START_TOOL`]. What cannot be loaded leaves no error for the
+/// program's `dlerror`.
 fn load_all(list: &OsStr) -> Vec<usize> {
     let libraries = list.as_bytes().split(|byte| *byte == b':');
     let libraries = libraries.filter(|library| !library.is_empty());
@@ -133,9 +134,10 @@ fn load_all(list: &OsStr) -> Vec<usize> {
         let function = unsafe {
             let handle = libc::dlopen(library.as_ptr(), libc::RTLD_LAZY);
             if handle.is_null() {
+                interpose::forget_error();
                 return None;
             }
-            libc::dlsym(handle, START_TOOL.as_ptr())
+            interpose::symbol(handle, START_TOOL)
         };
         (!function.is_null()).then_some(function as usize)
     });
@@ -149,8 +151,8 @@ fn find() -> Option<*mut ompt_start_tool_result_t> {
     let known = loaded.map_or(&[][..], |(_, functions)| functions);
     let of_program = start.tool.or_else(|| {
         // The loader knows whether the library is of the global scope.
-        // SAFETY: a string.
-        let find = || unsafe { libc::dlsym(libc::RTLD_DEFAULT, START_TOOL.as_ptr()) as usize };
+        // SAFETY: a constant of the loader.
+        let find = || unsafe { interpose::symbol(libc::RTLD_DEFAULT, START_TOOL) as usize };
         let found = if start.is_defined_later(START_TOOL, known) { find() } else { 0 };
         (found != 0).then_some(found)
     });

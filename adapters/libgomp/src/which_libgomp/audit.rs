@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use omptrace_runtimes::Vendor;
 
-use crate::which_libgomp::elf::{Library, LinkMap};
+use interpose::elf::{Library, LinkMap};
 
 /// The version of the interface that is known here.
 const INTERFACE: c_uint = 1;

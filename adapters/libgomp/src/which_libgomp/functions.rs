@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::real_dlclose;
-use crate::which_libgomp::elf::{Library, Symbols};
+use interpose::elf::{Library, Symbols};
+
 use crate::which_libgomp::loaded_libraries;
 use crate::which_libgomp::loaded_libraries::{Mark, Module};
 use crate::which_libgomp::{old_locks, release};
@@ -381,10 +382,12 @@ pub(super) fn keep(name: *const c_char) {
     let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
     // SAFETY: the loader's own name of a loaded library.
     let handle = unsafe { libc::dlopen(name, flags) };
-    if !handle.is_null() {
-        // SAFETY: the handle from above; the library stays all the same.
-        unsafe { real_dlclose::close(handle) };
+    if handle.is_null() {
+        interpose::forget_error();
+        return;
     }
+    // SAFETY: the handle from above; the library stays all the same.
+    unsafe { real_dlclose::close(handle) };
 }
 
 /// A library that defines entry points of GCC's, and may serve callers.

@@ -7,14 +7,14 @@
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::Range;
 use core::ptr::null_mut;
-use core::{mem, ptr, slice};
+use core::{mem, ptr};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 pub(crate) use interpose::find_object::Mark;
 
+use interpose::elf::{Library, LinkMap, text};
 use interpose::find_object::FindObject;
-
-use crate::which_libgomp::elf::{Library, LinkMap, text};
+use interpose::modules::{self, Iterate};
 
 /// A library, and where it lies.
 #[derive(Clone, Debug)]
@@ -126,38 +126,27 @@ pub(crate) fn mark_at(address: usize) -> Option<Option<Mark>> {
 }
 
 /// Calls `f` with each library, in the order in which they were loaded. It must not load any: the loader holds a lock then.
-pub(crate) fn each<F: FnMut(&Module, &[libc::Elf64_Phdr])>(mut f: F) {
-    type Iterate = unsafe extern "C" fn(Visit, *mut c_void) -> c_int;
-    type Visit = unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int;
+pub(crate) fn each(mut f: impl FnMut(&Module, &[libc::Elf64_Phdr])) {
     let iterate = ITERATE.load(Ordering::Relaxed);
-    // SAFETY: NULL, or the C library's function of this name and type. `visit` gets a pointer to an `F`, which outlives the call.
-    unsafe {
-        if let Some(iterate) = mem::transmute::<*mut c_void, Option<Iterate>>(iterate) {
-            iterate(visit::<F>, (&raw mut f).cast());
-        }
-    }
-}
-
-unsafe extern "C" fn visit<F: FnMut(&Module, &[libc::Elf64_Phdr])>(
-    info: *mut libc::dl_phdr_info,
-    _size: usize,
-    f: *mut c_void,
-) -> c_int {
-    // SAFETY: the loader passes its own description of a library, with as many headers as it says, and `each` an `F`.
-    let (info, headers, f) = unsafe {
-        let headers = slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into());
-        (&*info, headers, &mut *f.cast::<F>())
+    // SAFETY: NULL, or the C library's function of this name and type.
+    let Some(iterate) = (unsafe { mem::transmute::<*mut c_void, Option<Iterate>>(iterate) }) else {
+        return;
     };
-    let base = info.dlpi_addr as usize;
-    let (mut start, mut end) = (usize::MAX, 0);
-    for header in headers.iter().filter(|header| header.p_type == libc::PT_LOAD) {
-        let begin = base.wrapping_add(header.p_vaddr as usize);
-        start = start.min(begin);
-        end = end.max(begin.wrapping_add(header.p_memsz as usize));
-    }
-    if let Some(library) = Library::of_headers(base, headers) {
-        let (place, name) = (start..end, info.dlpi_name);
-        f(&Module { library, place, name }, headers);
-    }
-    0
+    let visit = |info: &libc::dl_phdr_info, headers: &[libc::Elf64_Phdr]| {
+        let base = info.dlpi_addr as usize;
+        let (mut start, mut end) = (usize::MAX, 0);
+        for header in headers.iter().filter(|header| header.p_type == libc::PT_LOAD) {
+            let begin = base.wrapping_add(header.p_vaddr as usize);
+            start = start.min(begin);
+            end = end.max(begin.wrapping_add(header.p_memsz as usize));
+        }
+        // SAFETY: the loader keeps the library loaded while it describes it.
+        if let Some(library) = unsafe { Library::of_headers(base, headers) } {
+            let (place, name) = (start..end, info.dlpi_name);
+            f(&Module { library, place, name }, headers);
+        }
+        false
+    };
+    // SAFETY: the C library's function.
+    unsafe { modules::each(iterate, visit) };
 }

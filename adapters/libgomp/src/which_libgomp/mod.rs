@@ -10,7 +10,6 @@
 #[macro_use]
 pub(crate) mod functions;
 pub(crate) mod audit;
-pub(crate) mod elf;
 pub(crate) mod loaded_libraries;
 pub(crate) mod old_locks;
 pub(crate) mod passed_on;

@@ -6,7 +6,7 @@
 
 use core::ffi::CStr;
 
-use crate::which_libgomp::elf::{Library, begins_with, ends_with};
+use interpose::elf::{Library, begins_with, ends_with};
 
 /// The version of the old functions.
 pub(crate) const VERSION: &CStr = c"OMP_1.0";

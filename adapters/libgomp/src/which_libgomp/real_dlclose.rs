@@ -15,6 +15,7 @@ pub(crate) unsafe fn with<T>(file: *const c_char, f: impl FnOnce(*mut c_void) ->
     // SAFETY: by this function's contract.
     let handle = unsafe { libc::dlopen(file, libc::RTLD_LAZY | libc::RTLD_NOLOAD) };
     if handle.is_null() {
+        interpose::forget_error();
         return None;
     }
     let made = f(handle);

@@ -3,7 +3,7 @@
 use core::ffi::CStr;
 use core::slice;
 
-use crate::which_libgomp::elf::begins_with;
+use interpose::elf::begins_with;
 
 /// The newest release first: a function that it brought, and the version that a tool gets.
 const RELEASES: &[(&CStr, &CStr)] = &[

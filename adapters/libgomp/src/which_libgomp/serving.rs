@@ -12,9 +12,10 @@ use omptrace_runtimes::Vendor;
 
 use super::functions::{Candidate, Libgomp, keep};
 use super::real_dlclose;
+use interpose::elf::{Library, Symbols, begins_with};
+
 use crate::model::thread_words::Searching;
 use crate::start;
-use crate::which_libgomp::elf::{Library, Symbols, begins_with};
 use crate::which_libgomp::loaded_libraries;
 use crate::which_libgomp::loaded_libraries::Module;
 use crate::which_libgomp::old_locks;
@@ -367,16 +368,7 @@ fn bound_to<'a>(caller: &Module, candidates: &'a [Candidate]) -> Option<&'a Cand
     // The loader alone knows which libraries were opened with RTLD_GLOBAL.
     let find = |handle| {
         // SAFETY: `RTLD_NEXT` or a handle of `dlopen`, and a string.
-        let found = unsafe { libc::dlsym(handle, c"GOMP_parallel".as_ptr()) } as usize;
-        if found == 0 {
-            // No error of ours is left for the program's `dlerror`. The first call takes the text, the second one frees it.
-            // SAFETY: no arguments; the texts are not read.
-            unsafe {
-                libc::dlerror();
-                libc::dlerror();
-            }
-        }
-        at(found)
+        at(unsafe { interpose::symbol(handle, c"GOMP_parallel") } as usize)
     };
     find(libc::RTLD_NEXT).or_else(|| {
         // SAFETY: the loader's own name of a loaded library.

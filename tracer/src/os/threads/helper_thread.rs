@@ -14,14 +14,19 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
 use crate::os::system;
 use crate::os::threads::lock::{Mutex, Semaphore};
+use crate::os::time::clock::Stopwatch;
 use crate::os::unwatched::Unwatched;
 
 /// Bytes of the stack of such a thread: what packs chunks has its buffers on the heap.
 const STACK_BYTES: usize = 2 << 20;
+
+/// How often a thread that is waited for is looked at.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// A thread, and what it leaves.
 #[derive(Debug)]
@@ -29,6 +34,8 @@ pub(crate) struct HelperThread<T> {
     /// The semaphore that the thread sleeps on.
     wake_up: Semaphore,
     phase: Mutex<Phase<T>>,
+    /// Its id, as the system has it.
+    id: AtomicI32,
     /// The phase is [`Phase::Ended`], for each that waited for it.
     ended: Semaphore,
 }
@@ -49,6 +56,7 @@ impl<T: Send> HelperThread<T> {
         HelperThread {
             wake_up: Semaphore::new(),
             phase: Mutex::new(Phase::NotBegun),
+            id: AtomicI32::new(0),
             ended: Semaphore::new(),
         }
     }
@@ -88,14 +96,30 @@ impl<T: Send> HelperThread<T> {
 
     /// Waits until it has ended, as its work says that it shall, at most `most`; it does nothing any more where it has not
     /// begun. Returns what it leaves, once. For one caller at a time.
+    ///
+    /// A thread that is gone is not waited for: a filter of system calls (seccomp(2)) may have killed it at one of them.
     pub(crate) fn end(&self, most: Option<Duration>) -> Option<T> {
         if self.has_begun() {
-            self.ended.wait(most);
+            let waited = Stopwatch::start();
+            let left = || most.map_or(LOOK, |most| most.saturating_sub(waited.elapsed()).min(LOOK));
+            while !self.has_ended() && !left().is_zero() && self.is_there() {
+                self.ended.wait(Some(left()));
+            }
         }
         match &mut *self.phase.lock() {
             Phase::Ended(left) => left.take(),
             Phase::NotBegun | Phase::Working => None,
         }
+    }
+
+    /// Whether it does nothing any more, as its work has said.
+    pub(crate) fn has_ended(&self) -> bool {
+        matches!(*self.phase.lock(), Phase::Ended(_))
+    }
+
+    fn is_there(&self) -> bool {
+        // Relaxed: stored before the phase, behind the lock.
+        system::is_thread_there(self.id.load(Ordering::Relaxed))
     }
 
     /// Whether it has; where it has not, it never will.
@@ -113,6 +137,7 @@ impl<T: Send> HelperThread<T> {
         let mut phase = self.phase.lock();
         let begins = matches!(*phase, Phase::NotBegun);
         if begins {
+            self.id.store(system::thread_id(), Ordering::Relaxed);
             *phase = Phase::Working;
         }
         begins
@@ -168,5 +193,54 @@ fn create(begin: extern "C" fn(*mut c_void) -> *mut c_void, start: *mut c_void, 
         let error = libc::pthread_create(thread.as_mut_ptr(), attributes.as_ptr(), begin, start);
         libc::pthread_attr_destroy(attributes.as_mut_ptr());
         error
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn started(work: fn(&Semaphore) -> Option<u8>) -> (&'static HelperThread<u8>, &'static Semaphore) {
+        let thread: &HelperThread<u8> = Box::leak(Box::new(HelperThread::new()));
+        let semaphore: &Semaphore = Box::leak(Box::new(Semaphore::new()));
+        let begun: &Semaphore = Box::leak(Box::new(Semaphore::new()));
+        let work = move || {
+            begun.post();
+            work(semaphore)
+        };
+        thread.start(c"test", work).unwrap();
+        begun.wait(None);
+        (thread, semaphore)
+    }
+
+    #[test]
+    fn a_thread_leaves_what_it_has_once() {
+        let (thread, _) = started(|_| Some(7));
+        assert_eq!(thread.end(None), Some(7));
+        assert!(thread.has_ended());
+        assert_eq!(thread.end(None), None);
+    }
+
+    #[test]
+    fn a_thread_that_works_on_is_waited_for_as_long_as_allowed() {
+        let (thread, semaphore) = started(|semaphore| {
+            semaphore.wait(None);
+            Some(7)
+        });
+        assert_eq!(thread.end(Some(Duration::from_millis(2))), None);
+        assert!(!thread.has_ended());
+        semaphore.post();
+        assert_eq!(thread.end(None), Some(7));
+    }
+
+    #[test]
+    fn a_thread_that_is_killed_is_not_waited_for() {
+        let (thread, _) = started(|_| {
+            // SAFETY: the thread alone ends, and unwinds nothing.
+            unsafe { libc::syscall(libc::SYS_exit, 0) };
+            None
+        });
+        assert_eq!(thread.end(None), None);
+        assert!(!thread.has_ended());
     }
 }

@@ -5,11 +5,15 @@ use core::{ptr, slice};
 
 /// The loader's description of a library, as far as it is public.
 #[repr(C)]
-pub(crate) struct LinkMap {
-    pub(crate) addr: usize,
-    pub(crate) name: *const c_char,
+#[derive(Debug)]
+pub struct LinkMap {
+    /// What is added to the library's addresses.
+    pub addr: usize,
+    /// Its file; empty for the program.
+    pub name: *const c_char,
     dynamic: *const Entry,
-    pub(crate) next: *const LinkMap,
+    /// The next library; null at the last.
+    pub next: *const LinkMap,
 }
 
 /// An entry of a dynamic section.
@@ -78,8 +82,9 @@ const OF_FUNCTIONS: [u32; 2] = if cfg!(target_arch = "x86_64") { [6, 7] } else {
 
 /// A loaded library. It is another one only if its dynamic section lies elsewhere.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Library {
-    pub(crate) base: usize,
+pub struct Library {
+    /// What is added to its addresses.
+    pub base: usize,
     dynamic: *const Entry,
 }
 
@@ -101,12 +106,15 @@ unsafe extern "C" {
 
 impl Library {
     /// Whether it is this library.
-    pub(crate) fn is_own(&self) -> bool {
+    pub fn is_own(&self) -> bool {
         ptr::eq(self.dynamic, &raw const _DYNAMIC)
     }
 
     /// The one that `dl_iterate_phdr` describes so; `None` for a program that is linked statically.
-    pub(crate) fn of_headers(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Library> {
+    ///
+    /// # Safety
+    /// As of [`Library::of_map`].
+    pub unsafe fn of_headers(base: usize, headers: &[libc::Elf64_Phdr]) -> Option<Library> {
         let mut dynamic = headers.iter().filter(|header| header.p_type == libc::PT_DYNAMIC);
         dynamic.next().map(|header| Library {
             base,
@@ -118,7 +126,7 @@ impl Library {
     ///
     /// # Safety
     /// The library is loaded, and stays so for as long as the result is used.
-    pub(crate) unsafe fn of_map(map: *const LinkMap) -> Library {
+    pub unsafe fn of_map(map: *const LinkMap) -> Library {
         // SAFETY: by the caller's promise.
         unsafe { Library { base: (*map).addr, dynamic: (*map).dynamic } }
     }
@@ -145,7 +153,7 @@ impl Library {
     }
 
     /// Whether it refers to a symbol of this version whose name is wanted.
-    pub(crate) fn refers_to(&self, version: &CStr, is_wanted: impl Fn(&CStr) -> bool) -> bool {
+    pub fn refers_to(&self, version: &CStr, is_wanted: impl Fn(&CStr) -> bool) -> bool {
         self.search_references(version, is_wanted).unwrap_or(false)
     }
 
@@ -182,7 +190,7 @@ impl Library {
     }
 
     /// The addresses that the loader has found so far for functions with wanted names, which others define.
-    pub(crate) fn bindings(&self, is_wanted: impl Fn(&CStr) -> bool) -> impl Iterator<Item = usize> {
+    pub fn bindings(&self, is_wanted: impl Fn(&CStr) -> bool) -> impl Iterator<Item = usize> {
         let symbols: Option<*const libc::Elf64_Sym> = self.table(tag::SYMBOLS);
         self.relocations().filter_map(move |relocation| {
             let (symbol, kind) = (relocation.r_info >> 32, relocation.r_info as u32);
@@ -228,7 +236,7 @@ impl Library {
     }
 
     /// The symbols that it defines; `None` where it has none.
-    pub(crate) fn symbols(&self) -> Option<Symbols> {
+    pub fn symbols(&self) -> Option<Symbols> {
         Some(Symbols {
             base: self.base,
             symbols: self.table(tag::SYMBOLS)?,
@@ -242,12 +250,12 @@ impl Library {
     }
 
     /// The address of the function that it defines under this name. See [`Symbols::function`].
-    pub(crate) fn function(&self, name: &CStr) -> Option<usize> {
+    pub fn function(&self, name: &CStr) -> Option<usize> {
         self.symbols()?.function(name)
     }
 
     /// The same for a version of the function, as `dlvsym` finds it.
-    pub(crate) fn function_of_version(&self, name: &CStr, version: &CStr) -> Option<usize> {
+    pub fn function_of_version(&self, name: &CStr, version: &CStr) -> Option<usize> {
         let wanted = self.number(version)?;
         self.symbols()?.search(name, |version| version & NUMBER == wanted)
     }
@@ -282,7 +290,7 @@ enum Hashes {
 
 /// The symbols that a loaded library defines.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Symbols {
+pub struct Symbols {
     base: usize,
     symbols: *const libc::Elf64_Sym,
     strings: *const c_char,
@@ -297,7 +305,7 @@ unsafe impl Sync for Symbols {}
 
 impl Symbols {
     /// The address of the function of this name, as `dlsym` finds it. Allocates nothing, and calls nothing.
-    pub(crate) fn function(&self, name: &CStr) -> Option<usize> {
+    pub fn function(&self, name: &CStr) -> Option<usize> {
         self.search(name, |version| version & IS_HIDDEN == 0)
     }
 
@@ -366,7 +374,7 @@ impl Symbols {
 ///
 /// # Safety
 /// There is one, for as long as the result is used.
-pub(crate) unsafe fn text<'a>(at: *const c_char) -> &'a CStr {
+pub unsafe fn text<'a>(at: *const c_char) -> &'a CStr {
     // SAFETY: by the caller's promise, no byte behind the string's end is read. Volatile, so that it stays a loop.
     unsafe {
         let end = (0..).find(|place| at.add(*place).read_volatile() == 0);
@@ -376,12 +384,12 @@ pub(crate) unsafe fn text<'a>(at: *const c_char) -> &'a CStr {
 }
 
 /// Whether a text begins with these bytes.
-pub(crate) fn begins_with(text: &[u8], begin: &[u8]) -> bool {
+pub fn begins_with(text: &[u8], begin: &[u8]) -> bool {
     text.len() >= begin.len() && text.iter().zip(begin).all(|(one, other)| one == other)
 }
 
 /// Whether a text ends with these bytes.
-pub(crate) fn ends_with(text: &[u8], end: &[u8]) -> bool {
+pub fn ends_with(text: &[u8], end: &[u8]) -> bool {
     let begin = text.len().checked_sub(end.len());
     begin.is_some_and(|begin| begins_with(&text[begin..], end))
 }

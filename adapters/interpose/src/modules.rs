@@ -1,0 +1,34 @@
+//! The modules that the process has loaded, as `dl_iterate_phdr` has them.
+
+use std::ffi::{c_int, c_void};
+use std::slice;
+
+type Visit = unsafe extern "C" fn(*mut libc::dl_phdr_info, usize, *mut c_void) -> c_int;
+
+/// The type of `dl_iterate_phdr`.
+pub type Iterate = unsafe extern "C" fn(Option<Visit>, *mut c_void) -> c_int;
+
+/// Calls `visit` with each module, in the order in which they were loaded, until it returns true. The loader holds a lock meanwhile.
+///
+/// # Safety
+/// `iterate` is a function that does what `dl_iterate_phdr` does.
+pub unsafe fn each<F>(iterate: Iterate, mut visit: F)
+where
+    F: FnMut(&libc::dl_phdr_info, &[libc::Elf64_Phdr]) -> bool,
+{
+    unsafe extern "C" fn call<F>(info: *mut libc::dl_phdr_info, _: usize, visit: *mut c_void) -> c_int
+    where
+        F: FnMut(&libc::dl_phdr_info, &[libc::Elf64_Phdr]) -> bool,
+    {
+        // SAFETY: the loader passes a valid structure, and `visit` is the function below.
+        let (info, visit) = unsafe { (&*info, &mut *visit.cast::<F>()) };
+        let headers = match info.dlpi_phdr.is_null() {
+            true => &[],
+            // SAFETY: the loader keeps the program headers of a loaded module mapped.
+            false => unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) },
+        };
+        c_int::from(visit(info, headers))
+    }
+    // SAFETY: `call` treats its arguments as `dl_iterate_phdr` gives them, and `visit` outlives the call.
+    unsafe { iterate(Some(call::<F>), (&raw mut visit).cast()) };
+}
