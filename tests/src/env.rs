@@ -648,6 +648,16 @@ pub fn program_on(name: &str, source: &str, arguments: &[&str]) -> Command {
     command
 }
 
+/// `unshare`, to be given the namespaces that what follows has of its own. Who is not root gets them with a user namespace.
+pub fn unshare() -> Command {
+    let mut command = Command::new("unshare");
+    // SAFETY: no arguments, and it cannot fail.
+    if unsafe { libc::geteuid() } != 0 {
+        command.args(["--user", "--map-root-user"]);
+    }
+    command
+}
+
 /// `command` with a limit of the process, set before it starts.
 pub fn limited(command: &mut Command, resource: libc::__rlimit_resource_t, limit: u64) -> &mut Command {
     let limit = libc::rlimit { rlim_cur: limit, rlim_max: limit };

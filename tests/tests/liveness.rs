@@ -1,5 +1,5 @@
 //! A trace is sealed when its process has ended, and only then, wherever the process ran and wherever one looks from.
-//! Containers and other hosts are namespaces here (unshare(1)), made by root.
+//! Containers and other hosts are namespaces here (unshare(1)).
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::Duration;
 
-use omptrace_tests::env::{Compiler, compile, omptrace_program};
+use omptrace_tests::env::{Compiler, compile, omptrace_program, unshare};
 use omptrace_tests::trace::{Traces, count, dump, info, omptrace};
 
 /// Regions of `stays.c` before it does what it may do, and after.
@@ -71,7 +71,7 @@ fn plain() -> Command {
 
 /// Runs what follows in a container: other process ids, another host name, other mounts. It ends with unshare.
 fn container() -> Command {
-    let mut command = Command::new("unshare");
+    let mut command = unshare();
     command.args(["--pid", "--uts", "--mount", "--mount-proc", "--fork"]);
     command.args(["--kill-child", "--"]);
     command

@@ -5,6 +5,7 @@
 //! ```
 
 mod critical_paths;
+mod in_turn;
 pub(crate) mod of_process;
 pub(crate) mod part;
 mod questions;

@@ -5,7 +5,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
 
-use omptrace_tests::env::{Compiler, compile, omptrace_program, root};
+use omptrace_tests::env::{Compiler, compile, omptrace_program, root, unshare};
 use omptrace_tests::trace::{Traces, chrome_events, convert, counts, dump, info};
 use serde_json::Value;
 
@@ -142,13 +142,17 @@ fn every_process_of_a_script_has_a_file() {
 }
 
 /// Two hosts, one after the other, whose monotonic clocks are 100,000 s apart and whose process ids are the same. They are
-/// namespaces here (unshare(1)), made by root. The launcher's host records.
+/// namespaces here (unshare(1)). The launcher's host records.
 #[test]
 fn hosts_of_a_job_have_one_timeline() {
     let program = compile("tests/programs/planted.c", Compiler::Clang22, &[]);
+    let unshare = unshare();
+    let words = [unshare.get_program()].into_iter().chain(unshare.get_args());
+    let unshare: Vec<_> = words.map(|word| word.to_string_lossy()).collect();
+    let unshare = unshare.join(" ");
     let host = |rank: u64| {
         format!(
-            "unshare --uts --pid --time --monotonic {rank}00000 --fork --kill-child sh -ec \
+            "{unshare} --uts --pid --time --monotonic {rank}00000 --fork --kill-child sh -ec \
              'hostname node{rank}; OMPI_COMM_WORLD_RANK={rank} OMPI_COMM_WORLD_SIZE=2 {} imbalance'",
             program.display()
         )

@@ -181,7 +181,7 @@ macro_rules! llvm_headers {
             source: Source::Unpack(Unpack {
                 size: mb(1, 1),
                 package: Package::Deb(concat!("libomp-", $version, "-dev")),
-                wanted: &["/omp-tools.h", "/omp.h"],
+                wanted: &["/omp-tools.h", "/omp.h", "/ompt-multiplex.h"],
                 folder: concat!("headers/llvm-", $version),
                 links: &[],
             }),
