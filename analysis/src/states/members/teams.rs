@@ -230,6 +230,7 @@ impl<const S: usize> Threads<S> {
         let (mut is_over, region, mut balanced) = (false, team.region, 0);
         let barrier = team.barrier(number);
         let is_first = barrier.is_some_and(|(barrier, _)| barrier.left == 0);
+        let by_helpers = team.outside.as_deref().map(|left| left.stamp);
         let before = is_first.then(|| {
             let held = team.held.values().copied().max();
             (team.began, held.unwrap_or(0).cast_signed())
@@ -252,6 +253,8 @@ impl<const S: usize> Threads<S> {
             let tasks = task.map_or(0, |place| scenarios.tasks_balanced(place));
             let spread = |scenario| {
                 let time = arrivals.in_balance(scenario, barrier.arrived);
+                // Nobody else can do what hidden helpers do.
+                let time = by_helpers.as_ref().map_or(time, |left| left.time(scenario).max(time));
                 match tasks & 1 << scenario {
                     0 => time,
                     _ => time.max(arrivals.arrived.time(scenario)),

@@ -61,7 +61,7 @@ impl<'p> Simulator<'p> {
     }
 
     /// A region inside that has one thread is work of that thread: nobody else could take what is in it.
-    fn is_alone_inside(&self, team: usize) -> bool {
+    pub(super) fn is_alone_inside(&self, team: usize) -> bool {
         let record = &self.run.teams[team];
         record.members.len() == 1 && record.outer.is_some_and(|outer| outer > 0)
     }

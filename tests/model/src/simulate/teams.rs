@@ -74,18 +74,23 @@ impl<'p> Simulator<'p> {
             Callback::ImplicitTask { scope: Scope::Begin, parallel, task: id, size, index },
         );
         let task = self.tasks.len();
+        // A region inside that has one thread comes in the order of the task around it.
+        let is_alone = self.is_alone_inside(team);
+        let current = if is_alone { self.tasks[self.teams[team].encountering].current } else { fork };
         self.tasks.push(Task {
             id,
             code: self.run.teams[team].place,
             is_implicit: true,
             team,
             index,
-            current: fork,
+            current,
             frames: vec![Frame::Block { body: self.teams[team].body, next: 0 }],
             ..Task::default()
         });
         self.threads[thread].tasks.push(task);
-        let piece = self.meet(time, thread, &[fork], Edge::Meeting);
+        let forks = [fork];
+        let others = if is_alone { &forks[..0] } else { &forks[..] };
+        let piece = self.meet(time, thread, others, Edge::Meeting);
         self.run.pieces[piece].is_overhead = true;
         self.does(thread, time, Activity::Useful);
     }
