@@ -311,7 +311,8 @@ impl Part {
 
     /// All of it happened `ns` later.
     pub(crate) fn shift(&mut self, ns: Ns) {
-        for life in &mut self.lives {
+        let of_longest = self.longest.iter_mut().map(|one| &mut one.life);
+        for life in self.lives.iter_mut().chain(of_longest) {
             life.begin = life.begin.saturating_add(ns);
             life.end = life.end.saturating_add(ns);
         }
