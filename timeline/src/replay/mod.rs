@@ -605,7 +605,11 @@ pub fn lifetime(reader: &Reader, start: Ns) -> Lifetime {
         let process = record.and_then(|record| reading(record.ended_raw_ns));
         tracer.max(process).filter(|_| zero > 0)
     });
-    Lifetime { traced_from: start, started, ended }
+    let tracer_ended = end.and_then(|end| {
+        let times = reading(end.began_raw_ns).zip(reading(end.raw_ns));
+        times.filter(|(begin, end)| begin <= end && zero > 0)
+    });
+    Lifetime { traced_from: start, started, ended, tracer_ended }
 }
 
 fn command_line(reader: &Reader) -> Vec<String> {
