@@ -29,10 +29,6 @@ pub(crate) struct Cpu {
     pub(crate) all_ns: u64,
     /// The part that is certainly no wait.
     pub(crate) work_ns: u64,
-    /// The time in which threads did not wait for each other.
-    pub(crate) outside_ns: u64,
-    /// The processor time that they had then, at most.
-    pub(crate) got_ns: u64,
     /// How long threads were ready to run, and others had the processors; `None` where the system does not say.
     pub(crate) delay_ns: Option<u64>,
 }
@@ -71,8 +67,6 @@ fn cpu(threads: &[ThreadStats], delay_ns: Option<u64>, counts_all: bool) -> Opti
             true => all,
             false => all.saturating_sub(waits),
         });
-        cpu.outside_ns.grow_by(outside);
-        cpu.got_ns.grow_by(all.min(outside));
     }
     (!known.is_empty()).then_some(cpu)
 }

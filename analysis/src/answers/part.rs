@@ -24,11 +24,11 @@ use omptrace_symbols::FileNames;
 /// The share of their processors' time that threads use where they keep these busy.
 const MIN_BUSY: f64 = 0.8;
 
-/// Threads that have a processor for a smaller share of the time in which they do not wait could have used more.
+/// Threads that have a processor for a smaller share of the time in which they could use one could have used more.
 const MAX_STARVED: f64 = 0.85;
 
-/// The share of the time without a processor for which the system must say that others had it.
-const MIN_EXPLAINED: f64 = 0.5;
+/// The share of the threads' time for which others must have had their processors. Less matters to nobody.
+const MIN_DELAY: f64 = 0.03;
 
 /// When a process ran, and with how many threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -428,15 +428,15 @@ impl Part {
         Some(life.effort.cpu?.all_ns as f64 >= MIN_BUSY * all as f64)
     }
 
-    /// The share of the time outside of waits in which threads had a processor, at most, where they clearly could have used more.
+    /// The share of the time in which threads could have used a processor that they had one, where that is clearly not all of it: the
+    /// system says how long they were ready to run, while others had the processors. Who sleeps or reads wants none.
     pub(crate) fn starved(&self) -> Option<f64> {
-        let cpus = self.lives.iter().filter_map(|life| life.effort.cpu);
-        let starved = cpus.filter_map(|cpu| {
-            let share = cpu.got_ns as f64 / cpu.outside_ns.max(1) as f64;
-            // Who sleeps or reads wants no processor.
-            let missing = cpu.outside_ns.saturating_sub(cpu.got_ns) as f64;
-            let is_clear = cpu.delay_ns? as f64 >= MIN_EXPLAINED * missing;
-            (share < MAX_STARVED && is_clear).then_some(share)
+        let starved = self.lives.iter().filter_map(|life| {
+            let cpu = life.effort.cpu?;
+            let delay = cpu.delay_ns? as f64;
+            let all = life.end.abs_diff(life.begin).saturating_mul(life.threads) as f64;
+            let share = cpu.all_ns as f64 / (cpu.all_ns as f64 + delay).max(1.0);
+            (share < MAX_STARVED && delay >= MIN_DELAY * all).then_some(share)
         });
         starved.min_by(f64::total_cmp)
     }

@@ -64,7 +64,7 @@ impl Part {
             false => "",
         };
         Some(format!(
-            "threads had a processor for {:.0} % of the time in which they did not wait: others were busy on it; {remedy}{with_counters}",
+            "threads had a processor for {:.0} % of the time in which they could have used one, as others had it: {remedy}{with_counters}",
             share * 100.0
         ))
     }

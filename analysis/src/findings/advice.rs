@@ -66,8 +66,10 @@ impl Case<'_> {
                     format!("threads begin late in the region {at}, as {threads} threads share {shared}: set OMP_NUM_THREADS={processors}, or give the process more processors"),
                 )
             }
+            // They were ready to run, and others had the processors: that says nothing of the program.
+            Cause::Fork if self.part.starved().is_some() => return None,
             // Who spins keeps a processor from those who work.
-            Cause::Fork if self.part.oversubscribed().is_some() || self.part.starved().is_some() => (
+            Cause::Fork if self.part.oversubscribed().is_some() => (
                 "late_wake_up",
                 format!("threads begin late in the region {at}: merge regions"),
             ),
