@@ -109,17 +109,16 @@ fn chunk_cost_ns(version: &str) -> u64 {
 }
 
 /// Whether threads that wait leave their processors to others at once, or nearly so, in a process with more threads than processors.
-/// GCC's runtime tests 1000 times at most. LLVM's and Intel's sleep at once, unless the user says how long they spin.
+/// GCC's runtime tests 1000 times at most. LLVM's and Intel's spin, and yield between, unless the user wants them to sleep.
 pub fn waits_are_short_where_oversubscribed(metadata: &Metadata) -> bool {
     let version = metadata.runtime.as_ref().map_or("", |runtime| &runtime.version);
     let set = |name: &str| metadata.environment.get(name).map(|value| value.trim().to_ascii_lowercase());
-    let is = |name: &str, wanted: &[&str]| set(name).is_some_and(|value| wanted.contains(&&*value));
     match Runtime::of_version(version).map(|runtime| runtime.vendor) {
         Some(Vendor::Gnu) => set("GOMP_SPINCOUNT").is_none(),
-        Some(Vendor::Llvm | Vendor::Intel) => {
-            let spins = is("OMP_WAIT_POLICY", &["active"]) || is("KMP_LIBRARY", &["turnaround", "serial"]);
-            !spins && set("KMP_BLOCKTIME").is_none_or(|time| time == "0")
-        }
+        Some(Vendor::Llvm | Vendor::Intel) => match set("KMP_BLOCKTIME") {
+            Some(time) => time == "0",
+            None => set("OMP_WAIT_POLICY").is_some_and(|policy| policy == "passive"),
+        },
         _ => false,
     }
 }
@@ -151,7 +150,6 @@ mod tests {
         for short in [
             (gcc, None),
             (gcc, Some(("OMP_WAIT_POLICY", "active"))),
-            (llvm, None),
             (llvm, Some(("OMP_WAIT_POLICY", "PASSIVE"))),
             (llvm, Some(("KMP_BLOCKTIME", "0"))),
         ] {
@@ -161,7 +159,7 @@ mod tests {
             (gcc, Some(("GOMP_SPINCOUNT", "infinite"))),
             (llvm, Some(("OMP_WAIT_POLICY", "ACTIVE"))),
             (llvm, Some(("KMP_BLOCKTIME", "infinite"))),
-            (llvm, Some(("KMP_LIBRARY", "turnaround"))),
+            (llvm, None),
             ("another", None),
         ] {
             assert!(!are_short(long.0, long.1), "{long:?}");
