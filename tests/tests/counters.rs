@@ -76,6 +76,27 @@ fn without_counters_nothing_is_said_of_preemption() {
 }
 
 #[test]
+fn processor_time_and_the_cost_of_an_event_are_there_without_being_asked_for() {
+    let (traces, output) = run(|_| {});
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let worked = said.lines().filter_map(|line| line.strip_prefix("worked ")?.parse::<u64>().ok());
+    let worked: u64 = worked.sum();
+    let stats = stats(&traces, &[]);
+    let threads = stats["per_thread"].as_array().expect("threads").iter();
+    let threads: Vec<u64> = threads.map(|thread| thread["cpu_ns"].as_u64().expect("its time")).collect();
+    let of_threads: u64 = threads.iter().sum();
+    let process = &stats["processes"][0];
+    let of_process = process["cpu_ns"].as_u64().expect("its time");
+    assert!(worked <= of_threads, "{worked} {threads:?}");
+    // The process has the tracer's writer, too. Its clock is read last.
+    assert!(of_threads <= of_process, "{threads:?} {of_process}");
+    let duration = stats["duration_ns"].as_u64().expect("a time");
+    assert!(threads.iter().all(|ns| *ns <= duration), "{threads:?} {duration}");
+    let cost = process["event_cost_ns"].as_f64().expect("a cost");
+    assert!(cost > 0.1 && cost < 100_000.0, "{cost}");
+}
+
+#[test]
 fn pages_that_a_region_touches_are_faults_in_it() {
     let (traces, _) = run(|command| _ = command.env("OMPTRACE_COUNTERS", "page-faults"));
     let stats = stats(&traces, &["--by", "counter"]);

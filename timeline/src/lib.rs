@@ -36,7 +36,7 @@ pub use replay::{
     Start, Timeline, alignment_note, lifetime, origin, process_name, replay, replay_with, uncertainty,
 };
 pub use runtime_quirks::Dialect;
-pub use runtime_quirks::capabilities::Reports;
+pub use runtime_quirks::capabilities::{Reports, waits_are_short_where_oversubscribed};
 pub use runtime_quirks::event_selection::halves;
 pub use samples::availability::{SampleSums, why_no_samples};
 pub use threads::locations::display_order;

@@ -55,6 +55,12 @@ pub struct Metadata {
     /// The counters of threads; missing where none were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counting: Option<Counting>,
+    /// Processor time; missing where the session did not end, and in traces of tracers that did not read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_time: Option<CpuTime>,
+    /// What recording costs; missing where that was not measured, as before version 0.3.0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tracer_cost: Option<TracerCost>,
     /// The devices that were initialized, by device number.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<i32, Device>,
@@ -309,6 +315,59 @@ impl Counting {
     }
 }
 
+/// Processor time, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CpuTime {
+    /// That of the process when the session began (`CLOCK_PROCESS_CPUTIME_ID`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process_begin_ns: Option<u64>,
+    /// When it ended, all threads that there were included, and the tracer's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub process_end_ns: Option<u64>,
+    /// Threads, in the order in which they began.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub threads: Vec<ThreadCpuTime>,
+    /// Threads of the session whose time is not known.
+    pub unknown_threads: u64,
+    /// How long the threads that were there when it ended had been ready to run, while others had the processors, all together.
+    /// Missing where the system does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay_ns: Option<u64>,
+}
+
+/// The processor time of a thread since it was made (`CLOCK_THREAD_CPUTIME_ID`), in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "(u32, u64, u64)", into = "(u32, u64, u64)")]
+pub struct ThreadCpuTime {
+    /// The thread's stream.
+    pub stream: u32,
+    /// At its first event.
+    pub begin_ns: u64,
+    /// When it ended, or the session.
+    pub end_ns: u64,
+}
+
+impl From<(u32, u64, u64)> for ThreadCpuTime {
+    fn from((stream, begin_ns, end_ns): (u32, u64, u64)) -> ThreadCpuTime {
+        ThreadCpuTime { stream, begin_ns, end_ns }
+    }
+}
+
+impl From<ThreadCpuTime> for (u32, u64, u64) {
+    fn from(time: ThreadCpuTime) -> (u32, u64, u64) {
+        (time.stream, time.begin_ns, time.end_ns)
+    }
+}
+
+/// What recording costs, as the tracer measured it on the process's machine.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TracerCost {
+    /// Ticks of the session's clock that a usual event takes the thread that it comes from.
+    pub event_ticks: f64,
+}
+
 /// A device that was initialized.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -356,6 +415,9 @@ pub struct End {
     /// `CLOCK_MONOTONIC_RAW` when it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw_ns: Option<u64>,
+    /// The same when the tracer began to end it: in between, it wrote what was left. Missing before version 0.3.0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub began_raw_ns: Option<u64>,
 }
 
 /// A [`crate::Diagnostic`] in writing.

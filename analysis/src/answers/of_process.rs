@@ -7,6 +7,7 @@ use std::num::NonZero;
 use ompt_sys as ompt;
 use omptrace_timeline::model::{Construct, LockId, Ns, RuntimeActivity};
 
+use super::effort::Effort;
 use super::in_turn::Longest;
 use super::part::{BlockedBy, Life, Overlap, Part, Path, RegionPart, merge_moments};
 use crate::devices::overlap::{Kernels, Queues};
@@ -25,6 +26,9 @@ use crate::states::concurrency::{Between, Span};
 /// which nobody reads, and no summary holds.
 const MAX_PAIRS: usize = 1 << 10;
 
+/// The place of what the tracer does behind the program's last event.
+const TRACER_ENDS: &str = "end of tracing";
+
 /// The sums of a process, by its own numbers.
 #[derive(Debug)]
 pub(crate) struct Outcome<const S: usize> {
@@ -33,6 +37,8 @@ pub(crate) struct Outcome<const S: usize> {
     pub(crate) queues: Queues,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
+    /// The part of the time after the last event in which the tracer wrote what was left.
+    pub(crate) tracer_ns: u64,
     /// The time that the runtime takes to hand out a chunk of a loop.
     pub(crate) chunk_cost: u64,
     pub(crate) not_seen: Vec<NotSeen>,
@@ -65,6 +71,7 @@ impl Part {
             end: outcome.end,
             threads,
             processors: outcome.processors,
+            effort: Effort::default(),
         });
         for not_seen in outcome.not_seen {
             part.not_seen.insert(not_seen.cause, not_seen.reason);
@@ -91,7 +98,9 @@ impl Part {
             part.serial.insert(serial_place((*after, *before)), around);
         }
         part.idle(&activity.serial, &activity.regions, threads, serial_place, place);
-        part.unobserved(activity.paused_ns.saturating_mul(threads));
+        let tracer_ns = outcome.tracer_ns.min(activity.paused_ns);
+        part.unobserved((activity.paused_ns - tracer_ns).saturating_mul(threads));
+        part.lose(Cause::Tracer, Place::new(TRACER_ENDS), tracer_ns.saturating_mul(threads));
         part.close(threads, outcome.begin, outcome.end);
 
         let mut functions = ByCause::default();

@@ -9,6 +9,7 @@ use omptrace_timeline::model::Ns;
 use serde::{Deserialize, Serialize};
 
 use super::in_turn::Longest;
+use crate::answers::effort::Effort;
 use crate::model::accounting::Accounting;
 use crate::model::answers::{FunctionName, Moment};
 use crate::model::cause::Cause;
@@ -21,6 +22,15 @@ use crate::states::blamed_functions::Functions;
 use crate::summary::{map_as_pairs, static_str};
 use omptrace_symbols::FileNames;
 
+/// The share of their processors' time that threads use where they keep these busy.
+const MIN_BUSY: f64 = 0.8;
+
+/// Threads that have a processor for a smaller share of the time in which they could use one could have used more.
+const MAX_STARVED: f64 = 0.85;
+
+/// The share of the threads' time for which others must have had their processors. Less matters to nobody.
+const MIN_DELAY: f64 = 0.03;
+
 /// When a process ran, and with how many threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Life {
@@ -29,6 +39,8 @@ pub(crate) struct Life {
     pub(super) threads: u64,
     /// The processors that it may run on, where the trace has them.
     pub(super) processors: Option<u32>,
+    /// Its processor time; nothing is known of a part of a run.
+    pub(super) effort: Effort,
 }
 
 /// The regions before and after serial code; `None` at the program's begin and end.
@@ -368,6 +380,73 @@ impl Part {
         let per_processor = |(threads, processors): &(u64, u32)| threads / u64::from(*processors);
         let lives = self.lives.iter().filter_map(known);
         lives.filter(|(threads, processors)| *threads > u64::from(*processors)).max_by_key(per_processor)
+    }
+
+    /// Takes over what is known of the processor time of the one process.
+    pub(crate) fn set_effort(&mut self, effort: impl Fn((u64, Option<u32>)) -> Effort) {
+        for life in &mut self.lives {
+            life.effort = effort((life.threads, life.processors));
+        }
+    }
+
+    /// The most wall time that any change gains which leaves the work as it is, for processors do no more than work all the time, and
+    /// what recording costs is no part of the program. `None` where neither is known.
+    pub(crate) fn most_to_gain(&self) -> Option<u64> {
+        let (duration, tracer) = (self.duration(), self.tracer_gain());
+        let least = |life: &Life| {
+            let (cpu, processors) = (life.effort.cpu?, life.processors.filter(|known| *known > 0)?);
+            // Else the processors are not all that it ran on.
+            let is_possible = cpu.all_ns <= life.end.abs_diff(life.begin).saturating_mul(processors.into());
+            is_possible.then_some(())?;
+            // To record is no work of the program's.
+            let work = cpu.work_ns.saturating_sub(life.effort.recording_ns.unwrap_or(0));
+            Some(work / u64::from(processors))
+        };
+        let least = self.lives.iter().filter_map(least).max();
+        let by_work = least.map(|least| duration.saturating_sub(least));
+        let by_tracer = tracer.map(|tracer| duration.saturating_sub(tracer));
+        by_work.into_iter().chain(by_tracer).min()
+    }
+
+    /// The wall time that the tracer took: its events, and what it wrote. `None` where the cost of an event is not known.
+    pub(crate) fn tracer_gain(&self) -> Option<u64> {
+        let recording = sum(self.recording()?);
+        let all = recording.saturating_add(self.accounting[Cause::Tracer]);
+        Some((all / self.busiest().max(1)).min(self.duration()))
+    }
+
+    /// What recording took the threads of each process that says it; `None` where none does.
+    fn recording(&self) -> Option<Vec<u64>> {
+        let known: Vec<u64> = self.lives.iter().filter_map(|life| life.effort.recording_ns).collect();
+        (!known.is_empty()).then_some(known)
+    }
+
+    /// What an event costs at most, in picoseconds; `None` where that is not known.
+    pub(crate) fn event_ps(&self) -> Option<u64> {
+        self.lives.iter().filter_map(|life| life.effort.event_ps).max()
+    }
+
+    /// Whether the threads of the process that has most for each of its processors kept these busy; `None` where that is not known.
+    pub(crate) fn keeps_processors_busy(&self) -> Option<bool> {
+        let known = |life: &&Life| life.processors.is_some_and(|known| known > 0);
+        let per_processor = |life: &&Life| life.threads / u64::from(life.processors.unwrap_or(1));
+        let life = self.lives.iter().filter(known).max_by_key(per_processor)?;
+        let processors = u64::from(life.processors?);
+        let all = life.end.abs_diff(life.begin).saturating_mul(processors);
+        Some(life.effort.cpu?.all_ns as f64 >= MIN_BUSY * all as f64)
+    }
+
+    /// The share of the time in which threads could have used a processor that they had one, where that is clearly not all of it: the
+    /// system says how long they were ready to run, while others had the processors. Who sleeps or reads wants none.
+    pub(crate) fn starved(&self) -> Option<f64> {
+        let starved = self.lives.iter().filter_map(|life| {
+            let cpu = life.effort.cpu?;
+            let delay = cpu.delay_ns? as f64;
+            let all = life.end.abs_diff(life.begin).saturating_mul(life.threads) as f64;
+            let share = cpu.all_ns as f64 / (cpu.all_ns as f64 + delay).max(1.0);
+            (share < MAX_STARVED && delay >= MIN_DELAY * all).then_some(share)
+        });
+        starved.min_by(f64::total_cmp)
     }
 
     /// The cost of a region's begin, end, barriers and waits for tasks to its threads, beside the work that they wait for.

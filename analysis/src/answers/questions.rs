@@ -53,6 +53,24 @@ impl Part {
         plans
     }
 
+    /// See [`Answers::cpu_note`].
+    fn cpu_note(&self) -> Option<String> {
+        let share = self.starved()?;
+        let remedy = match self.oversubscribed() {
+            Some(_) => "use fewer threads",
+            None => "repeat it on an idle machine, or with fewer threads",
+        };
+        // Where it is seen who had the processors, that is no work already.
+        let with_counters = match self.not_seen.contains_key(&Cause::Preempted) {
+            true => "; --cpu-time shows where",
+            false => "",
+        };
+        Some(format!(
+            "threads had a processor for {:.0} % of the time in which they could have used one, as others had it: {remedy}{with_counters}",
+            share * 100.0
+        ))
+    }
+
     /// The answers in words and numbers, with what the replay of `plans` predicted.
     pub(crate) fn answers(mut self, replay: Option<(&[Plan], &Predicted)>) -> Answers {
         let (threads, duration) = (self.busiest(), self.duration());
@@ -109,6 +127,7 @@ impl Part {
             .collect();
         self.blocked = BTreeMap::new();
         blocked.sort_by_key(|row| Reverse(row.ns));
+        let cpu_note = self.cpu_note();
         let findings = findings::of(&self, threads, duration, &gains);
         let mut what_if: Vec<WhatIf> = gains
             .iter()
@@ -139,6 +158,7 @@ impl Part {
             task_regions: scalability.task_regions,
             replay_error_ns,
             not_seen: self.not_seen.into_iter().map(|(cause, reason)| NotSeen { cause, reason }).collect(),
+            cpu_note,
             mpi_note: self.has_mpi.then(|| MPI_NOT_SEEN.to_owned()),
         };
         let places = answers.what_if.iter_mut().map(|row| &mut row.place);

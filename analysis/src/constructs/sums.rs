@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use omptrace_timeline::DeviceReport;
 use omptrace_timeline::model::split_place;
 use omptrace_timeline::schedule;
-use omptrace_trace_format::Ending;
+use omptrace_trace_format::{Ending, Metadata};
 
 use crate::constructs::open_loop::OpenLoop;
 use crate::devices::DeviceUse;
@@ -29,6 +29,14 @@ pub(crate) struct Sums {
     /// By number.
     pub(crate) processes: BTreeMap<u32, ProcessSums>,
     pub(crate) constructs: BTreeMap<Key, ConstructSums>,
+}
+
+/// What an event costs the thread that records it, as the tracer measured it.
+fn event_cost_ns(metadata: &Metadata) -> Option<f64> {
+    let cost = metadata.tracer_cost.as_ref()?;
+    let ns = cost.event_ticks / metadata.clock.as_ref()?.ticks_per_second * 1e9;
+    // A damaged trace may say anything.
+    (ns > 0.0 && ns < 1e6).then_some(ns)
 }
 
 /// Name, category and place of a construct.
@@ -217,6 +225,23 @@ impl Sums {
         if let Some(process) = self.processes.get_mut(&number) {
             process.stats.ending = ending.map(ending_words).unwrap_or_default();
             process.stats.accounting = account;
+        }
+    }
+
+    /// Takes over the processor time of the process of this number and of its threads, as far as its trace has it.
+    pub(crate) fn set_cpu_times(&mut self, number: u32, metadata: &Metadata) {
+        let Some(process) = self.processes.get_mut(&number) else { return };
+        process.stats.event_cost_ns = event_cost_ns(metadata);
+        let Some(times) = &metadata.cpu_time else { return };
+        // What is analysed begins with the process, where its start is known.
+        let is_from_start = process.stats.before_tracing_ns.is_some();
+        let since = |begin: u64, end: u64| end.checked_sub(if is_from_start { 0 } else { begin });
+        process.stats.cpu_ns =
+            times.process_begin_ns.zip(times.process_end_ns).and_then(|(begin, end)| since(begin, end));
+        let of_stream = times.threads.iter().map(|time| (time.stream, since(time.begin_ns, time.end_ns)));
+        let of_stream: BTreeMap<u32, Option<u64>> = of_stream.collect();
+        for thread in &mut process.threads {
+            thread.cpu_ns = of_stream.get(&thread.stream).copied().flatten();
         }
     }
 

@@ -51,7 +51,10 @@ impl Case<'_> {
             ),
             // The first time, the runtime makes its threads.
             Cause::Fork if row.sums.visits < MIN_WAKE_UPS => return None,
-            Cause::Fork if let Some((threads, processors)) = self.part.oversubscribed() => {
+            Cause::Fork
+                if self.part.keeps_processors_busy() != Some(false)
+                    && let Some((threads, processors)) = self.part.oversubscribed() =>
+            {
                 evidence.insert("threads".to_owned(), threads.into());
                 evidence.insert("processors".to_owned(), processors.into());
                 let shared = match processors {
@@ -63,6 +66,13 @@ impl Case<'_> {
                     format!("threads begin late in the region {at}, as {threads} threads share {shared}: set OMP_NUM_THREADS={processors}, or give the process more processors"),
                 )
             }
+            // They were ready to run, and others had the processors: that says nothing of the program.
+            Cause::Fork if self.part.starved().is_some() => return None,
+            // Who spins keeps a processor from those who work.
+            Cause::Fork if self.part.oversubscribed().is_some() => (
+                "late_wake_up",
+                format!("threads begin late in the region {at}: merge regions"),
+            ),
             Cause::Fork => (
                 "late_wake_up",
                 format!("threads begin late in the region {at}: keep them awake (OMP_WAIT_POLICY=active), or merge regions"),

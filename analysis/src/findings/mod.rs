@@ -14,11 +14,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use case::{Candidate, Case, at};
+use case::{Candidate, Case, at, evidence};
 use devices::is_small_kernel;
 use rules::{
     CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_CHUNK_NS,
-    MIN_EDGE_NS, MIN_GAIN, MIN_GAIN_OF_FEW, MIN_REGION_NS, MIN_TASK_NS, TRACER_DISTURBS,
+    MIN_EDGE_NS, MIN_GAIN, MIN_GAIN_OF_FEW, MIN_REGION_NS, MIN_TASK_NS, TRACER_DISTURBS, WORKS_LESS,
 };
 
 use crate::answers::part::{Part, PlaceSums, RegionPart};
@@ -49,10 +49,14 @@ struct Advice {
 pub(crate) fn of(part: &Part, threads: u64, duration: u64, gains: &[(&Plan, u64)]) -> Vec<Finding> {
     let gain_of = |plan: &Plan| gains.iter().find(|(other, _)| *other == plan);
     let mut candidates = candidates(part, threads, duration);
+    let most = part.most_to_gain();
     candidates.retain_mut(|candidate| {
         let finding = &mut candidate.finding;
         if let Some((_, gain)) = candidate.plan.as_ref().and_then(gain_of) {
             finding.gain_ns = *gain;
+        }
+        if let Some(most) = most.filter(|_| !WORKS_LESS.contains(&&*finding.id)) {
+            finding.gain_ns = finding.gain_ns.min(most);
         }
         let is_much = finding.gain_ns as f64 >= candidate.min_gain * duration as f64;
         is_much || finding.id == TRACER_DISTURBS
@@ -101,6 +105,7 @@ pub(crate) fn candidates(part: &Part, threads: u64, duration: u64) -> Vec<Candid
     let places = part.places.iter();
     candidates.extend(places.filter_map(|(place, sums)| case.of_nested(place, sums)));
     candidates.extend(case.of_mutexes());
+    candidates.extend(case.of_tracer());
     candidates.extend(functions::candidates(&case));
     candidates.extend(case.of_data_ops());
     let devices = part.overlaps.iter();
@@ -150,6 +155,10 @@ impl Case<'_> {
         }
         // They are many, and belong together.
         if row.cause == Cause::Target && self.is_small_op(row.sums) {
+            return None;
+        }
+        // See [`Case::of_tracer`].
+        if row.cause == Cause::Tracer && self.part.tracer_gain().is_some() {
             return None;
         }
         let lost = match row.cause {
@@ -336,8 +345,45 @@ impl Case<'_> {
         })
     }
 
+    /// The tracer itself, where it has measured what its events cost.
+    fn of_tracer(&self) -> Option<Candidate> {
+        let gain = self.part.tracer_gain()?;
+        let share = gain as f64 / self.duration.max(1) as f64;
+        if share <= MAX_TRACER {
+            return None;
+        }
+        let lost = gain.saturating_mul(self.threads);
+        let event_ns = self.part.event_ps().unwrap_or(0) as f64 / 1e3;
+        let mut evidence = evidence(&[
+            ("lost_ns", lost),
+            ("written_ns", self.part.accounting[Cause::Tracer]),
+            ("threads", self.threads),
+        ]);
+        evidence.insert("event_cost_ns".to_owned(), event_ns.into());
+        let text = format!(
+            "the tracer takes about {:.0} % of the time, as an event costs {event_ns:.0} ns: times of what is short are mostly its own, so trace fewer events (OMPTRACE_EVENTS), or less often",
+            share * 100.0
+        );
+        Some(Candidate {
+            finding: Finding {
+                id: TRACER_DISTURBS.to_owned(),
+                place: Place::new("tracing"),
+                gain_ns: gain,
+                text,
+                evidence,
+                instances: Vec::new(),
+            },
+            plan: None,
+            min_gain: MIN_GAIN,
+        })
+    }
+
     /// Regions inside others, where threads wait for processors.
     fn of_nested(&self, place: &Place, sums: &PlaceSums) -> Option<Candidate> {
+        // Threads that sleep or read leave them to others.
+        if self.part.keeps_processors_busy() == Some(false) {
+            return None;
+        }
         let too_many = |(processors, threads): &(&u32, &u32)| threads > processors;
         let (processors, threads) = sums.nested.iter().find(too_many)?;
         let of = |cause| self.part.blame.get(&(cause, place.clone()));

@@ -29,7 +29,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("false_num_threads", "as narrow_team, and the region gets fewer threads than it asks for"),
     (
         "nested_oversubscription",
-        "begin, end and barriers of a region inside another, while more threads are busy than there are processors",
+        "begin, end and barriers of a region inside another, while more threads are busy than there are processors, and keep these busy",
     ),
     ("critical_contention", "threads wait for a critical region"),
     ("critical_for_atomic", "as critical_contention, held for 500 ns or less on average"),
@@ -57,7 +57,10 @@ pub const RULES: &[(&str, &str)] = &[
     ),
     ("chunk_too_small", "more than 1000 chunks of less than 2 us, on average"),
     ("late_wake_up", "threads begin late in a region that is entered ten times or more"),
-    ("oversubscription", "as late_wake_up, in a process that has more threads than processors"),
+    (
+        "oversubscription",
+        "as late_wake_up, in a process that has more threads than processors, and keeps these busy",
+    ),
     ("target_wait", "the host waits in a target construct"),
     ("small_kernels", "as target_wait, with 100 kernels or more that run less than 10 us on average"),
     (
@@ -70,7 +73,10 @@ pub const RULES: &[(&str, &str)] = &[
     ),
     ("reduction_cost", "threads combine the results of a reduction"),
     ("preempted", "others had the processors of threads that worked at this place"),
-    (TRACER_DISTURBS, "the tracer's writing takes more than 1 % of the threads' time, whatever the gain"),
+    (
+        TRACER_DISTURBS,
+        "the tracer's events and its writing take more than 1 % of the threads' time, whatever the gain; of traces that do not say what an event costs, its writing",
+    ),
 ];
 
 /// Regions that are entered less often do not show how threads are woken.
@@ -138,6 +144,11 @@ pub(super) const MAY_BE_MPI: [&str; 5] =
 /// Serial code at the program's begin or end that is shorter is the loader's and the runtime's.
 /// On a busy machine these take 50 to 150 ms.
 pub(super) const MIN_EDGE_NS: u64 = 250_000_000;
+
+/// The rules about work that need not be done: to leave it out gains more than processors that are busy all the time could give. They
+/// are not held to that.
+pub(super) const WORKS_LESS: [&str; 5] =
+    ["memory_bound", "user_spinning", "chunk_too_small", "tasks_too_fine", TRACER_DISTURBS];
 
 /// The rule about all mutexes together.
 pub(super) const SEVERAL_MUTEXES: &str = "several_mutexes";

@@ -55,6 +55,9 @@ pub struct Answers {
     /// What to know of useful time where a process uses MPI: time there counts as work. Left out where none does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mpi_note: Option<String>,
+    /// What to do about threads that clearly had a processor for less time than they could have used one. Left out where none had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_note: Option<String>,
 }
 
 /// A function of the user's model of samples.

@@ -45,7 +45,7 @@ causes! {
     Target "target": "The thread is in the host's part of a target construct.";
     Runtime "runtime": "The thread is in the runtime for another reason that events show.";
     Preempted "preempted": "The thread could run the program, and others had its processor. Shown only where counters say so.";
-    Tracer "tracer": "The thread writes the tracer's own buffer.";
+    Tracer "tracer": "The thread writes the tracer's own buffer, or the tracer writes what is left when the program has ended.";
     Unobserved "unobserved": "Nothing is known: recording was off, events were lost or overwritten, or the process did not run.";
 }
 

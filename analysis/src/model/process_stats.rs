@@ -42,6 +42,13 @@ pub struct ProcessStats {
     pub duration_ns: u64,
     /// How long it had run when the tracer began; `None` where the trace does not say.
     pub before_tracing_ns: Option<u64>,
+    /// Its processor time, that of the tracer's own threads included, until the tracer began to end. Left out where the trace does not
+    /// say, as the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<u64>,
+    /// What an event costs the thread that records it, as the tracer measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_cost_ns: Option<f64>,
     /// Its threads that were seen.
     pub threads: u32,
     /// The main thread's time outside of parallel regions; `None` where that was not seen, as for the next three.
@@ -82,6 +89,8 @@ impl ProcessStats {
             accounting: Accounting::default(),
             duration_ns: end.abs_diff(begin),
             before_tracing_ns: lifetime.started.map(before),
+            cpu_ns: None,
+            event_cost_ns: None,
             threads,
             serial_ns: main.map(|main| main.serial),
             serial_before_ns: serial.map(|serial| serial.before),

@@ -65,6 +65,7 @@ fn sample() -> Stats {
             task_regions: vec![TaskRegion::default()],
             not_seen: vec![NotSeen { cause: Cause::Lock, reason: String::new() }],
             mpi_note: Some(String::new()),
+            cpu_note: Some(String::new()),
             ..Answers::default()
         },
         analysed: Some(Analysed { threads: vec![String::new()], ..Analysed::default() }),
@@ -82,8 +83,14 @@ fn sample() -> Stats {
             died: vec![0],
             ..Ranks::default()
         }),
-        processes: vec![ProcessStats { unknown: vec![String::new()], ..ProcessStats::default() }],
+        processes: vec![ProcessStats {
+            unknown: vec![String::new()],
+            cpu_ns: Some(0),
+            event_cost_ns: Some(0.0),
+            ..ProcessStats::default()
+        }],
         constructs: vec![ConstructStats {
+            is_near_event_cost: true,
             team: Some(TeamStats::default()),
             schedule: Some(String::new()),
             of_loop: Some(LoopStats::default()),
@@ -94,7 +101,7 @@ fn sample() -> Stats {
         functions: vec![FunctionStats::default()],
         counters: vec![CounterStats { no_ratios: Some(String::new()), ..CounterStats::default() }],
         not_counted: vec![String::new()],
-        threads: vec![ThreadStats::default()],
+        threads: vec![ThreadStats { cpu_ns: Some(0), ..ThreadStats::default() }],
         locks: vec![LockStats {
             place: Some(place()),
             times: Some(Times::default()),

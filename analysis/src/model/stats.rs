@@ -212,6 +212,9 @@ impl Times {
     }
 }
 
+/// The mark of constructs whose time is mostly the tracer's.
+pub(crate) const NEAR_EVENT_COST: &str = "~";
+
 /// Numbers of one construct at one place in the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ConstructStats {
@@ -233,6 +236,9 @@ pub struct ConstructStats {
     /// known.
     #[serde(skip)]
     pub durations: Vec<u64>,
+    /// One takes less than three of the tracer's events, on average: its time is mostly the tracer's. Left out where not.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_near_event_cost: bool,
     /// The part of `total_ns` with no other construct inside.
     pub self_ns: u64,
     /// `self_ns` of one, on average; `None` where their number is unknown.
@@ -252,6 +258,13 @@ pub struct ConstructStats {
 }
 
 impl ConstructStats {
+    /// Takes note of what an event of the tracer's costs, in picoseconds.
+    pub(crate) fn set_event_cost(&mut self, event_ps: u64) {
+        let has_duration = self.times.max_ns > 0 && !self.times.is_of_parts;
+        self.is_near_event_cost =
+            has_duration && self.times.mean_ns.saturating_mul(1000) < event_ps.saturating_mul(3);
+    }
+
     /// The share of the time that was spent waiting, 0 to 1.
     pub fn wait_share(&self) -> Option<f64> {
         Some(share(self.waiting_ns?, self.times.total_ns))
@@ -359,6 +372,9 @@ pub struct ThreadStats {
     pub idle_ns: Option<u64>,
     /// The time that is in none of these.
     pub unknown_ns: u64,
+    /// Its processor time; left out where the trace does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<u64>,
     /// Explicit tasks that it began; `None` where it is unknown, or only parts of them are known.
     pub tasks: Option<u64>,
     /// `taskwaits_ns`, as version 0.1.0 called it.

@@ -31,6 +31,7 @@ use in_segments::First;
 use input::Merged;
 use second_pass::Changes;
 
+use crate::answers::effort::Effort;
 use crate::answers::part::Part;
 use crate::constructs::Collector;
 use crate::constructs::counters::CounterCollector;
@@ -38,7 +39,7 @@ use crate::constructs::functions::{FunctionCollector, FunctionStats};
 use crate::constructs::phases::{PhaseCollector, Phases};
 use crate::findings::counters::memory_bound;
 use crate::model::mpi;
-use crate::model::stats::{PhaseStats, Stats};
+use crate::model::stats::{NEAR_EVENT_COST, PhaseStats, Stats};
 use crate::overview::levels::{LevelCollector, Levels};
 use crate::overview::{Gathering, Overview};
 use crate::passes::selection::SelectedThreads;
@@ -238,6 +239,15 @@ impl Run<'_> {
         let mut overview = Overview::of(gathered, levels, part.useful());
         overview.chunks = chunks.powers();
         overview.stacks = std::mem::take(&mut functions.stacks).graph();
+        if let Some(event_ps) = part.event_ps() {
+            stats.constructs.iter_mut().for_each(|construct| construct.set_event_cost(event_ps));
+            if stats.constructs.iter().any(|construct| construct.is_near_event_cost) {
+                stats.notes.push(format!(
+                    "{NEAR_EVENT_COST} one takes less than three of the tracer's events on average, of {:.0} ns each: its time is mostly the tracer's",
+                    event_ps as f64 / 1e3
+                ));
+            }
+        }
         let replay = predicted.as_ref().map(|predicted| (&plans[..], predicted));
         stats.answers = part.answers(replay);
         let answers = &stats.answers;
@@ -490,6 +500,17 @@ impl<'a> Run<'a> {
         let process = report.processes.first();
         if is_whole && let Some(process) = process {
             sums.set_memory(number as u32, &process.devices);
+        }
+        if is_whole
+            && self.selected.is_all()
+            && self.options.threads.is_none()
+            && let (Some(reader), Some(process)) = (reader, process)
+        {
+            let metadata = reader.metadata();
+            sums.set_cpu_times(number as u32, metadata);
+            if let Some(of_process) = sums.processes.get(&(number as u32)) {
+                part.set_effort(|life| Effort::of(metadata, process, of_process, life));
+            }
         }
         let ending = process.and_then(|process| process.ending);
         sums.set_account(number as u32, ending, part.account());

@@ -184,6 +184,10 @@ impl<S: Collects> Windowed<S> {
                     started: on(process.lifetime.started),
                     traced_from: windows.on(process.lifetime.traced_from),
                     ended: on(process.lifetime.ended),
+                    tracer_ended: process
+                        .lifetime
+                        .tracer_ended
+                        .and_then(|(begin, end)| on(Some(begin)).zip(on(Some(end)))),
                 };
                 let process = (*process).clone();
                 self.inner.item(&Item::Process(&Process { lifetime, ..process }));

@@ -131,6 +131,8 @@ struct Current<const S: usize> {
 struct Ended<const S: usize> {
     finished: Finished<S>,
     end: Ns,
+    /// See [`Outcome::tracer_ns`].
+    tracer_ns: u64,
     of: About,
 }
 
@@ -413,7 +415,11 @@ impl<const S: usize> Collector<S> {
         let end = ended.map_or(summary.end, |ended| ended.max(summary.end));
         let end = end.max(of.begin);
         let finished = threads.finish(summary.end, end);
-        let ended = Ended { finished, end, of };
+        let tracer_ns = of.lifetime.tracer_ended.map_or(0, |(begin, done)| {
+            let (begin, done) = (begin.max(summary.end), done.min(end));
+            done.saturating_sub(begin).max(0).cast_unsigned()
+        });
+        let ended = Ended { finished, end, tracer_ns, of };
         match self.is_of_segment {
             true => self.ended = Some(ended),
             false => self.take_in(ended),
@@ -422,7 +428,7 @@ impl<const S: usize> Collector<S> {
 
     /// Takes in a process.
     fn take_in(&mut self, ended: Ended<S>) {
-        let Ended { mut finished, end, of } = ended;
+        let Ended { mut finished, end, tracer_ns, of } = ended;
         // Nothing of the process is analysed.
         let is_absent = self.has_windows && end == of.begin || !self.selected.is_all() && of.selected == 0;
         self.scenarios = std::mem::take(&mut finished.scenarios);
@@ -467,6 +473,7 @@ impl<const S: usize> Collector<S> {
             queues: of.queues,
             begin: of.begin,
             end,
+            tracer_ns,
             chunk_cost: of.reports.chunk_cost_ns,
             not_seen: not_seen(&of.reports, of.has_doacross)
                 .map(|(cause, reason)| NotSeen { cause, reason: reason.to_owned() })
@@ -523,7 +530,7 @@ impl<const S: usize> Continues for Collector<S> {
         };
         let (end, is_between) = (threads.latest(), threads.is_between_regions());
         let finished = threads.end_segment();
-        self.ended = Some(Ended { finished, end, of });
+        self.ended = Some(Ended { finished, end, tracer_ns: 0, of });
         is_between
     }
 
@@ -539,6 +546,7 @@ impl<const S: usize> Continues for Collector<S> {
         let known = |place: PlaceId| numbers[place as usize];
         own.finished.append(next_ended.finished, begin, &known);
         own.end = next_ended.end;
+        own.tracer_ns = next_ended.tracer_ns;
         own.of.queues = next_ended.of.queues;
         own.of.has_doacross |= next_ended.of.has_doacross;
         !own.finished.sums.is_full()

@@ -391,7 +391,7 @@ impl<const S: usize> Threads<S> {
             now: Left { stamp: Stamp::new(self.begin), ..Left::never() },
             waited: [0; S],
             before_wait: (Left::never(), [0; S]),
-            has_just_waited: false,
+            has_waited_until: None,
         });
         self.change_state(lane, self.begin);
     }
@@ -447,7 +447,7 @@ impl<const S: usize> Threads<S> {
         self.all[lane].is_seen = true;
         let next = std::mem::take(&mut self.all[lane].next);
         if kind != Kind::Task {
-            self.all[lane].has_just_waited = false;
+            self.all[lane].has_waited_until = None;
         }
         // The initial tasks of a league are its members' tasks.
         let kind = match kind {
@@ -488,7 +488,7 @@ impl<const S: usize> Threads<S> {
             }
             Kind::Barrier { .. } => open.is_barrier = self.arrive(lane, time, region),
             Kind::Task => {
-                if std::mem::take(&mut self.all[lane].has_just_waited) {
+                if self.all[lane].has_waited_until.take() == Some(time) {
                     self.go_on_waiting(lane);
                 }
                 self.begin_task(lane, time, next.task);
@@ -552,7 +552,7 @@ impl<const S: usize> Threads<S> {
             Kind::TaskGroup => self.end_group(lane, time, open.group),
             _ => {}
         }
-        self.all[lane].has_just_waited = open.kind.is_wait_for_tasks();
+        self.all[lane].has_waited_until = open.kind.is_wait_for_tasks().then_some(time);
         self.change_state(lane, time);
     }
 

@@ -131,7 +131,8 @@ pub(super) struct Lane<const S: usize> {
     pub(super) waited: [Ns; S],
     /// `now` and `waited` before the wait for tasks that has just ended: a task that comes next has interrupted it.
     pub(super) before_wait: (Left<S>, [Ns; S]),
-    pub(super) has_just_waited: bool,
+    /// When that was.
+    pub(super) has_waited_until: Option<Ns>,
 }
 
 /// The chain that a thread, team, lock or task left for those that wait for it.

@@ -148,7 +148,7 @@ impl Answers {
             time(self.duration_ns),
             shares[0]
         );
-        if let Some(note) = &self.mpi_note {
+        for note in self.mpi_note.iter().chain(&self.cpu_note) {
             words += &format!(" ({note})");
         }
         for (index, ((cause, ns), share)) in losses.iter().zip(&shares[1..]).enumerate() {

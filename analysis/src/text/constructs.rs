@@ -4,7 +4,7 @@ use omptrace_timeline::model::short_name;
 
 use super::cells::{cells, lost};
 use crate::model::answers::RegionAnswer;
-use crate::model::stats::{ConstructStats, LockStats, PhaseStats};
+use crate::model::stats::{ConstructStats, LockStats, NEAR_EVENT_COST, PhaseStats};
 use crate::text::table::{
     Column, Empty, Table, UNKNOWN, column, counted, known, known_time, percent, time, with_commas,
 };
@@ -39,7 +39,10 @@ pub(super) fn construct_row(table: &mut Table, stats: &ConstructStats) {
         waiting.map_or_else(|| UNKNOWN.to_owned(), percent),
         imbalance.unwrap_or_default(),
     ];
-    let name = short_name(&stats.name).to_owned();
+    let mut name = short_name(&stats.name).to_owned();
+    if stats.is_near_event_cost {
+        name += &format!(" {NEAR_EVENT_COST}");
+    }
     table.row_above(name, cells, loop_words(stats));
 }
 

@@ -47,6 +47,8 @@ pub struct Lifetime {
     pub started: Option<Ns>,
     /// When it ended, or else the tracer; `None` where that was before its time.
     pub ended: Option<Ns>,
+    /// When the tracer began to end, and when it was done: it wrote what was left. `None` where the trace does not say.
+    pub tracer_ended: Option<(Ns, Ns)>,
 }
 
 impl Process {

@@ -567,7 +567,8 @@ fn device_type(reader: &Reader, device_num: i32) -> &str {
     device.map_or("", |device| &device.r#type)
 }
 
-/// The processors that the process may run on: those that the kernel lists for it (`0-3,8`), or else all of its machine.
+/// The processors that the process may run on: those that the kernel lists for it (`0-3,8`), or more where its runtime knows more, or
+/// else all of its machine.
 fn processors(metadata: &Metadata) -> Option<u32> {
     let count = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -580,6 +581,10 @@ fn processors(metadata: &Metadata) -> Option<u32> {
         counts.try_fold(0_u32, |sum, count| sum.checked_add(count?))
     });
     let online = metadata.machine.as_ref().map(|machine| machine.cpus);
+    // GCC's runtime binds the initial thread before the tracer asks, and knows how many there were.
+    let of_runtime =
+        metadata.processors.as_ref().and_then(|processors| u32::try_from(processors.num_procs).ok());
+    let allowed = allowed.map(|allowed| allowed.max(of_runtime.unwrap_or(0)));
     allowed.or(online.filter(|cpus| *cpus > 0))
 }
 
@@ -605,7 +610,11 @@ pub fn lifetime(reader: &Reader, start: Ns) -> Lifetime {
         let process = record.and_then(|record| reading(record.ended_raw_ns));
         tracer.max(process).filter(|_| zero > 0)
     });
-    Lifetime { traced_from: start, started, ended }
+    let tracer_ended = end.and_then(|end| {
+        let times = reading(end.began_raw_ns).zip(reading(end.raw_ns));
+        times.filter(|(begin, end)| begin <= end && zero > 0)
+    });
+    Lifetime { traced_from: start, started, ended, tracer_ended }
 }
 
 fn command_line(reader: &Reader) -> Vec<String> {
@@ -650,6 +659,9 @@ mod tests {
         };
         assert_eq!(processors("0-3,8", 64), Some(5));
         assert_eq!(processors("7", 64), Some(1));
+        let bound: serde_json::Value =
+            serde_json::json!({"process": {"affinity": "0"}, "processors": {"num_procs": 2}});
+        assert_eq!(super::processors(&serde_json::from_value(bound).expect("metadata")), Some(2));
         for unknown in ["", "3-1", "a", "0-", "0-4294967295", "-"] {
             assert_eq!(processors(unknown, 64), Some(64), "{unknown}");
             assert_eq!(processors(unknown, 0), None, "{unknown}");

@@ -108,6 +108,21 @@ fn chunk_cost_ns(version: &str) -> u64 {
     known.or_else(llvm).map_or(0, |runtime| runtime.chunk_cost_ns)
 }
 
+/// Whether threads that wait leave their processors to others at once, or nearly so, in a process with more threads than processors.
+/// GCC's runtime tests 1000 times at most. LLVM's and Intel's spin, and yield between, unless the user wants them to sleep.
+pub fn waits_are_short_where_oversubscribed(metadata: &Metadata) -> bool {
+    let version = metadata.runtime.as_ref().map_or("", |runtime| &runtime.version);
+    let set = |name: &str| metadata.environment.get(name).map(|value| value.trim().to_ascii_lowercase());
+    match Runtime::of_version(version).map(|runtime| runtime.vendor) {
+        Some(Vendor::Gnu) => set("GOMP_SPINCOUNT").is_none(),
+        Some(Vendor::Llvm | Vendor::Intel) => match set("KMP_BLOCKTIME") {
+            Some(time) => time == "0",
+            None => set("OMP_WAIT_POLICY").is_some_and(|policy| policy == "passive"),
+        },
+        _ => false,
+    }
+}
+
 /// Whether a registration promises events, at least some: `ompt_set_result_t` and what the Collector API answers, in words.
 fn is_granted(registration: &Registration) -> bool {
     matches!(&registration.meaning[..], "always" | "sometimes" | "sometimes_paired" | "OK")
@@ -121,6 +136,34 @@ mod tests {
         let mut metadata = Metadata::default();
         metadata.runtime.get_or_insert_default().version = version.into();
         Reports::of(&metadata)
+    }
+
+    #[test]
+    fn who_waits_on_shared_processors_spins_where_the_user_wants_that() {
+        let are_short = |version: &str, variable: Option<(&str, &str)>| {
+            let mut metadata = Metadata::default();
+            metadata.runtime.get_or_insert_default().version = version.into();
+            metadata.environment.extend(variable.map(|(name, value)| (name.to_owned(), value.to_owned())));
+            waits_are_short_where_oversubscribed(&metadata)
+        };
+        let (gcc, llvm) = ("libgomp of GCC 12 through libomptgomp", "LLVM OMP version: 5.0.20140926");
+        for short in [
+            (gcc, None),
+            (gcc, Some(("OMP_WAIT_POLICY", "active"))),
+            (llvm, Some(("OMP_WAIT_POLICY", "PASSIVE"))),
+            (llvm, Some(("KMP_BLOCKTIME", "0"))),
+        ] {
+            assert!(are_short(short.0, short.1), "{short:?}");
+        }
+        for long in [
+            (gcc, Some(("GOMP_SPINCOUNT", "infinite"))),
+            (llvm, Some(("OMP_WAIT_POLICY", "ACTIVE"))),
+            (llvm, Some(("KMP_BLOCKTIME", "infinite"))),
+            (llvm, None),
+            ("another", None),
+        ] {
+            assert!(!are_short(long.0, long.1), "{long:?}");
+        }
     }
 
     #[test]

@@ -7,15 +7,17 @@
 //! the usual callback -> its event
 //! ```
 //!
-//! Off unless the user asks for them: then the usual callbacks are registered, and events cost what they cost without.
+//! Off unless the user asks for them, but for the processor time at the begin and end of threads: then the usual callbacks are registered, and events cost what they cost without.
 //!
 //! | module | what it is |
 //! | --- | --- |
 //! | [`reading`] | the counters of a session, and a reading |
 //! | [`boundaries`] | the callbacks that read |
+//! | [`cpu_time`] | the processor time of the process and its threads, which is always read |
 //! | [`processor`] | which of the processor's counters a thread can have |
 
 mod boundaries;
+pub(crate) mod cpu_time;
 mod processor;
 mod reading;
 

@@ -11,6 +11,7 @@ pub(super) static PARTS: &[&dyn Part] = &[
     &undeferred_dependences::PART,
     &samples::PART,
     &counters::PART,
+    &counters::cpu_time::PART,
     &devices::PART,
     &collector_counts::PART,
 ];

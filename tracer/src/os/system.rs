@@ -29,6 +29,19 @@ pub(crate) fn open_existing(path: &Path) -> io::Result<OwnedFd> {
     open(path, libc::O_RDWR | libc::O_NONBLOCK)
 }
 
+/// The first bytes of a file of the kernel's, as many as fit.
+///
+/// # Errors
+/// The system's error.
+pub(crate) fn read_start<'b>(path: &Path, buffer: &'b mut [u8]) -> io::Result<&'b [u8]> {
+    let file = open(path, libc::O_RDONLY | libc::O_NONBLOCK)?;
+    let arguments = [file.as_raw_fd() as usize, buffer.as_mut_ptr() as usize, buffer.len()];
+    // SAFETY: the buffer is valid for its length.
+    let read = unsafe { system_call::call(libc::SYS_read, arguments) };
+    close(file);
+    Ok(&buffer[..(read? as usize).min(buffer.len())])
+}
+
 fn open(path: &Path, flags: c_int) -> io::Result<OwnedFd> {
     let path = CString::new(path.as_os_str().as_bytes())?;
     let flags = flags | libc::O_NOFOLLOW | libc::O_CLOEXEC;

@@ -10,6 +10,7 @@
 //! | [`held_events`] | events that a forked child holds back |
 //! | [`kept_chunks`] | full chunks that a flight recorder keeps |
 //! | [`known_modules`] | modules that the thread has asked for |
+//! | [`own_cost`] | what an event costs |
 //! | [`registers`] | the processor's counters of the thread |
 //! | [`initial_task`], [`waiting_task`], [`dependence_collection`] | what is known of the thread's tasks, for faults of runtimes |
 
@@ -20,6 +21,7 @@ pub(crate) mod held_events;
 pub(crate) mod initial_task;
 pub(crate) mod kept_chunks;
 pub(crate) mod known_modules;
+pub(crate) mod own_cost;
 #[expect(clippy::module_inception, reason = "the folder has what belongs to a recorder")]
 pub(crate) mod recorder;
 pub(crate) mod registers;

@@ -73,6 +73,8 @@ pub(crate) struct Stream {
     pub(crate) sampled: Cell<u32>,
     /// The processor's counters of the thread.
     pub(crate) registers: Cell<Registers>,
+    /// The thread's record of processor time, by its number from 1; 0 where it has none.
+    pub(crate) cpu_time: Cell<u32>,
     /// The device of the target region that the thread is in, or [`NO_DEVICE`].
     pub(crate) target_device: Cell<i32>,
     /// A device's tracer knows of the operation that the thread asks for.
@@ -120,6 +122,7 @@ impl Stream {
             kind: Cell::new(Kind::Thread),
             sampled: Cell::new(0),
             registers: Cell::new(Registers::NONE),
+            cpu_time: Cell::new(0),
             target_device: Cell::new(0),
             is_announced: Cell::new(false),
             announced_regions: Cell::new(0),
@@ -195,6 +198,7 @@ impl Stream {
         self.kind.set(Kind::Thread);
         self.sampled.set(0);
         self.registers.set(Registers::NONE);
+        self.cpu_time.set(0);
         self.target_device.set(NO_DEVICE);
         self.is_announced.set(false);
         self.announced_regions.set(0);

@@ -21,7 +21,7 @@ const PACK_AT_END: Duration = Duration::from_millis(20);
 pub(crate) fn note_end(how: &str) {
     if let Some(session) = of_this_process() {
         part::note_end(session);
-        session.write_end(how);
+        session.write_end(how, None);
     }
 }
 
@@ -41,6 +41,7 @@ impl Session {
     /// kill.
     fn end(&'static self, how: &str) {
         let start = Stopwatch::start();
+        let began_raw_ns = system::clock_ns(libc::CLOCK_MONOTONIC_RAW);
         // While streams may still grow.
         part::end(self);
         Mode::Off.set();
@@ -67,7 +68,7 @@ impl Session {
         if !stays_in_spool {
             self.write_rest(start, packer, is_quiet);
         }
-        self.write_end(how);
+        self.write_end(how, Some(began_raw_ns));
         if !is_quiet {
             // The thread may go on writing, until the process ends.
             return;
@@ -91,13 +92,13 @@ impl Session {
         info!("wrote {}", self.output.path().display());
     }
 
-    /// Says how the session ended. What is said later replaces it.
-    fn write_end(&'static self, how: &str) {
+    /// Says how the session ended, and since when the tracer ended it. What is said later replaces it.
+    fn write_end(&'static self, how: &str, began_raw_ns: Option<u64>) {
         part::write_news(self);
         // Relaxed: where the threads are quiet, all was counted before.
         let (streams, lost) = (self.streams.load(Ordering::Relaxed), self.lost.load(Ordering::Relaxed));
         let raw_ns = system::clock_ns(libc::CLOCK_MONOTONIC_RAW);
-        let end = End { how: how.to_owned(), streams, lost, raw_ns: Some(raw_ns) };
+        let end = End { how: how.to_owned(), streams, lost, raw_ns: Some(raw_ns), began_raw_ns };
         self.write_metadata(&Metadata {
             end: Some(end),
             failure: self.failure().map(|failure| failure.to_string()),

@@ -600,6 +600,94 @@ fn threads_that_begin_late_may_be_more_than_the_processors() {
     }
 }
 
+/// Metadata of a process on these processors, whose two threads had this much processor time, in ns. The waits of its runtime are
+/// short where threads share processors.
+macro_rules! with_cpu_time {
+    ($affinity:literal, $first:literal, $second:literal, $delay:literal) => {
+        concat!(
+            r#"{"process": {"pid": 10, "executable": "/bin/app", "affinity": ""#,
+            $affinity,
+            r#""}, "runtime": {"version": "libgomp of GCC 12 through libomptgomp"}, "#,
+            r#""cpu_time": {"process_begin_ns": 0, "process_end_ns": 90000000, "threads": [[1, 0, "#,
+            $first,
+            "], [2, 0, ",
+            $second,
+            r#"]], "unknown_threads": 0, "delay_ns": "#,
+            $delay,
+            "}}"
+        )
+    };
+}
+
+/// Of 20 ms, the one processor works 19: no change saves more than the other one.
+#[test]
+fn no_finding_gains_more_than_processors_can_give() {
+    let answers = late(with_cpu_time!("3", "9500000", "9500000", "10000000"));
+    let found = finding(&answers, "oversubscription");
+    nearly(found.gain_ns, UNIT);
+    // All of the time is work.
+    let answers = late(with_cpu_time!("3", "10000000", "10000000", "10000000"));
+    assert_eq!(ids(&answers), [""; 0]);
+    // On two processors, threads that wait may spin: what they worked is not known as exactly.
+    let answers = late(with_cpu_time!("3,5", "20000000", "20000000", "0"));
+    nearly(finding(&answers, "late_wake_up").gain_ns, 20 * 300_000);
+}
+
+/// Threads that sleep leave the processor to the others.
+#[test]
+fn threads_that_sleep_are_not_too_many() {
+    let answers = late(with_cpu_time!("3", "1000000", "1000000", "100000"));
+    let found = finding(&answers, "late_wake_up");
+    assert!(!found.text.contains("OMP_WAIT_POLICY"), "{}", found.text);
+    assert!(!ids(&answers).contains(&"oversubscription"), "{:?}", answers.findings);
+    assert_eq!(answers.cpu_note, None);
+    let of_own = late(with_cpu_time!("3,5", "1000000", "1000000", "100000"));
+    let found = finding(&of_own, "late_wake_up");
+    assert!(found.text.contains("OMP_WAIT_POLICY=active"), "{}", found.text);
+    assert_eq!(of_own.cpu_note, None);
+}
+
+/// Others had the processors: that is said, and nobody is told to spin.
+#[test]
+fn a_busy_machine_is_said_first() {
+    let answers = late(with_cpu_time!("3,5", "7000000", "7000000", "14000000"));
+    let note = answers.cpu_note.as_deref().expect("a note");
+    assert!(note.contains("had a processor for 50 % of the time"), "{note}");
+    assert!(note.contains("idle machine") && note.contains("--cpu-time"), "{note}");
+    assert!(answers.headline().expect("a headline").contains(note));
+    assert!(!ids(&answers).contains(&"late_wake_up"), "{:?}", answers.findings);
+}
+
+/// 1.5 ms of the tracer behind the last event of two threads; in 0.5 ms more, the process ends. What an event costs is known.
+#[test]
+fn the_tracers_own_time_is_known() {
+    let with = |json: &'static str| {
+        let mut script = Script::new(2);
+        script.metadata = Some(json);
+        let end = script.region(0, LOOP, &[8 * UNIT, 4 * UNIT]);
+        script.end(end)
+    };
+    let of_end = r#"{"end": {"how": "finalize", "began_raw_ns": 1008000001, "raw_ns": 1009500001}, "record": {"ended_raw_ns": 1010000001}}"#;
+    let answers = with(of_end);
+    assert_eq!(answers.accounting[Cause::Tracer], 2 * 1_500_000);
+    assert_eq!(answers.accounting[Cause::Unobserved], 2 * 500_000);
+    // That alone is a finding as before.
+    assert!(ids(&answers).contains(&"tracer_disturbs"), "{:?}", answers.findings);
+
+    // Each of the 18 events takes 0.4 ms: 3.6 ms of each thread.
+    let costly = r#"{"tracer_cost": {"event_ticks": 400000.0}}"#;
+    let answers = with(costly);
+    let found = finding(&answers, "tracer_disturbs");
+    nearly(found.gain_ns, 18 * 400_000 / 2);
+    assert!(found.text.contains("45 % of the time"), "{}", found.text);
+    let imbalance = finding(&answers, "load_imbalance");
+    nearly(imbalance.gain_ns, 2 * UNIT);
+    // Without them there is next to nothing to gain.
+    let answers = with(r#"{"tracer_cost": {"event_ticks": 800000.0}}"#);
+    let imbalance = finding(&answers, "load_imbalance");
+    nearly(imbalance.gain_ns, 8 * UNIT - 18 * 400_000);
+}
+
 /// The region asks for four threads, as the one before has them, and gets two.
 #[test]
 fn regions_that_get_fewer_threads_than_they_ask_for_are_found() {

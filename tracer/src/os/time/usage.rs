@@ -1,6 +1,8 @@
 //! What the kernel keeps of the calling thread: its processor time, switches and page faults.
 
-use crate::os::system_call;
+use std::path::Path;
+
+use crate::os::{system, system_call};
 
 /// Counts of the calling thread; `None` where the system refuses.
 pub(crate) fn of_this_thread() -> Option<libc::rusage> {
@@ -14,9 +16,56 @@ pub(crate) fn of_this_thread() -> Option<libc::rusage> {
 
 /// Nanoseconds that the calling thread has had a processor, also those since it got this one; `None` where the system refuses.
 pub(crate) fn processor_time_ns() -> Option<u64> {
+    read(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// The same of all threads of the process, those that are gone included.
+pub(crate) fn processor_time_of_process_ns() -> Option<u64> {
+    read(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// The same of the process's thread that has this id; `None` also where there is none.
+pub(crate) fn processor_time_of_thread_ns(tid: i32) -> Option<u64> {
+    // What the kernel's `MAKE_THREAD_CPUCLOCK` makes of the id: a thread's clock of the scheduler's. 0 would be the caller's.
+    (tid > 0).then(|| read(!tid << 3 | 0b110)).flatten()
+}
+
+/// Nanoseconds that the process's thread of this id was ready to run, while others had the processors. `None` where the system does
+/// not say.
+pub(crate) fn delay_of_thread_ns(tid: i32) -> Option<u64> {
+    let mut buffer = [0; 64];
+    let path = format!("/proc/self/task/{tid}/schedstat");
+    let text = system::read_start(Path::new(&path), &mut buffer).ok()?;
+    // Time on a processor, time in a queue for one, and how often it got one.
+    let text = std::str::from_utf8(text).ok()?;
+    text.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+fn read(clock: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let arguments = [libc::CLOCK_THREAD_CPUTIME_ID as usize, &raw mut time as usize];
+    let arguments = [clock as usize, &raw mut time as usize];
     // SAFETY: valid for writing.
     unsafe { system_call::call(libc::SYS_clock_gettime, arguments) }.ok()?;
     Some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clock_of_a_thread_is_that_of_its_id() {
+        let own = system::thread_id();
+        let (before, by_id, after) = (
+            processor_time_ns().unwrap(),
+            processor_time_of_thread_ns(own).unwrap(),
+            processor_time_ns().unwrap(),
+        );
+        assert!(before <= by_id && by_id <= after, "{before} {by_id} {after}");
+        assert!(processor_time_of_process_ns().unwrap() >= before);
+        // The first process is no thread of this one.
+        assert_eq!(processor_time_of_thread_ns(1), None);
+        assert_eq!(processor_time_of_thread_ns(0), None);
+        assert_eq!(delay_of_thread_ns(1), None);
+    }
 }

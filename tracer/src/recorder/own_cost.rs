@@ -1,0 +1,111 @@
+//! What one of the tracer's events costs on this machine: some thousand of them are recorded into memory that nobody reads.
+
+use ompt_sys::ompt_mutex_critical;
+use omptrace_trace_format::block::CHUNK_HEADER_WORDS;
+use omptrace_trace_format::event::{CompactRow, MutexAcquire, MutexAcquired, MutexReleased, encode_compact};
+use omptrace_trace_format::field::Address;
+
+use crate::os::system;
+use crate::os::time::clock::{self, ClockKind};
+use crate::recorder::recorder::Recorder;
+
+/// Words for events.
+const WORDS: usize = 1 << 13;
+/// Rounds of three events that are timed together. A thread that loses its processor spoils one such batch.
+const ROUNDS: usize = 64;
+const BATCHES: usize = 40;
+/// Where batches take longer than usual, there are fewer of them: no more begin after this many nanoseconds.
+const MAX_NS: u64 = 150_000;
+
+/// Ticks of the session's clock that a usual event takes the thread that records it: the median of several tries. `None` where
+/// events take the cold path, or there is no memory. It takes at most 0.2 ms.
+pub(crate) fn event_ticks() -> Option<f64> {
+    if clock::kind() != ClockKind::Counter {
+        return None;
+    }
+    let chunk = Memory::new((CHUNK_HEADER_WORDS + WORDS) * size_of::<u64>())?;
+    let memory = Memory::new(size_of::<Recorder>())?;
+    // SAFETY: zeroed memory of the size, aligned to a page, and all zeros is a recorder. It is this thread's alone.
+    let recorder: &Recorder = unsafe { &*memory.base.cast() };
+    let words = chunk.base.cast::<u64>().wrapping_add(CHUNK_HEADER_WORDS);
+    // SAFETY: the memory is this thread's alone, and zeros before the words are a header by which none is published.
+    unsafe { recorder.begin_trial(words, WORDS, clock::ticks()) };
+    let mut ticks: Vec<u64> = Vec::with_capacity(BATCHES);
+    let begun = system::clock_ns(libc::CLOCK_MONOTONIC);
+    // The predictors learn.
+    (0..4).for_each(|_| {
+        put_first(recorder, acquire());
+        put_first(recorder, acquired());
+        put_first(recorder, released());
+    });
+    while ticks.len() < BATCHES {
+        let before = clock::counter();
+        for _ in 0..ROUNDS {
+            let stored = recorder.try_put_predicted(|_| acquire())
+                && recorder.try_put_predicted(|_| acquired())
+                && recorder.try_put_predicted(|_| released());
+            if !stored {
+                return None;
+            }
+        }
+        ticks.push(clock::counter().wrapping_sub(before));
+        if system::clock_ns(libc::CLOCK_MONOTONIC).saturating_sub(begun) > MAX_NS {
+            break;
+        }
+    }
+    ticks.sort_unstable();
+    Some(ticks[ticks.len() / 2] as f64 / (3 * ROUNDS) as f64)
+}
+
+fn put_first<R: CompactRow>(recorder: &Recorder, row: R) {
+    let _ = recorder.put_slowly(clock::ticks(), |state, ticks, out| encode_compact(row, state, ticks, out));
+}
+
+/// The lock of all events.
+const LOCK: Address = Address(1);
+/// The code that they come from.
+const CODE: Address = Address(2);
+
+fn acquire() -> MutexAcquire {
+    MutexAcquire { kind: ompt_mutex_critical, hint: 0, r#impl: 0, wait_id: LOCK, codeptr_ra: CODE }
+}
+
+fn acquired() -> MutexAcquired {
+    MutexAcquired { kind: ompt_mutex_critical, wait_id: LOCK, codeptr_ra: CODE }
+}
+
+fn released() -> MutexReleased {
+    MutexReleased { kind: ompt_mutex_critical, wait_id: LOCK, codeptr_ra: CODE }
+}
+
+/// Zeroed memory, given back when it is dropped.
+struct Memory {
+    base: *mut u8,
+    len: usize,
+}
+
+impl Memory {
+    fn new(len: usize) -> Option<Memory> {
+        let base = system::map_zeroed(len).ok()?;
+        Some(Memory { base, len })
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        system::unmap(self.base, self.len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_has_a_cost_where_the_clock_is_a_counter() {
+        let kind = clock::choose();
+        let ticks = event_ticks();
+        assert_eq!(ticks.is_some(), kind == ClockKind::Counter);
+        assert!(ticks.is_none_or(|ticks| ticks > 0.0));
+    }
+}
