@@ -32,6 +32,7 @@
 #![forbid(unsafe_code)]
 
 mod collect;
+mod directive;
 pub mod fast_map;
 mod files;
 mod names;
@@ -49,8 +50,10 @@ use crate::files::perf_map;
 use crate::names::runtime;
 use crate::parallel::in_parallel;
 use collect::ModuleCode;
+use directive::Directive;
 use files::Files;
 use files::image::Code;
+use files::source::Sources;
 use table::ModuleSymbols;
 
 pub use files::loaded_module::Instance;
@@ -141,9 +144,11 @@ fn resolve_module(code: ModuleCode, kind: Code, options: &Options) -> ModuleSymb
         }
     };
     let addresses = code.addresses.iter();
-    let offsets: Vec<u64> =
-        addresses.map(|address| address.wrapping_sub(module.instance.load_address)).collect();
-    (module.places, module.checksums) = image::places(&files, kind, &offsets);
+    let load_address = module.instance.load_address;
+    let offsets: Vec<(u64, Option<Directive>)> =
+        addresses.map(|(address, directive)| (address.wrapping_sub(load_address), *directive)).collect();
+    let sources = Sources::older_than(module.instance.modified_ns);
+    (module.places, module.checksums) = image::places(&files, kind, &offsets, sources);
     module.problem = files.problem.and_then(reported);
     if module.problem.is_none() && !is_runtime && !files.has_debug_info {
         module.problem = reported(Problem::NoDebugInfo);
