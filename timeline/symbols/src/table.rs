@@ -146,7 +146,9 @@ impl fmt::Display for Symbol<'_> {
         match (self.file_name, self.line, self.function, self.function_offset) {
             (Some(file), Some(line), ..) => write!(f, "{file}:{line}"),
             // All functions that GCC made of one begin there.
-            (_, _, Some(function), Some(1)) => write!(f, "{} ({})", without_parameters(function), self.code()),
+            (_, _, Some(function), Some(1)) => {
+                write!(f, "{} ({})", without_parameters(function), self.code())
+            }
             (_, _, Some(function), offset) => {
                 f.write_str(without_parameters(function))?;
                 offset.map_or(Ok(()), |offset| write!(f, "+{offset:#x}"))

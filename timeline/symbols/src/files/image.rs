@@ -228,6 +228,17 @@ impl<'d> Image<'d> {
     /// one that all is inlined into, and the line is only near that of the directive, which comes second.
     fn frames_of_gcc(&mut self, offset: u64, directive: Directive) -> (Vec<CodeFrame>, bool) {
         let mut frames = self.frames(offset);
+        // What a directive is combined with may be in a function of its own, where nothing else of that kind may be.
+        let start = self.symbol(offset).map(|symbol| symbol.start);
+        let around = start.filter(|start| self.begins_construct_of_gcc(*start));
+        if let Some((name, Some((file, line)))) = around.map(|start| self.first_line(start))
+            && self.sources.is_combined(&file, line, directive)
+        {
+            return (vec![(name, Some((file, line)))], false);
+        }
+        if let Some((_, source)) = frames.last_mut() {
+            *source = source.take().and_then(|source| self.in_function(offset, source));
+        }
         for (index, (_, source)) in frames.iter().enumerate() {
             let Some((file, line)) = source else {
                 continue;
@@ -244,6 +255,30 @@ impl<'d> Image<'d> {
         frames.drain(..frames.len().saturating_sub(1));
         let has_line = frames.first().is_some_and(|(_, source)| source.is_some());
         (frames, has_line)
+    }
+
+    /// The place `source` of the call at `offset`, or the last before it, that is in the function which has the code. GCC may give the
+    /// call the place of what is inlined before without saying so. Nothing of a function is before its begin.
+    fn in_function(&mut self, offset: u64, source: (String, u32)) -> Option<(String, u32)> {
+        let Some((start, end)) = self.symbol(offset).map(|symbol| (symbol.start, symbol.end)) else {
+            return Some(source);
+        };
+        let of_construct = match self.begins_construct_of_gcc(start) {
+            true => self.first_line(start).1,
+            false => None,
+        };
+        let context = self.context.as_ref()?;
+        let rows = context.find_location_range(start, end).ok()?;
+        let mut rows = rows.filter_map(|(address, _, row)| Some((address, row.file?, row.line?))).peekable();
+        let first = rows.peek().map(|(_, file, line)| ((*file).to_owned(), *line));
+        let (file, begin) = of_construct.or(first)?;
+        let is_own = |of: &str, line: u32| of == file && line >= begin;
+        if is_own(&source.0, source.1) {
+            return Some(source);
+        }
+        let before = rows.take_while(|(address, ..)| *address <= offset);
+        let own = before.filter(|(_, of, line)| is_own(of, *line)).last().map(|(_, _, line)| line);
+        Some((file, own.unwrap_or(begin)))
     }
 
     /// Whether GCC compiled the code at `offset`.

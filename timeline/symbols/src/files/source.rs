@@ -29,7 +29,9 @@ struct Written {
 impl Written {
     /// Whether it is several directives. Then GCC calls the runtime for the inner ones in the function that it made of the outer.
     fn is_combined(&self) -> bool {
-        self.words.first().is_some_and(|name| matches!(&**name, "parallel" | "teams" | "target" | "distribute"))
+        self.words
+            .first()
+            .is_some_and(|name| matches!(&**name, "parallel" | "teams" | "target" | "distribute"))
     }
 
     /// Whether it has that line, or is a loop's that begins there.
@@ -43,7 +45,7 @@ impl Written {
         let has = |words: &[&str]| self.words.iter().any(|word| words.contains(&word.as_str()));
         let name = self.words.first().map_or("", String::as_str);
         match directive {
-            Directive::Sections => name == "sections",
+            Directive::Sections => name == "sections" || self.is_combined() && has(&["sections"]),
             Directive::Single => name == "single",
             Directive::Scope => name == "scope",
             // Static loops call nothing.
@@ -97,6 +99,12 @@ impl Sources {
             [only] if directive.follows_its_call() => Some(only),
             _ => None,
         }
+    }
+
+    /// Whether the directive at `line` is combined with one that the runtime is called for.
+    pub(crate) fn is_combined(&mut self, file: &str, line: u32, directive: Directive) -> bool {
+        let mut written = self.of(file).iter().filter(|written| written.first == line);
+        written.any(|written| written.is_combined() && written.is(directive))
     }
 
     /// The first line of the directive that has `line`, as far as the source shows it: gfortran gives directives of several lines one
@@ -229,9 +237,15 @@ mod tests {
     fn directives_are_read_in_each_language() {
         let c = "#pragma omp single /* one */\n  # pragma  omp for \\\n  schedule(dynamic, 1)\n#pragma ompx\n\
                  int pragma;\n_Pragma(\"omp sections nowait\")\n// #pragma omp single\n#pragma omp barrier // end\n";
-        let expected = [(1, 1, "single"), (2, 3, "for schedule dynamic 1"), (6, 6, "sections nowait"), (8, 8, "barrier")];
+        let expected = [
+            (1, 1, "single"),
+            (2, 3, "for schedule dynamic 1"),
+            (6, 6, "sections nowait"),
+            (8, 8, "barrier"),
+        ];
         assert_eq!(found(c), expected.map(|(first, last, words)| (first, last, words.to_owned())));
-        let free = "  !$OMP DO & ! a loop\n  !$omp & schedule(guided)\n! $omp single\n !$omp end do\n!$omp single";
+        let free =
+            "  !$OMP DO & ! a loop\n  !$omp & schedule(guided)\n! $omp single\n !$omp end do\n!$omp single";
         let expected = [(1, 2, "do schedule guided"), (4, 4, "end do"), (5, 5, "single")];
         assert_eq!(found(free), expected.map(|(first, last, words)| (first, last, words.to_owned())));
         let fixed = "C$OMP DO\nc$omp+schedule(dynamic)\n*$omp sections\n";
@@ -259,6 +273,13 @@ mod tests {
         assert_eq!(line(Directive::Barrier, 11, Some(13)), Some(11));
         assert_eq!(line(Directive::Single, 13, None), None);
         assert_eq!(sources.first_line("/a.c", 4), 4);
+        let text =
+            "#pragma omp parallel sections\n{}\n#pragma omp parallel\n!$omp parallel do schedule(dynamic)\n";
+        sources.files.insert("/c.c".to_owned(), directives(text));
+        assert!(sources.is_combined("/c.c", 1, Directive::Sections));
+        assert!(!sources.is_combined("/c.c", 1, Directive::Loop));
+        assert!(!sources.is_combined("/c.c", 3, Directive::Loop));
+        assert!(sources.is_combined("/c.c", 4, Directive::Loop));
         assert_eq!(sources.first_line("/b.c", 2), 2);
     }
 
