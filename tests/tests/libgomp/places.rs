@@ -128,9 +128,15 @@ fn without_the_source_the_places_of_calls_are_not_exact() {
         let codes: BTreeSet<&str> = singles.map(|row| row["code"].as_str().expect("an address")).collect();
         let marked_singles = marked.iter().filter(|(construct, _)| construct == "single").count();
         assert_eq!(codes.len(), marked_singles, "{level}: {near:?}");
-        assert!(near.iter().all(|row| row["name"].as_str().is_some_and(|name| name.contains(" near @gcc_places.c:"))));
+        assert!(
+            near.iter()
+                .all(|row| row["name"].as_str().is_some_and(|name| name.contains(" near @gcc_places.c:")))
+        );
         // What is inlined before a call is no place of it.
-        assert!(near.iter().all(|row| row["file"].as_str().is_some_and(|file| file.ends_with(".c"))), "{near:?}");
+        assert!(
+            near.iter().all(|row| row["file"].as_str().is_some_and(|file| file.ends_with(".c"))),
+            "{near:?}"
+        );
     }
 }
 
