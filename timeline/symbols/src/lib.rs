@@ -8,6 +8,7 @@
 //!                        |  vdso: functions that the kernel puts into processes, which have no file
 //!                        |
 //!                     image: DWARF, else the symbol table --function--> names as the programmer wrote them
+//!                        |  source: lines of directives that GCC left out
 //!                        |  unwind: where functions begin that have no symbol
 //!                        |  perf_map: code in no module, which the program made
 //!                        v
@@ -22,6 +23,9 @@
 //!
 //! **A line is right or it is not given.** A file is used only where its build id, or else its size and its time of
 //! modification, are those that the tracer saw. Files that could not be used are reported as a [`Problem`].
+//!
+//! GCC gives the calls that it makes of directives the line of an earlier statement. Where the source file is older than the module, it
+//! shows the directive's own (`files/source.rs`); else the place is *near* that line, and says so.
 //!
 //! **One file has one name.** Debug information has a header by as many paths as there are ways to include it (`a/../inc.h`, `./inc.h`);
 //! the table has it by one ([`normalised`]). Files of one name in several folders are shown with as many folders as distinguish them
