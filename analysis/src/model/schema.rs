@@ -24,7 +24,11 @@ use crate::overview::ranks::{Outlier, Ranks};
 
 /// Numbers in which each list has an element, and each field that may be left out is there.
 fn sample() -> Stats {
-    let place = || Place { code: Some(String::new()), ..Place::default() };
+    let place = || {
+        let mut place = Place::default();
+        place.code = Some(String::new());
+        place
+    };
     let moment = Moment { begin_ns: 0, end_ns: 0, process: String::new(), thread: String::new() };
     Stats {
         answers: Answers {
