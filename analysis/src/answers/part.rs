@@ -374,6 +374,11 @@ impl Part {
         most
     }
 
+    /// Whether loops with a static schedule are not seen: where GCC inlines these, it does reductions, too.
+    pub(crate) fn hides_static_loops(&self) -> bool {
+        self.not_seen.contains_key(&Cause::Reduction)
+    }
+
     /// The threads and processors of the process that has most threads for each of its processors, where they are too few.
     pub(crate) fn oversubscribed(&self) -> Option<(u64, u32)> {
         let known = |life: &Life| Some((life.threads, life.processors.filter(|known| *known > 0)?));

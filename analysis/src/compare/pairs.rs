@@ -62,6 +62,7 @@ fn file(place: &Place) -> Option<&str> {
 fn how(place: &Place) -> &'static str {
     match place.position {
         Some(Position::Inside) => "inside",
+        Some(Position::Near) => "near",
         _ => "",
     }
 }

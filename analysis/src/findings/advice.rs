@@ -35,6 +35,9 @@ impl Case<'_> {
                 let advice = match schedule {
                     Some(&"static") => "try schedule(dynamic) or schedule(guided)",
                     Some(&"dynamic" | &"guided") => "try smaller chunks, or the longest iterations first",
+                    None if self.part.hides_static_loops() => {
+                        "if this loop is schedule(static), try schedule(dynamic); else share the work evenly, or let tasks do it"
+                    }
                     _ => "share the work evenly, or let tasks do it",
                 };
                 ("load_imbalance", format!("threads wait for those that work longer {at}: {advice}"))

@@ -53,11 +53,12 @@ pub(crate) fn evidence(figures: &[(&str, u64)]) -> Map<String, Value> {
     figures.map(|(name, figure)| ((*name).to_owned(), Value::from(*figure))).collect()
 }
 
-/// A place in words: `at jacobi.c:41`.
+/// A place in words: `at jacobi.c:41`, `near jacobi.c:41`.
 pub(crate) fn at(place: &Place) -> String {
     match (place.source(), &place.function) {
         (Some(source), _) => format!("at {source}"),
         _ if place.position == Some(Position::Inside) => format!("\"{}\"", place.long()),
+        _ if place.position == Some(Position::Near) => place.near().unwrap_or_else(|| place.long()),
         (None, Some(function)) => format!("in {function}"),
         (None, None) => format!("\"{}\"", place.construct_name()),
     }

@@ -27,6 +27,9 @@ pub struct Place {
     pub function: Option<String>,
     /// How function, file and line are related to the construct.
     pub position: Option<Position>,
+    /// The code's module and its address there, where function and line do not tell the construct from others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
     /// The file's name for people, where the last part of its path does not distinguish it from others. It is no part of what the
     /// place is.
     #[serde(skip)]
@@ -41,6 +44,8 @@ pub enum Position {
     At,
     /// It is in the code at that line, or in a function that is called there.
     Inside,
+    /// It is near that line, which may be that of an earlier statement.
+    Near,
     /// Serial code: it comes before the region that is there.
     Before,
     /// Serial code: it comes after the region that is there, with no other behind it.
@@ -53,6 +58,7 @@ impl Position {
         match self {
             Position::At => "at",
             Position::Inside => "inside",
+            Position::Near => "near",
             Position::Before => "before",
             Position::After => "after",
         }
@@ -64,6 +70,7 @@ impl From<model::Position> for Position {
         match position {
             model::Position::At => Position::At,
             model::Position::Inside => Position::Inside,
+            model::Position::Near => Position::Near,
         }
     }
 }
@@ -79,12 +86,13 @@ struct PrintedPlace {
     line: Option<u32>,
     function: Option<String>,
     position: Option<Position>,
+    code: Option<String>,
 }
 
 impl From<PrintedPlace> for Place {
     fn from(printed: PrintedPlace) -> Place {
-        let PrintedPlace { construct, is_directive, file, line, function, position } = printed;
-        let place = Place { file, line, function, position, ..Place::new(&construct) };
+        let PrintedPlace { construct, is_directive, file, line, function, position, code } = printed;
+        let place = Place { file, line, function, position, code, ..Place::new(&construct) };
         let is_known = place.file.is_some() || place.function.is_some();
         let of_serial = |place: &Place| match place.construct.starts_with("serial code after") {
             true => Position::After,
@@ -157,6 +165,7 @@ impl Place {
             line,
             function: source.function,
             position,
+            code: source.code,
             ..Place::new(&construct)
         }
     }
@@ -192,7 +201,7 @@ impl Place {
 
     /// Whether the line is that of the construct, or of the region around serial code.
     pub fn has_own_line(&self) -> bool {
-        self.line.is_some() && self.position != Some(Position::Inside)
+        self.line.is_some() && !matches!(self.position, Some(Position::Inside | Position::Near))
     }
 
     /// The construct for people: `!$omp parallel`.
@@ -201,20 +210,27 @@ impl Place {
         format!("{sentinel}{}", self.construct)
     }
 
-    /// `stencil.c:35`; where the construct's own line is not known, as [`Place::long`].
+    /// `stencil.c:35`, `near stencil.c:35`; where the construct's own line is not known otherwise, as [`Place::long`].
     pub fn short(&self) -> String {
-        self.source().unwrap_or_else(|| self.long())
+        self.source().or_else(|| self.near()).unwrap_or_else(|| self.long())
     }
 
-    /// `!$omp parallel @stencil.c:35`, `!$omp parallel inside @stencil.c:35`.
+    /// `near stencil.c:35`, where that is all that is known of the line.
+    pub(crate) fn near(&self) -> Option<String> {
+        let line = self.line_name().filter(|_| self.position == Some(Position::Near));
+        line.map(|line| format!("near {line}"))
+    }
+
+    /// `!$omp parallel @stencil.c:35`, `!$omp parallel inside @stencil.c:35`, `!$omp single near @stencil.c:35`.
     pub fn long(&self) -> String {
         let construct = self.construct_name();
-        let inside = match self.position {
+        let how = match self.position {
             Some(Position::Inside) => "inside ",
+            Some(Position::Near) => "near ",
             _ => "",
         };
         match self.line_name().or_else(|| self.function.clone()) {
-            Some(source) => format!("{construct} {inside}@{source}"),
+            Some(source) => format!("{construct} {how}@{source}"),
             None => construct,
         }
     }
@@ -229,7 +245,7 @@ impl Place {
 
     /// The file without its folders, and the line; `None` where that is not the construct's own line.
     pub(crate) fn source(&self) -> Option<String> {
-        let is_own = self.position != Some(Position::Inside);
+        let is_own = !matches!(self.position, Some(Position::Inside | Position::Near));
         self.line_name().filter(|_| is_own)
     }
 
@@ -263,12 +279,14 @@ impl Place {
             self.line,
             self.function.as_deref(),
             self.position,
+            self.code.as_deref(),
         )
     }
 }
 
 /// See [`Place::key`].
-type Key<'p> = (bool, &'p str, Option<&'p str>, Option<u32>, Option<&'p str>, Option<Position>);
+type Key<'p> =
+    (bool, &'p str, Option<&'p str>, Option<u32>, Option<&'p str>, Option<Position>, Option<&'p str>);
 
 impl PartialEq for Place {
     fn eq(&self, other: &Place) -> bool {
@@ -338,6 +356,13 @@ mod tests {
                 function: Some("f".to_owned()),
                 position: Some(Position::At),
                 ..Place::new("omp_set_lock")
+            },
+            Place {
+                file: Some("/a/b.c".to_owned()),
+                line: Some(3),
+                position: Some(Position::Near),
+                code: Some("b+0x1234".to_owned()),
+                ..Place::new("!$omp single")
             },
             Place::new("no process"),
         ];

@@ -24,11 +24,15 @@ use crate::overview::ranks::{Outlier, Ranks};
 
 /// Numbers in which each list has an element, and each field that may be left out is there.
 fn sample() -> Stats {
-    let place = Place::default;
+    let place = || {
+        let mut place = Place::default();
+        place.code = Some(String::new());
+        place
+    };
     let moment = Moment { begin_ns: 0, end_ns: 0, process: String::new(), thread: String::new() };
     Stats {
         answers: Answers {
-            regions: vec![RegionAnswer::default()],
+            regions: vec![RegionAnswer { place: place(), ..RegionAnswer::default() }],
             blame: vec![Blame {
                 cause: Cause::Lock,
                 place: place(),
@@ -61,8 +65,8 @@ fn sample() -> Stats {
             }],
             what_if: vec![WhatIf { change: String::new(), place: place(), gain_ns: 0, gain_percent: 0.0 }],
             other_threads: vec![OtherThreads::default()],
-            not_predicted: vec![NotPredicted::default()],
-            task_regions: vec![TaskRegion::default()],
+            not_predicted: vec![NotPredicted { place: place(), ..NotPredicted::default() }],
+            task_regions: vec![TaskRegion { place: place(), ..TaskRegion::default() }],
             not_seen: vec![NotSeen { cause: Cause::Lock, reason: String::new() }],
             mpi_note: Some(String::new()),
             cpu_note: Some(String::new()),
@@ -91,6 +95,7 @@ fn sample() -> Stats {
         }],
         constructs: vec![ConstructStats {
             is_near_event_cost: true,
+            place: place(),
             team: Some(TeamStats::default()),
             schedule: Some(String::new()),
             of_loop: Some(LoopStats::default()),
@@ -99,7 +104,11 @@ fn sample() -> Stats {
         sampling: Some(SampledTime::default()),
         no_samples: Some(String::new()),
         functions: vec![FunctionStats::default()],
-        counters: vec![CounterStats { no_ratios: Some(String::new()), ..CounterStats::default() }],
+        counters: vec![CounterStats {
+            place: place(),
+            no_ratios: Some(String::new()),
+            ..CounterStats::default()
+        }],
         not_counted: vec![String::new()],
         threads: vec![ThreadStats { cpu_ns: Some(0), ..ThreadStats::default() }],
         locks: vec![LockStats {

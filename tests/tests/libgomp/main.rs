@@ -2,6 +2,7 @@
 
 mod archer;
 mod ends;
+mod places;
 mod within;
 
 use std::collections::BTreeSet;

@@ -180,6 +180,9 @@ pub struct Source {
     pub line: Option<(String, u32)>,
     /// How exact that is.
     pub position: Position,
+    /// The module and the address in its file, `app+0x1234`, where the line does not tell constructs apart: [`Position::Near`], and
+    /// the functions that GCC made of constructs where their lines are not known.
+    pub code: Option<String>,
 }
 
 impl Source {
@@ -203,6 +206,19 @@ pub enum Position {
     At,
     /// It is in the code at that line, or in a function that is called there: its own line is not known.
     Inside,
+    /// The line may be that of an earlier statement.
+    Near,
+}
+
+impl Position {
+    /// What stands before `@` in names.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Position::At => "",
+            Position::Inside => "inside ",
+            Position::Near => "near ",
+        }
+    }
 }
 
 /// A number that changes in the course of time.

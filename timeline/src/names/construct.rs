@@ -319,9 +319,9 @@ pub fn plain_name(name: &str) -> (&str, bool) {
     }
 }
 
-/// A region's name apart: the construct, and where it is, from ` @` or ` inside @` on; empty where that is not known.
+/// A region's name apart: the construct, and where it is, from ` @`, ` inside @` or ` near @` on; empty where that is not known.
 pub fn split_place(name: &str) -> (&str, &str) {
-    let place = name.find(" inside @").or_else(|| name.find(" @"));
+    let place = [" inside @", " near @", " @"].iter().find_map(|begin| name.find(begin));
     name.split_at(place.unwrap_or(name.len()))
 }
 

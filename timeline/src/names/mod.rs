@@ -211,11 +211,7 @@ impl Names {
     ) -> RegionId {
         let (mut name, _) = construct.describe();
         if let Some(place) = &place {
-            let inside = match place.source.position {
-                Position::At => "",
-                Position::Inside => "inside ",
-            };
-            name = format!("{name} {inside}@{}", place.text);
+            name = format!("{name} {}@{}", place.source.position.word(), place.text);
         }
         let source = place.as_ref().map(|place| place.source.clone());
         let source = source.filter(Source::is_known);
@@ -265,10 +261,12 @@ impl Names {
             source: Source {
                 function: symbol.function.map(str::to_owned),
                 line: symbol.file.map(str::to_owned).zip(symbol.line),
-                position: match symbol.is_around {
-                    true => Position::Inside,
-                    false => Position::At,
+                position: match (symbol.is_around, symbol.is_near) {
+                    (true, _) => Position::Inside,
+                    (false, true) => Position::Near,
+                    (false, false) => Position::At,
                 },
+                code: symbol.needs_code().then(|| symbol.code()),
             },
         })
     }

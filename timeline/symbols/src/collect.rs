@@ -3,7 +3,7 @@
 //! An address is collected for each module that was ever loaded there, not only for the one that was there at the
 //! event's time. So streams can be read in parallel and in any order. A name too many costs nothing.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsString;
 use std::hash::BuildHasherDefault;
 use std::os::unix::ffi::OsStringExt;
@@ -12,11 +12,12 @@ use std::path::PathBuf;
 use omptrace_trace_format::{Event, Reader, Stream};
 
 use crate::Instance;
+use crate::directive::Directive;
 use crate::fast_map::Fold;
 use crate::parallel::in_parallel;
 
-/// Addresses within one module, one less than the return addresses: those of the calls.
-pub(super) type CodeAddresses = Vec<u64>;
+/// Addresses within one module, one less than the return addresses: those of the calls. With what the program calls the runtime for.
+pub(super) type CodeAddresses = Vec<(u64, Option<Directive>)>;
 
 /// Bits of the number of addresses that are known without a look into the set.
 const RECENT_BITS: u32 = 8;
@@ -25,7 +26,7 @@ const RECENT_BITS: u32 = 8;
 struct Seen {
     /// Where each module lay: its path as it is, which need not be text, start and end.
     modules: BTreeSet<(Instance, Vec<u8>, u64, u64)>,
-    return_addresses: HashSet<u64, BuildHasherDefault<Fold>>,
+    return_addresses: HashMap<u64, Option<Directive>, BuildHasherDefault<Fold>>,
     /// Those of stacks.
     of_stacks: HashSet<u64, BuildHasherDefault<Fold>>,
 }
@@ -34,18 +35,19 @@ impl Seen {
     fn in_stream(reader: &Reader, stream: &Stream) -> Seen {
         let mut seen = Seen::default();
         // Few addresses make most events, and a table of them is faster than the set.
-        let mut recent = [0; 1 << RECENT_BITS];
+        let mut recent = [(0, None); 1 << RECENT_BITS];
         for record in reader.events(stream) {
             if let Event::Module(module) = &record.event {
                 let path = module.path.0.as_deref().unwrap_or_default().to_vec();
                 let (start, end) = (module.start.0, module.end.0);
                 seen.modules.insert((Instance::of(module), path, start, end));
             }
-            for code in record.event.codes() {
-                let slot = code.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT_BITS);
-                if recent[slot as usize] != code {
-                    recent[slot as usize] = code;
-                    seen.return_addresses.insert(code);
+            let [code, section] = record.event.codes();
+            for known in [(code, Directive::of(&record.event)), (section, Some(Directive::Section))] {
+                let slot = known.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - RECENT_BITS);
+                if known.0 != 0 && recent[slot as usize] != known {
+                    recent[slot as usize] = known;
+                    seen.add(known);
                 }
             }
             if let Some(stack) = record.event.stack() {
@@ -55,9 +57,17 @@ impl Seen {
         seen
     }
 
+    /// Takes in an address of an event. Of several directives at one address, the outermost counts.
+    fn add(&mut self, (code, directive): (u64, Option<Directive>)) {
+        let known = self.return_addresses.entry(code).or_default();
+        *known = known.iter().copied().chain(directive).min();
+    }
+
     fn and(mut self, other: Seen) -> Seen {
         self.modules.extend(other.modules);
-        self.return_addresses.extend(other.return_addresses);
+        for known in other.return_addresses {
+            self.add(known);
+        }
         self.of_stacks.extend(other.of_stacks);
         self
     }
@@ -78,7 +88,7 @@ pub(super) struct Collected {
     /// Every module that holds a code address.
     pub(super) modules: Vec<ModuleCode>,
     /// Addresses of stacks that no module ever held, in order.
-    pub(super) in_no_module: CodeAddresses,
+    pub(super) in_no_module: Vec<u64>,
 }
 
 /// All code of the trace, by what held it.
@@ -87,22 +97,20 @@ pub(super) fn code(reader: &Reader) -> Collected {
     let seen = in_parallel(streams, |stream| Seen::in_stream(reader, stream))
         .into_iter()
         .fold(Seen::default(), Seen::and);
-    let calls = |addresses: &HashSet<u64, _>| {
-        let calls = addresses.iter().filter_map(|address| address.checked_sub(1));
-        let mut calls: CodeAddresses = calls.collect();
-        calls.sort_unstable();
-        calls
-    };
-    let of_events = calls(&seen.return_addresses);
-    let of_stacks = calls(&seen.of_stacks);
+    let call = |(address, directive): (u64, _)| Some((address.checked_sub(1)?, directive));
+    let mut of_events: CodeAddresses = seen.return_addresses.into_iter().filter_map(call).collect();
+    of_events.sort_unstable();
+    let of_stacks = seen.of_stacks.into_iter().map(|address| (address, None));
+    let mut of_stacks: CodeAddresses = of_stacks.filter_map(call).collect();
+    of_stacks.sort_unstable();
     let ranges: Vec<(u64, u64)> = seen.modules.iter().map(|module| (module.2, module.3)).collect();
     let is_in_module = |call: &u64| ranges.iter().any(|(start, end)| (*start..*end).contains(call));
-    let in_no_module = of_stacks.iter().copied().filter(|call| !is_in_module(call)).collect();
+    let in_no_module = of_stacks.iter().map(|(call, _)| *call).filter(|call| !is_in_module(call)).collect();
     let mut by_module: BTreeMap<(Instance, PathBuf), (CodeAddresses, bool)> = BTreeMap::new();
     for (instance, path, start, end) in seen.modules {
         for (addresses, are_of_events) in [(&of_events, true), (&of_stacks, false)] {
-            let first = addresses.partition_point(|address| *address < start);
-            let count = addresses[first..].partition_point(|address| *address < end);
+            let first = addresses.partition_point(|(address, _)| *address < start);
+            let count = addresses[first..].partition_point(|(address, _)| *address < end);
             if count > 0 {
                 let key = (instance.clone(), OsString::from_vec(path.clone()).into());
                 let (all, has_constructs) = by_module.entry(key).or_default();
@@ -113,8 +121,9 @@ pub(super) fn code(reader: &Reader) -> Collected {
     }
     let modules = by_module.into_iter();
     let code = |((instance, path), (mut addresses, has_constructs)): (_, (CodeAddresses, bool))| {
-        addresses.sort_unstable();
-        addresses.dedup();
+        // Of those of a stack, what they are for is not known.
+        addresses.sort_by_key(|(address, directive)| (*address, directive.is_none(), *directive));
+        addresses.dedup_by_key(|(address, _)| *address);
         ModuleCode { instance, path, addresses, has_constructs }
     };
     Collected { modules: modules.map(code).collect(), in_no_module }

@@ -8,6 +8,7 @@
 //!                        |  vdso: functions that the kernel puts into processes, which have no file
 //!                        |
 //!                     image: DWARF, else the symbol table --function--> names as the programmer wrote them
+//!                        |  source: lines of directives that GCC left out
 //!                        |  unwind: where functions begin that have no symbol
 //!                        |  perf_map: code in no module, which the program made
 //!                        v
@@ -23,6 +24,9 @@
 //! **A line is right or it is not given.** A file is used only where its build id, or else its size and its time of
 //! modification, are those that the tracer saw. Files that could not be used are reported as a [`Problem`].
 //!
+//! GCC gives the calls that it makes of directives the line of an earlier statement. Where the source file is older than the module, it
+//! shows the directive's own (`files/source.rs`); else the place is *near* that line, and says so.
+//!
 //! **One file has one name.** Debug information has a header by as many paths as there are ways to include it (`a/../inc.h`, `./inc.h`);
 //! the table has it by one ([`normalised`]). Files of one name in several folders are shown with as many folders as distinguish them
 //! ([`FileNames`]).
@@ -32,6 +36,7 @@
 #![forbid(unsafe_code)]
 
 mod collect;
+mod directive;
 pub mod fast_map;
 mod files;
 mod names;
@@ -49,8 +54,10 @@ use crate::files::perf_map;
 use crate::names::runtime;
 use crate::parallel::in_parallel;
 use collect::ModuleCode;
+use directive::Directive;
 use files::Files;
 use files::image::Code;
+use files::source::Sources;
 use table::ModuleSymbols;
 
 pub use files::loaded_module::Instance;
@@ -141,9 +148,11 @@ fn resolve_module(code: ModuleCode, kind: Code, options: &Options) -> ModuleSymb
         }
     };
     let addresses = code.addresses.iter();
-    let offsets: Vec<u64> =
-        addresses.map(|address| address.wrapping_sub(module.instance.load_address)).collect();
-    (module.places, module.checksums) = image::places(&files, kind, &offsets);
+    let load_address = module.instance.load_address;
+    let offsets: Vec<(u64, Option<Directive>)> =
+        addresses.map(|(address, directive)| (address.wrapping_sub(load_address), *directive)).collect();
+    let sources = Sources::older_than(module.instance.modified_ns);
+    (module.places, module.checksums) = image::places(&files, kind, &offsets, sources);
     module.problem = files.problem.and_then(reported);
     if module.problem.is_none() && !is_runtime && !files.has_debug_info {
         module.problem = reported(Problem::NoDebugInfo);

@@ -12,7 +12,7 @@
 //!
 //! A place is the call's address in the module's file, function, the function's begin, file, line, and a mark. The
 //! mark is 1 where the place is in an OpenMP runtime that is linked into the module. It is 2 where the construct lies
-//! in a function that is called there, and 3 behind a memory fence. Function and file are numbers of strings, counted from 1; 0 is not known, and
+//! in a function that is called there, 3 behind a memory fence, and 4 where the line may be that of an earlier statement. Function and file are numbers of strings, counted from 1; 0 is not known, and
 //! so is a begin or a line of 0. Every string is there once: most places share file and function.
 //!
 //! Where a place's function is inlined, `inlined` has the functions that it is inlined into, from the innermost. Each has
@@ -64,6 +64,7 @@ struct StoredCallers(u64, Vec<(usize, usize, u32)>);
 const IN_RUNTIME: u8 = 1;
 const IS_AROUND: u8 = 2;
 const IS_BEHIND_FENCE: u8 = 3;
+const IS_NEAR: u8 = 4;
 
 /// Gives each string a number, from 1.
 #[derive(Default)]
@@ -152,6 +153,7 @@ fn stored<'t>(place: &'t Place, strings: &mut Strings<'t>) -> StoredPlace {
         match place {
             place if place.in_runtime => IN_RUNTIME,
             place if place.is_around => IS_AROUND,
+            place if place.is_near => IS_NEAR,
             place if place.is_behind_fence => IS_BEHIND_FENCE,
             _ => 0,
         },
@@ -191,6 +193,7 @@ fn unstored(place: &StoredPlace, strings: &[String]) -> Place {
         source: source(strings, file, line),
         in_runtime: what == IN_RUNTIME,
         is_around: what == IS_AROUND,
+        is_near: what == IS_NEAR,
         is_behind_fence: what == IS_BEHIND_FENCE,
         callers: Vec::new(),
     }
@@ -219,6 +222,7 @@ mod tests {
             source: (line > 0).then(|| ("/src/jacobi.c".to_owned(), line)),
             in_runtime: false,
             is_around: offset == 4670,
+            is_near: offset == 4690,
             is_behind_fence: offset == 4680,
             callers: match offset {
                 4660 => vec![Caller {
@@ -237,7 +241,7 @@ mod tests {
         Table::new(
             vec![ModuleSymbols {
                 problem: Some(Problem::NoDebugInfo),
-                places: vec![place(4660, 41), place(4670, 0), place(4680, 0)],
+                places: vec![place(4660, 41), place(4670, 0), place(4680, 0), place(4690, 50)],
                 checksums: [("/src/jacobi.c".to_owned(), "0cc1".to_owned())].into(),
                 ..ModuleSymbols::new(instance, false)
             }],
@@ -260,7 +264,12 @@ mod tests {
         assert_eq!(json["modules"][0]["inlined"], json!([[4660, [[3, 2, 50]]]]));
         assert_eq!(
             json["modules"][0]["places"],
-            json!([[4660, 1, 4096, 2, 41, 0], [4670, 1, 4096, 0, 0, 2], [4680, 1, 4096, 0, 0, 3]])
+            json!([
+                [4660, 1, 4096, 2, 41, 0],
+                [4670, 1, 4096, 0, 0, 2],
+                [4680, 1, 4096, 0, 0, 3],
+                [4690, 1, 4096, 2, 50, 4]
+            ])
         );
         assert_eq!(read(json), Some(table()));
     }

@@ -52,6 +52,8 @@ pub(super) struct Place {
     pub(super) in_runtime: bool,
     /// The call is of a function of the program's, which ended by a jump to the runtime.
     pub(super) is_around: bool,
+    /// The line is that of a statement near the construct: its own is not known.
+    pub(super) is_near: bool,
     /// The instruction before the code is a memory fence.
     pub(super) is_behind_fence: bool,
     /// The functions that `function` is inlined into, from the innermost.
@@ -81,8 +83,8 @@ pub enum Quality {
     Line,
 }
 
-/// The name of a code address. Displays as `jacobi.c:41`, else `main+0x2f`, which leaves parameters out, else
-/// `jacobi+0x1234`.
+/// The name of a code address. Displays as `jacobi.c:41`, else `main+0x2f`, which leaves parameters out, or `main (jacobi+0x1234)` where a
+/// construct begins there that GCC made a function of, else `jacobi+0x1234`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol<'t> {
     /// The function, as the programmer wrote it. Code that the compiler moved to a function of its own (the body of a
@@ -104,6 +106,8 @@ pub struct Symbol<'t> {
     pub in_runtime: bool,
     /// The construct lies somewhere in a function that is called here: its own line is not known.
     pub is_around: bool,
+    /// The line may be that of an earlier statement: GCC gives calls that it makes of directives no line of their own.
+    pub is_near: bool,
     /// The instruction before the code is a memory fence: GCC puts it in the place of a flush.
     pub is_behind_fence: bool,
     /// The functions that `function` is inlined into, from the innermost; the last is the one that the symbol table has.
@@ -114,6 +118,17 @@ impl Symbol<'_> {
     /// The function's begin as the module's file has it, where that is known; else the address itself.
     pub fn begin(&self) -> u64 {
         self.offset.wrapping_sub(self.function_offset.unwrap_or(0))
+    }
+
+    /// The module and the address in its file: `jacobi+0x1234`.
+    pub fn code(&self) -> String {
+        format!("{}+{:#x}", file_name(&self.module), self.offset)
+    }
+
+    /// Whether function and line do not tell the construct from others: the line is that of a statement before it, or there is none
+    /// and the address is that of a function that GCC made of it. No call returns to the second byte of a function.
+    pub fn needs_code(&self) -> bool {
+        self.is_near || self.line.is_none() && self.function_offset == Some(1)
     }
 
     /// How much is known of the address.
@@ -130,11 +145,15 @@ impl fmt::Display for Symbol<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.file_name, self.line, self.function, self.function_offset) {
             (Some(file), Some(line), ..) => write!(f, "{file}:{line}"),
+            // All functions that GCC made of one begin there.
+            (_, _, Some(function), Some(1)) => {
+                write!(f, "{} ({})", without_parameters(function), self.code())
+            }
             (_, _, Some(function), offset) => {
                 f.write_str(without_parameters(function))?;
                 offset.map_or(Ok(()), |offset| write!(f, "+{offset:#x}"))
             }
-            _ => write!(f, "{}+{:#x}", file_name(&self.module), self.offset),
+            _ => f.write_str(&self.code()),
         }
     }
 }
@@ -146,6 +165,13 @@ impl Place {
             (None, Some(_)) => Quality::Function,
             (None, None) => Quality::Module,
         }
+    }
+}
+
+impl Place {
+    /// What is known, and whether it is the construct's own: the source that said so may be gone.
+    fn exactness(&self) -> (Quality, bool) {
+        (self.quality(), !self.is_near)
     }
 }
 
@@ -172,7 +198,7 @@ impl ModuleSymbols {
         self.checksums.extend(newer.checksums);
         for place in newer.places {
             match self.places.binary_search_by_key(&place.offset, |old| old.offset) {
-                Ok(index) if place.quality() >= self.places[index].quality() => {
+                Ok(index) if place.exactness() >= self.places[index].exactness() => {
                     self.places[index] = place;
                 }
                 Ok(_) => {}
@@ -264,6 +290,7 @@ impl Table {
             in_runtime: known.is_some_and(|module| module.is_runtime)
                 || place.is_some_and(|place| place.in_runtime),
             is_around: place.is_some_and(|place| place.is_around),
+            is_near: place.is_some_and(|place| place.is_near),
             is_behind_fence: place.is_some_and(|place| place.is_behind_fence),
             callers: place.map_or(&[], |place| &place.callers),
         }

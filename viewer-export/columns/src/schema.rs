@@ -116,7 +116,7 @@ tables! {
         line: Option<i32> = "The line in it.";
         function: Option<&'a str> = "The function.";
         category: Word = "parallel, implicit_task, work, task, sync, wait, mutex, target, user or omptrace.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, where it is in the code at that line or in a function that is called there; before or after, of serial code.";
+        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, where it is in the code at that line or in a function that is called there; near, where the line may be that of an earlier statement; before or after, of serial code.";
     }
     SliceRow "slices": "A region that a thread was in, from begin to end." {
         thread: i32 = "The thread, as in threads.";
@@ -231,7 +231,7 @@ tables! {
         line: Option<i32> = "The line in it.";
         function: Option<&'a str> = "The function.";
         ns: i64 = "For how long, all threads together.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, where it is in the code at that line or in a function that is called there; before or after, of serial code.";
+        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, where it is in the code at that line or in a function that is called there; near, where the line may be that of an earlier statement; before or after, of serial code.";
     }
     RegionRow<'a> "regions": "What time went to in the outermost parallel regions of a place, by cause." {
         construct: &'a str = "The construct.";
@@ -242,7 +242,7 @@ tables! {
         duration_ns: i64 = "From begin to end, on the thread that encountered it: the same in all rows of the place.";
         cause: Word = "What the time goes to.";
         ns: i64 = "For how long, all threads together.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, where it is in the code at that line or in a function that is called there; before or after, of serial code.";
+        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, where it is in the code at that line or in a function that is called there; near, where the line may be that of an earlier statement; before or after, of serial code.";
     }
     PathRow<'a> "critical_path": "Useful work on the longest chain of work through all threads of the process." {
         construct: &'a str = "The construct.";
@@ -250,7 +250,7 @@ tables! {
         line: Option<i32> = "The line in it.";
         function: Option<&'a str> = "The function.";
         ns: i64 = "How long.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, where it is in the code at that line or in a function that is called there; before or after, of serial code.";
+        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, where it is in the code at that line or in a function that is called there; near, where the line may be that of an earlier statement; before or after, of serial code.";
     }
     EventRow "events": "What the runtime reported, uninterpreted. Only with --raw-events." {
         stream: i32 = "The thread's or device queue's stream in the trace.";

@@ -8,7 +8,7 @@ use ompt_sys::ompt_thread_initial;
 use crate::model::thread;
 use crate::model::thread::Thread;
 use crate::tool::lifecycle;
-use crate::which_libgomp::functions::{self, Libgomp};
+use crate::which_libgomp::functions::{self, Libgomp, Outlined};
 use crate::which_libgomp::serving::{self, Serving};
 
 /// Where the program called an entry point.
@@ -24,14 +24,28 @@ pub(crate) struct CallSite {
 pub(crate) struct Call {
     /// The libgomp that serves the caller.
     pub(crate) gomp: &'static Libgomp,
-    /// The return address in the program (`codeptr_ra`).
+    /// The return address in the program, or what [`code_of`] gives (`codeptr_ra`).
     pub(crate) code: *const c_void,
     /// The frame address of the exported function.
     pub(crate) frame: *mut c_void,
     is_active: bool,
 }
 
+/// The code address that a region, task or taskloop is reported with: the first one in the function that GCC made of it, as if a call
+/// there returned.
+///
+/// GCC gives the call of libgomp the line of an earlier statement, and calls of several constructs may be one. But that function
+/// begins in the line of the directive, and each construct has its own.
+pub(crate) fn code_of(function: Outlined) -> *const c_void {
+    (function as *const c_void).wrapping_byte_add(1)
+}
+
 impl Call {
+    /// The same call, as the construct is reported that GCC made `function` of.
+    pub(crate) fn of_construct(self, function: Outlined) -> Call {
+        Call { code: code_of(function), ..self }
+    }
+
     /// Finds out what serves the caller, and searches for the tool at the first call of the process.
     #[inline(always)]
     pub(crate) fn enter(site: CallSite) -> Call {

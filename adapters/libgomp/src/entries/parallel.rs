@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 use ompt_sys::*;
 
-use crate::entries::call::Call;
+use crate::entries::call::{Call, code_of};
 use crate::entries::worksharing;
 use crate::model::thread;
 use crate::model::thread::Thread;
@@ -21,14 +21,6 @@ use crate::which_libgomp::functions::{Libgomp, Outlined};
 
 const REGION_FLAGS: c_int = (ompt_parallel_invoker_runtime.0 | ompt_parallel_team.0) as c_int;
 const LEAGUE_FLAGS: c_int = (ompt_parallel_invoker_runtime.0 | ompt_parallel_league.0) as c_int;
-
-/// The code address that a region is reported with: the first one in the function that GCC made of it, as if a call there returned.
-///
-/// GCC gives the call of libgomp the line of an earlier statement, and calls of several regions may be one. But that function begins
-/// in the line of the directive, and each region has its own.
-fn code_of(function: Outlined) -> *const c_void {
-    (function as *const c_void).wrapping_byte_add(1)
-}
 
 /// Begins a region that the thread leads.
 fn begin(

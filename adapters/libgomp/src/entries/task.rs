@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use ompt_sys::*;
 
-use crate::entries::call::Call;
+use crate::entries::call::{Call, code_of};
 use crate::entries::depend;
 use crate::fork_lock::ForkLock;
 use crate::model::task_block::{Header, copy, flag, layout, with_block};
@@ -244,7 +244,7 @@ entry_in_memory! {
         let has_dependences = flags & flag::DEPEND != 0;
         let is_detachable = flags & flag::DETACH != 0;
         encountering.set_enter_frame(call.frame);
-        thread.create_task(task, thread.task_flags(call.gomp, flags, is_deferred), has_dependences, call.code);
+        thread.create_task(task, thread.task_flags(call.gomp, flags, is_deferred), has_dependences, code_of(function));
         if has_dependences {
             // SAFETY: GCC passes such a list.
             unsafe { depend::report(task, dependences) };

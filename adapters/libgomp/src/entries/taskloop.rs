@@ -76,6 +76,7 @@ macro_rules! taskloops {
                     // SAFETY: the program's own call.
                     return unsafe { real(function, data, copy_data, size, align, $flags, number, priority, $first, $end, $step) };
                 };
+                let call = call.of_construct(function);
                 let task = thread.task();
                 let has_group = $flags & flag::NOGROUP == 0;
                 // A task group of our own separates creation from the wait for the tasks. With reductions

@@ -6,10 +6,12 @@ use addr2line::Context;
 use addr2line::gimli::{self, EndianSlice, RunTimeEndian};
 use object::{Object, ObjectSymbol};
 
+use crate::directive::Directive;
 use crate::files::Files;
 use crate::files::call_site::Calls;
 use crate::files::dwarf_functions::Functions;
 use crate::files::elf::{Slice, TextSymbol, sections, text_symbols};
+use crate::files::source::Sources;
 use crate::files::unwind;
 use crate::names::function::{Function, function, is_of_rust, kernel};
 use crate::names::runtime;
@@ -24,9 +26,14 @@ pub(crate) enum Code {
     OutlinedFunctions,
 }
 
-/// The places that `files` know for `offsets`, addresses of `code` as the module's file has them, and the checksums of their source
-/// files.
-pub(crate) fn places(files: &Files, code: Code, offsets: &[u64]) -> (Vec<Place>, Checksums) {
+/// The places that `files` know for `offsets`, addresses of `code` as the module's file has them, each with what the runtime is called
+/// for. And the checksums of their source files.
+pub(crate) fn places(
+    files: &Files,
+    code: Code,
+    offsets: &[(u64, Option<Directive>)],
+    sources: Sources,
+) -> (Vec<Place>, Checksums) {
     let module = parse(&files.module);
     let debug = parse(&files.debug);
     let supplementary = parse(&files.supplementary);
@@ -53,9 +60,10 @@ pub(crate) fn places(files: &Files, code: Code, offsets: &[u64]) -> (Vec<Place>,
         code,
         calls: module.as_ref().map(Calls::of).unwrap_or_default(),
         kernels: [&debug, &module].into_iter().flatten().flat_map(kernels).collect(),
-        directives: BTreeMap::new(),
+        line_tables: BTreeMap::new(),
+        sources,
     };
-    let places = offsets.iter().map(|offset| image.place(*offset));
+    let places = offsets.iter().map(|(offset, directive)| image.place(*offset, *directive));
     let mut places: Vec<Place> = places.collect();
     if let Some(module) = &module
         && places.iter().any(is_nameless)
@@ -95,15 +103,25 @@ struct Image<'d> {
     code: Code,
     calls: Calls<'d>,
     kernels: BTreeSet<(String, u32)>,
-    /// By line program, the first lines of the functions that GCC made of constructs, by address.
-    directives: BTreeMap<usize, BTreeMap<u64, Option<(String, u32)>>>,
+    /// By line program.
+    line_tables: BTreeMap<usize, LineTable>,
+    sources: Sources,
+}
+
+/// What the line table of GCC's code says at once.
+#[derive(Default)]
+struct LineTable {
+    /// The first lines of the functions that GCC made of constructs, by address.
+    directives: BTreeMap<u64, Option<(String, u32)>>,
+    /// All lines, by file.
+    lines: BTreeMap<String, BTreeSet<u32>>,
 }
 
 /// A function, perhaps an inlined one, at an address: its linkage name, and the line there.
 type CodeFrame = (Option<String>, Option<(String, u32)>);
 
 impl<'d> Image<'d> {
-    fn place(&mut self, offset: u64) -> Place {
+    fn place(&mut self, offset: u64, directive: Option<Directive>) -> Place {
         let symbol = self.symbol(offset);
         let symbol_name = symbol.map(|symbol| symbol.name.to_owned());
         let is_outlined_by_gcc = self.begins_construct_of_gcc(offset);
@@ -117,10 +135,16 @@ impl<'d> Image<'d> {
             is_behind_fence: self.code == Code::Calls && self.calls.is_behind_fence(offset),
             ..Place::default()
         };
-        let mut frames = match self.code {
+        let directive = directive.filter(|_| !place.is_around && self.is_in_code_of_gcc(offset));
+        let mut frames = match (self.code, directive) {
             _ if is_outlined_by_gcc => vec![self.first_line(offset)],
-            Code::Calls => self.frames_with_line(offset),
-            Code::OutlinedFunctions => vec![self.construct_line(offset)],
+            (Code::Calls, Some(directive)) => {
+                let (frames, is_near) = self.frames_of_gcc(offset, directive);
+                place.is_near = is_near;
+                frames
+            }
+            (Code::Calls, None) => self.frames_at_call(offset),
+            (Code::OutlinedFunctions, _) => vec![self.construct_line(offset)],
         };
         // Where Rust's debug information has lines only, its names have no paths.
         let of_rust = symbol_name.as_deref().filter(|name| is_of_rust(name));
@@ -184,18 +208,95 @@ impl<'d> Image<'d> {
         (offset < symbol.end).then_some(symbol)
     }
 
-    /// The functions at `offset`, from the innermost with a line. Compilers give the calls that they add themselves no line of
-    /// their own (line 0).
-    fn frames_with_line(&self, offset: u64) -> Vec<CodeFrame> {
+    /// The functions at `offset`, from the innermost. Compilers give the calls that they add themselves no line of their own (line 0).
+    /// The lines of the functions around are those of other calls, perhaps in other files.
+    fn frames_at_call(&self, offset: u64) -> Vec<CodeFrame> {
         let mut frames = self.frames(offset);
-        let Some(first) = frames.iter().position(|(_, source)| source.is_some()) else {
-            let innermost = frames.into_iter().find_map(|(name, _)| name);
-            return vec![(innermost, None)];
-        };
-        frames.drain(..first);
-        // Clang inlines the function that it makes of a construct into another one that it makes.
-        frames.dedup_by(|outer, inner| is_of_clang(outer) && is_of_clang(inner));
+        // Clang inlines the function that it makes of a construct into another one that it makes, and may give the line to that only.
+        frames.dedup_by(|outer, inner| {
+            let are_one = is_of_clang(outer) && is_of_clang(inner);
+            if are_one && inner.1.is_none() {
+                inner.1 = outer.1.take();
+            }
+            are_one
+        });
         frames
+    }
+
+    /// Like [`Image::frames_at_call`], of a call that GCC makes of a directive and gives the place of an earlier statement. That may
+    /// be in a function that is inlined before. The source says in which of the functions the directive is. Where it does not, it is the
+    /// one that all is inlined into, and the line is only near that of the directive, which comes second.
+    fn frames_of_gcc(&mut self, offset: u64, directive: Directive) -> (Vec<CodeFrame>, bool) {
+        let mut frames = self.frames(offset);
+        // What a directive is combined with may be in a function of its own, where nothing else of that kind may be.
+        let start = self.symbol(offset).map(|symbol| symbol.start);
+        let around = start.filter(|start| self.begins_construct_of_gcc(*start));
+        if let Some((name, Some((file, line)))) = around.map(|start| self.first_line(start))
+            && self.sources.is_combined(&file, line, directive)
+        {
+            return (vec![(name, Some((file, line)))], false);
+        }
+        if let Some((_, source)) = frames.last_mut() {
+            *source = source.take().and_then(|source| self.in_function(offset, source));
+        }
+        for (index, (_, source)) in frames.iter().enumerate() {
+            let Some((file, line)) = source else {
+                continue;
+            };
+            let next = self.next_line(offset, file, *line);
+            if let Some(own) = self.sources.directive(file, directive, *line, next) {
+                frames.drain(..index);
+                if let Some((_, Some((_, line)))) = frames.first_mut() {
+                    *line = own;
+                }
+                return (frames, false);
+            }
+        }
+        frames.drain(..frames.len().saturating_sub(1));
+        let has_line = frames.first().is_some_and(|(_, source)| source.is_some());
+        (frames, has_line)
+    }
+
+    /// The place `source` of the call at `offset`, or the last before it, that is in the function which has the code. GCC may give the
+    /// call the place of what is inlined before without saying so. Nothing of a function is before its begin.
+    fn in_function(&mut self, offset: u64, source: (String, u32)) -> Option<(String, u32)> {
+        let Some((start, end)) = self.symbol(offset).map(|symbol| (symbol.start, symbol.end)) else {
+            return Some(source);
+        };
+        let of_construct = match self.begins_construct_of_gcc(start) {
+            true => self.first_line(start).1,
+            false => None,
+        };
+        let context = self.context.as_ref()?;
+        let rows = context.find_location_range(start, end).ok()?;
+        let mut rows = rows.filter_map(|(address, _, row)| Some((address, row.file?, row.line?))).peekable();
+        let first = rows.peek().map(|(_, file, line)| ((*file).to_owned(), *line));
+        let (file, begin) = of_construct.or(first)?;
+        let is_own = |of: &str, line: u32| of == file && line >= begin;
+        if is_own(&source.0, source.1) {
+            return Some(source);
+        }
+        let before = rows.take_while(|(address, ..)| *address <= offset);
+        let own = before.filter(|(_, of, line)| is_own(of, *line)).last().map(|(_, _, line)| line);
+        Some((file, own.unwrap_or(begin)))
+    }
+
+    /// Whether GCC compiled the code at `offset`.
+    fn is_in_code_of_gcc(&self, offset: u64) -> bool {
+        let context = self.context.as_ref();
+        let unit = context.and_then(|context| context.find_dwarf_and_unit(offset).skip_all_loads());
+        let producer = unit.and_then(|unit| {
+            let mut entries = unit.entries();
+            let root = entries.next_dfs().ok().flatten()?;
+            unit.attr_string(root.attr_value(gimli::DW_AT_producer)?).ok()
+        });
+        producer.is_some_and(|producer| producer.slice().starts_with(b"GNU "))
+    }
+
+    /// The first line behind `line` of which the compilation unit has code.
+    fn next_line(&mut self, offset: u64, file: &str, line: u32) -> Option<u32> {
+        let lines = self.line_table(offset)?.lines.get(file)?;
+        lines.range(line.checked_add(1)?..).next().copied()
     }
 
     /// The outlined function that begins at `offset`, and the line of its construct. What is inlined there has lines of its own,
@@ -222,25 +323,44 @@ impl<'d> Image<'d> {
     /// the line table. Further rows of the same address are those of what it executes first.
     fn first_line(&mut self, offset: u64) -> CodeFrame {
         let name = self.symbol(offset).map(|symbol| symbol.name.to_owned());
-        let Some((unit, program)) = self.line_program(offset) else {
-            return (name, None);
-        };
+        let line = self.line_table(offset).and_then(|table| table.directives.get(&offset).cloned().flatten());
+        let line = line.map(|(file, line)| {
+            let line = self.sources.first_line(&file, line);
+            (file, line)
+        });
+        (name, line)
+    }
+
+    /// The line table of the compilation unit that has the code at `offset`, read at the first call.
+    fn line_table(&mut self, offset: u64) -> Option<&LineTable> {
+        let (unit, program) = self.line_program(offset)?;
         let number = program.header().offset().0;
-        if !self.directives.contains_key(&number) {
-            let mut first = BTreeMap::new();
+        if !self.line_tables.contains_key(&number) {
+            let mut table = LineTable::default();
+            let mut paths: BTreeMap<u64, Option<String>> = BTreeMap::new();
             let mut rows = program.clone().rows();
             while let Ok(Some((header, row))) = rows.next_row() {
-                if row.end_sequence() || !self.begins_construct_of_gcc(row.address()) {
+                let path = paths.entry(row.file_index());
+                let path = path.or_insert_with(|| path_of(unit, header, row.file(header)?));
+                let line = row.line().and_then(|line| u32::try_from(line.get()).ok());
+                let source = path.as_ref().zip(line);
+                if row.end_sequence() {
                     continue;
                 }
-                let source = row.line().and_then(|line| {
-                    Some((path_of(unit, header, row.file(header)?)?, u32::try_from(line.get()).ok()?))
-                });
-                first.entry(row.address()).or_insert(source);
+                if self.begins_construct_of_gcc(row.address()) {
+                    let source = source.map(|(path, line)| (path.clone(), line));
+                    table.directives.entry(row.address()).or_insert(source);
+                }
+                if let Some((path, line)) = source {
+                    match table.lines.get_mut(path) {
+                        Some(lines) => _ = lines.insert(line),
+                        None => _ = table.lines.insert(path.clone(), [line].into()),
+                    }
+                }
             }
-            self.directives.insert(number, first);
+            self.line_tables.insert(number, table);
         }
-        (name, self.directives[&number].get(&offset).cloned().flatten())
+        self.line_tables.get(&number)
     }
 
     /// The functions at `offset`, from the innermost that was inlined there.
@@ -368,6 +488,12 @@ mod tests {
 
     use super::*;
 
+    /// The places of addresses of which nothing else is known.
+    fn named(files: &Files, code: Code, offsets: &[u64]) -> (Vec<Place>, Checksums) {
+        let offsets: Vec<_> = offsets.iter().map(|offset| (*offset, None)).collect();
+        places(files, code, &offsets, Sources::older_than(0))
+    }
+
     /// The region begins in line 5, and its first instruction is of an inlined function.
     const SOURCE: &str = "static long sum;
 static inline __attribute__((always_inline)) void helper(long x) { __sync_fetch_and_add(&sum, x); }
@@ -401,7 +527,7 @@ int region(void) {
         let is_outlined = |name: &str| name == ".omp_outlined." || name.starts_with("region._omp_fn");
         let outlined = symbols.iter().find(|symbol| is_outlined(symbol.name));
         let start = outlined.expect("an outlined function").start;
-        let place = places(&files, Code::OutlinedFunctions, &[start]).0.remove(0);
+        let place = named(&files, Code::OutlinedFunctions, &[start]).0.remove(0);
         (place.function, place.source.map(|(_, line)| line))
     }
 
@@ -414,7 +540,7 @@ int region(void) {
             let symbols = text_symbols(&file);
             let of_gcc = symbols.iter().filter(|symbol| is_of_gcc(symbol.name));
             let starts: Vec<u64> = of_gcc.map(|symbol| symbol.start).collect();
-            let found = places(&files, Code::Calls, &starts).0.into_iter();
+            let found = named(&files, Code::Calls, &starts).0.into_iter();
             let lines: BTreeSet<u32> = found.filter_map(|place| Some(place.source?.1)).collect();
             assert_eq!(lines, [17, 20, 23, 32].into(), "{optimization}");
         }
@@ -429,10 +555,57 @@ int region(void) {
             let symbols = text_symbols(&file);
             let outlined = symbols.iter().find(|symbol| is_of_gcc(symbol.name));
             let start = outlined.expect("an outlined function").start;
-            let place = places(&files, Code::Calls, &[start]).0.remove(0);
+            let place = named(&files, Code::Calls, &[start]).0.remove(0);
             let line = place.source.map(|(_, line)| line);
             assert_eq!((place.function.as_deref(), line), (Some("region"), Some(5)), "{optimization}");
         }
+    }
+
+    /// As interprocedural optimization and link-time optimization make them.
+    #[test]
+    fn clones_of_a_function_that_gcc_made_are_one_place() {
+        const SOURCE: &str = "volatile long sum;
+#define CLONE(number, name) void number(void *data) __asm__(name); \\
+  __attribute__((noinline, noclone)) void number(void *data) { sum++; }
+CLONE(one, \"solve._omp_fn.0\") CLONE(two, \"solve._omp_fn.0.constprop.0\") CLONE(three, \"solve._omp_fn.0.isra.1.lto_priv.2\")
+";
+        let files = compiled("gcc", "-O0", SOURCE);
+        let file = parse(&files.module).expect("an ELF file");
+        let symbols = text_symbols(&file);
+        let clones = symbols.iter().filter(|symbol| is_of_gcc(symbol.name));
+        let starts: Vec<u64> = clones.map(|symbol| symbol.start).collect();
+        assert_eq!(starts.len(), 3);
+        for place in named(&files, Code::Calls, &starts).0 {
+            let line = place.source.map(|(_, line)| line);
+            assert_eq!((place.function.as_deref(), line, place.is_near), (Some("solve"), Some(4), false));
+        }
+    }
+
+    /// Clang gives a call that it merged of two line 0 (DWARF 5, 6.2.2).
+    #[test]
+    fn a_call_without_a_line_has_none_of_a_caller() {
+        const SOURCE: &str = "void __tgt_target_kernel(void);
+static inline __attribute__((always_inline)) void kernel(void) {
+#line 0
+  __tgt_target_kernel();
+#line 6
+}
+#line 1 \"caller.h\"
+void caller(void) {
+  kernel();
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+";
+        let files = compiled("clang-14", "-O1", SOURCE);
+        let file = parse(&files.module).expect("an ELF file");
+        let symbols = text_symbols(&file);
+        let calls = Calls::of(&file);
+        let caller = symbols.iter().find(|symbol| symbol.name == "caller").expect("a function");
+        let jumps_or_calls: Vec<u64> = (caller.start..caller.end).collect();
+        let launch = jumps_or_calls.iter().find(|offset| calls.launches_kernel(**offset + 1, &symbols));
+        let place = named(&files, Code::Calls, &[*launch.expect("a call")]).0.remove(0);
+        assert_eq!((place.function.as_deref(), place.source), (Some("kernel"), None));
+        assert_eq!(place.callers.len(), 1);
     }
 
     #[test]
@@ -442,7 +615,7 @@ int region(void) {
             let file = parse(&files.module).expect("an ELF file");
             let symbols = text_symbols(&file);
             let offsets: Vec<u64> = symbols.iter().map(|symbol| symbol.start).collect();
-            let (places, checksums) = places(&files, Code::Calls, &offsets);
+            let (places, checksums) = named(&files, Code::Calls, &offsets);
             let sources: BTreeSet<String> =
                 places.into_iter().filter_map(|place| Some(place.source?.0)).collect();
             assert!(checksums.keys().all(|file| sources.contains(file)), "{checksums:?}");
@@ -474,7 +647,7 @@ void both(void) { first(); second(); }
             let symbol = symbols.iter().find(|symbol| symbol.name == name);
             let symbol = symbol.expect("a function");
             let offsets: Vec<u64> = (symbol.start..symbol.end).collect();
-            for place in places(&stripped, Code::Calls, &offsets).0 {
+            for place in named(&stripped, Code::Calls, &offsets).0 {
                 let known = (place.function.as_deref(), place.function_start);
                 assert_eq!(known, (None, Some(symbol.start)), "{name}");
             }
@@ -491,7 +664,7 @@ void both(void) { first(); second(); }
         let symbols = text_symbols(&file);
         let symbol = symbols.iter().find(|symbol| symbol.name.ends_with("clock_gettime"));
         let start = symbol.expect("a clock").start;
-        let place = places(&files, Code::Calls, &[start]).0.remove(0);
+        let place = named(&files, Code::Calls, &[start]).0.remove(0);
         let function = place.function.expect("a name");
         assert!(function.ends_with("clock_gettime"), "{function}");
     }
@@ -528,7 +701,7 @@ void region(void) {
             let launches = offsets.filter(|offset| calls.launches_kernel(offset + 1, &symbols));
             let launches: Vec<u64> = launches.collect();
             assert_eq!(launches.len(), 2);
-            let places = places(&files, Code::Calls, &launches).0.into_iter();
+            let places = named(&files, Code::Calls, &launches).0.into_iter();
             places.filter_map(|place| Some(place.source?.1)).collect()
         };
         assert_eq!(lines(&[5, 9]), [5, 9]);
@@ -554,7 +727,7 @@ void body(void) {
             let file = parse(&files.module).expect("an ELF file");
             let symbols = text_symbols(&file).into_iter();
             let offsets: Vec<u64> = symbols.flat_map(|symbol| symbol.start..symbol.end).collect();
-            let (places, _) = places(&files, Code::Calls, &offsets);
+            let (places, _) = named(&files, Code::Calls, &offsets);
             let mut of_inner =
                 places.iter().filter(|place| place.function.as_deref() == Some("inner")).peekable();
             assert!(of_inner.peek().is_some(), "{compiler}");

@@ -11,6 +11,7 @@ pub(crate) mod elf;
 pub(crate) mod image;
 pub(crate) mod loaded_module;
 pub(crate) mod perf_map;
+pub(crate) mod source;
 pub(crate) mod unwind;
 pub(crate) mod vdso;
 
