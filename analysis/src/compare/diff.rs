@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::compare::condition::{Condition, Unmet};
+use crate::compare::condition::{Condition, Measured, Unmet};
 use crate::compare::functions;
 use crate::compare::metric::{Metric, RegionPair, Row};
+use crate::compare::named_place::{NamedPlace, PairOfPlaces, together};
 use crate::compare::pairs::pairs;
 use crate::compare::run::Run;
 use crate::compare::sample::{Difference, Summary, real};
-use crate::model::answers::{FunctionName, SCHEMA};
+use crate::model::answers::{FunctionName, RegionAnswer, SCHEMA};
 use crate::model::place::Place;
 
 /// The chance that a comparison of equal programs reports anything. Two families of tests have half of it each: the whole
@@ -31,6 +32,26 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options { min_effect: 0.02, conditions: Vec::new() }
+    }
+}
+
+/// A place of a condition at which no run has a region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownPlace {
+    /// The place, as the user named it.
+    pub name: String,
+    /// The places that the name is most like.
+    pub nearest: Vec<String>,
+}
+
+impl Options {
+    /// The first place of a condition at which no run has a region.
+    pub fn unknown_place(&self, before: &[Run], after: &[Run]) -> Option<UnknownPlace> {
+        let mut places = places(before);
+        places.extend(self::places(after));
+        let mut named = self.conditions.iter().filter_map(|condition| condition.place.as_ref());
+        let unknown = named.find(|named| !places.iter().any(|place| named.is(place)))?;
+        Some(UnknownPlace { name: unknown.to_string(), nearest: unknown.nearest(&places) })
     }
 }
 
@@ -109,7 +130,16 @@ impl Diff {
             row.is_large = row.difference != 0.0 && row.difference.abs() >= least;
         }
         mark(&mut rows, least_ns);
-        let failed = Unmet::of(&options.conditions, &rows[..of_run], MAX_CHANCE_OF_CONDITIONS);
+        let measured = options.conditions.iter().map(|condition| match &condition.place {
+            Some(place) => at_place(condition.metric, place, before, after),
+            None => {
+                let row = |metric| rows[..of_run].iter().find(|row| row.metric == metric).cloned();
+                let duration = row(Metric::Duration).map_or(0.0, |row| row.before.mean);
+                Measured { row: row(condition.metric), duration_ns: Some(duration) }
+            }
+        });
+        let measured: Vec<Measured> = measured.collect();
+        let failed = Unmet::of(&options.conditions, &measured, MAX_CHANCE_OF_CONDITIONS);
         let of_parts = rows.split_off(of_run);
         rows.extend(sorted(of_parts));
         let duration = rows.iter().find(|row| row.metric == Metric::Duration);
@@ -168,6 +198,32 @@ fn of_regions(before: &[Run], after: &[Run], least_ns: f64) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// What was measured of the regions at a place, all of them together.
+fn at_place(metric: Metric, named: &NamedPlace, before: &[Run], after: &[Run]) -> Measured {
+    let (old_places, new_places) = (places(before), places(after));
+    let pairs: Vec<PairOfPlaces> = pairs(&old_places, &new_places)
+        .into_iter()
+        .map(|(old, new)| (old.map(|index| &old_places[index]), new.map(|index| &new_places[index])))
+        .collect();
+    let (old, new): (Vec<_>, Vec<_>) = named.select(&pairs).into_iter().unzip();
+    let values = |metric: Metric, runs: &[Run], places: &[Option<&Place>]| {
+        let values = runs.iter().map(|run| {
+            let is_there = |region: &&RegionAnswer| places.contains(&Some(&region.place));
+            let regions: Vec<&RegionAnswer> = run.answers.regions.iter().filter(is_there).collect();
+            let value = together(&regions).and_then(|all| metric.of_region(&all, run.answers.threads));
+            // A run that does not come to a region spends no time there.
+            value.or_else(|| metric.is_time().then_some(0.0))
+        });
+        values.collect::<Option<Vec<f64>>>()
+    };
+    let was_there = old.iter().any(Option::is_some);
+    let duration = values(Metric::Duration, before, &old).filter(|_| was_there);
+    Measured {
+        row: row(metric, None, values(metric, before, &old), values(metric, after, &new)),
+        duration_ns: duration.map(|values| Summary::of(&values).mean),
+    }
 }
 
 /// The rows of all functions, where all runs were sampled.

@@ -10,6 +10,7 @@ mod diff;
 mod diff_text;
 mod functions;
 mod metric;
+mod named_place;
 mod pairs;
 mod run;
 mod sample;
@@ -17,8 +18,8 @@ mod scaling;
 #[cfg(test)]
 mod simulated;
 
-pub use condition::{Condition, Unmet};
-pub use diff::{Diff, Options, Side};
+pub use condition::{Condition, Conditions, Unmet};
+pub use diff::{Diff, Options, Side, UnknownPlace};
 pub use diff_text::Shown;
 pub use functions::FunctionPair;
 pub use metric::{Metric, RegionPair, Row};

@@ -24,7 +24,7 @@ fn write_run(folder: &Path, name: &str, threads: u32, useful: u64, imbalance: u6
     answers.accounting.add(Cause::Imbalance, imbalance * ns);
     answers.efficiency.parallel = answers.accounting.share(Cause::Useful);
     answers.regions.push(RegionAnswer {
-        place: Place::at("!$omp parallel", Some("a.c"), Some(7), Some("main")),
+        place: Place::at("!$omp parallel", Some("/src/a.c"), Some(7), Some("main")),
         visits: 1,
         duration_ns: answers.duration_ns,
         accounting: answers.accounting,
@@ -100,6 +100,30 @@ fn diff_fails_on_conditions() {
     assert_eq!(said(&folder, &format!("diff {both} a0.json b0.json")).status, Some(1));
     let answer = json(&said(&folder, &format!("diff --select failed.condition {both} {A} -- {B}")));
     assert_eq!(answer, serde_json::json!(["parallel_efficiency<-3%", "duration>5%"]));
+}
+
+#[test]
+fn diff_fails_on_conditions_at_places() {
+    let folder = two_sets("diff_fails_on_conditions_at_places");
+    let condition = "--fail-on duration@src/a.c:7>5%,imbalance@main>5%,parallel_efficiency@main<-3%";
+    let worse = said(&folder, &format!("diff {condition} {A} -- {B}"));
+    assert_eq!(worse.status, Some(1), "{worse:?}");
+    for words in
+        ["duration@src/a.c:7>5%: +20.", "imbalance@main>5%: +20.", "parallel_efficiency@main<-3%: -13."]
+    {
+        assert!(worse.stdout.contains(&format!("failed: {words}")), "{}", worse.stdout);
+    }
+    for sets in [format!("{B} -- {A}"), format!("{A} -- {A}")] {
+        assert_eq!(said(&folder, &format!("diff {condition} {sets}")).status, Some(0));
+    }
+    for (place, nearest) in
+        [("a.c:9", "the nearest are a.c:7 in main"), ("mian", "a.c:7 in main"), ("7", "a.c:7 in main")]
+    {
+        let unknown = said(&folder, &format!("diff --fail-on duration@{place}>5% {A} -- {B}"));
+        assert_eq!((unknown.status, &*unknown.stdout), (Some(2), ""), "{unknown:?}");
+        let error = format!("no parallel region of these runs is at {place}");
+        assert!(unknown.stderr.contains(&error) && unknown.stderr.contains(nearest), "{}", unknown.stderr);
+    }
 }
 
 #[test]
