@@ -9,7 +9,8 @@ use super::part::{BlockedBy, Part, RegionPart};
 use crate::findings;
 use crate::model::accounting::Accounting;
 use crate::model::answers::{
-    Answers, Blame, Blocked, CriticalPath, Efficiency, NotSeen, PathRow, RegionAnswer, SCHEMA, WhatIf,
+    Answers, Blame, Blocked, CriticalPath, Efficiency, NotSeen, PathRow, RegionAnswer, SCHEMA, UsefulAt,
+    WhatIf,
 };
 use crate::model::cause::Cause;
 use crate::model::mpi::MPI_NOT_SEEN;
@@ -105,6 +106,7 @@ impl Part {
             .collect();
         self.blocked = BTreeMap::new();
         blocked.sort_by_key(|row| Reverse(row.ns));
+        let useful = self.useful().into_iter().map(|(place, ns)| UsefulAt { place, ns }).collect();
         let findings = findings::of(&self, threads, duration, &gains);
         let mut what_if: Vec<WhatIf> = gains
             .iter()
@@ -118,6 +120,7 @@ impl Part {
             duration_ns: duration,
             accounting: self.accounting,
             efficiency,
+            useful,
             regions,
             blame,
             blocked,

@@ -11,6 +11,7 @@ use crate::compare::named_place::{NamedPlace, PairOfPlaces, together};
 use crate::compare::pairs::pairs;
 use crate::compare::run::Run;
 use crate::compare::sample::{Difference, Summary, real};
+use crate::compare::useful::{UsefulGrowth, by_place};
 use crate::model::answers::{FunctionName, RegionAnswer, SCHEMA};
 use crate::model::place::Place;
 
@@ -97,6 +98,9 @@ pub struct Diff {
     pub min_effect: f64,
     /// The conditions that are not met.
     pub failed: Vec<Unmet>,
+    /// The place where useful time grows most; `None` where it grows nowhere by the least effect and by more than chance. Of
+    /// single runs, what was measured counts.
+    pub useful_growth: Option<UsefulGrowth>,
     /// The whole run's numbers, then those of regions and functions with the greatest differences first. Times below the
     /// least effect in both sets are left out.
     pub rows: Vec<Row>,
@@ -155,9 +159,37 @@ impl Diff {
                 .map(|ns| ns.max(least_ns)),
             min_effect: options.min_effect,
             failed,
+            useful_growth: most_growing(before, after, least_ns),
             rows,
         }
     }
+}
+
+/// The place where useful time grows most, by `least_ns` of wall time or more and beyond chance.
+fn most_growing(before: &[Run], after: &[Run], least_ns: f64) -> Option<UsefulGrowth> {
+    let runs = |runs| <&[Run]>::into_iter(runs).collect::<Vec<&Run>>();
+    let (old, new) = (runs(before), runs(after));
+    let by_threads = |runs: &[&Run], times: &[f64]| {
+        let times = runs.iter().zip(times);
+        let times = times.map(|(run, ns)| ns / f64::from(run.answers.threads.max(1)));
+        Summary::of(&times.collect::<Vec<f64>>())
+    };
+    let places = by_place(&old, &new);
+    let differences = places.iter().map(|row| (by_threads(&old, &row.before), by_threads(&new, &row.after)));
+    let differences: Vec<_> = differences.collect();
+    let chances = differences.iter().map(|(before, after)| {
+        // Without repetitions, what is measured counts.
+        Difference::of(before, after).map_or(0.0, |difference| difference.chance())
+    });
+    let real = real(&chances.collect::<Vec<f64>>(), MAX_CHANCE);
+    let rows = places.iter().zip(&differences).zip(real);
+    let grown = rows.filter_map(|((row, (before, after)), is_real)| {
+        let growth = after.mean - before.mean;
+        (is_real && growth > 0.0 && growth >= least_ns).then_some((growth, row))
+    });
+    let (_, row) = grown.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    let mean = |times: &[f64]| Summary::of(times).mean as u64;
+    Some(UsefulGrowth { place: row.place.clone(), before_ns: mean(&row.before), after_ns: mean(&row.after) })
 }
 
 /// The rows of all regions. Efficiencies are those of regions that take `least_ns` before or after: those of others say nothing.

@@ -17,6 +17,7 @@ mod sample;
 mod scaling;
 #[cfg(test)]
 mod simulated;
+mod useful;
 
 pub use condition::{Condition, Conditions, Unmet};
 pub use diff::{Diff, Options, Side, UnknownPlace};
@@ -25,4 +26,5 @@ pub use functions::FunctionPair;
 pub use metric::{Metric, RegionPair, Row};
 pub use run::{FunctionTime, Run};
 pub use sample::Summary;
-pub use scaling::{Column, Scaling};
+pub use scaling::{Column, Falling, Scaling};
+pub use useful::UsefulGrowth;
