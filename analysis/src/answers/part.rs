@@ -151,6 +151,21 @@ pub(crate) struct BlockedBy {
     pub(super) waiter: (String, Place),
 }
 
+/// A mutex of a process: by the runtime's number, or else by the place that it was held from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Mutex<'p> {
+    Number(Cause, u64),
+    At(Cause, &'p Place),
+}
+
+/// The waits for a mutex.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MutexWaits<'p> {
+    pub(crate) ns: u64,
+    /// The places that it was held from meanwhile.
+    pub(crate) holders: BTreeSet<&'p Place>,
+}
+
 /// A device that ran kernels and moved bytes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Overlap {
@@ -458,6 +473,22 @@ impl Part {
     pub(crate) fn costs(&self, region: &RegionPart) -> u64 {
         let causes = [Cause::Fork, Cause::Join, Cause::Barrier, Cause::Runtime];
         sum(causes.map(|cause| region.accounting[cause]))
+    }
+
+    /// The waits for each mutex of each process.
+    pub(crate) fn mutexes(&self) -> BTreeMap<(&str, Mutex<'_>), MutexWaits<'_>> {
+        let mut mutexes: BTreeMap<_, MutexWaits<'_>> = BTreeMap::new();
+        for (key, ns) in self.blocked.iter().filter(|(_, ns)| **ns > 0) {
+            let at = key.holder.as_ref().map_or(&key.waiter.1, |(_, place)| place);
+            let mutex = match key.lock {
+                Some(number) if number != 0 => Mutex::Number(key.cause, number),
+                _ => Mutex::At(key.cause, at),
+            };
+            let waits = mutexes.entry((&*key.process, mutex)).or_default();
+            waits.ns.grow_by(*ns);
+            waits.holders.insert(at);
+        }
+        mutexes
     }
 
     /// Whether there are several processes.

@@ -10,7 +10,8 @@ use super::part::{BlockedBy, Part, RegionPart};
 use crate::findings;
 use crate::model::accounting::Accounting;
 use crate::model::answers::{
-    Answers, Blame, Blocked, CriticalPath, Efficiency, NotSeen, PathRow, RegionAnswer, SCHEMA, WhatIf,
+    Answers, Blame, Blocked, CriticalPath, Efficiency, NotSeen, PathRow, RegionAnswer, SCHEMA, UsefulAt,
+    WhatIf,
 };
 use crate::model::cause::Cause;
 use crate::model::mpi::MPI_NOT_SEEN;
@@ -128,6 +129,7 @@ impl Part {
         self.blocked = BTreeMap::new();
         blocked.sort_by_key(|row| Reverse(row.ns));
         let cpu_note = self.cpu_note();
+        let useful = self.useful().into_iter().map(|(place, ns)| UsefulAt { place, ns }).collect();
         let findings = findings::of(&self, threads, duration, &gains);
         let mut what_if: Vec<WhatIf> = gains
             .iter()
@@ -141,6 +143,7 @@ impl Part {
             duration_ns: duration,
             accounting: self.accounting,
             efficiency,
+            useful,
             regions,
             blame,
             blocked,

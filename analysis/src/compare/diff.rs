@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::compare::condition::{Condition, Unmet};
+use crate::compare::condition::{Condition, Measured, Unmet};
 use crate::compare::functions;
 use crate::compare::metric::{Metric, RegionPair, Row};
+use crate::compare::named_place::{NamedPlace, PairOfPlaces, together};
 use crate::compare::pairs::pairs;
 use crate::compare::run::Run;
 use crate::compare::sample::{Difference, Summary, real};
-use crate::model::answers::{FunctionName, SCHEMA};
+use crate::compare::useful::{UsefulGrowth, by_place};
+use crate::model::answers::{FunctionName, RegionAnswer, SCHEMA};
 use crate::model::place::Place;
 
 /// The chance that a comparison of equal programs reports anything. Two families of tests have half of it each: the whole
@@ -31,6 +33,26 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Options {
         Options { min_effect: 0.02, conditions: Vec::new() }
+    }
+}
+
+/// A place of a condition at which no run has a region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownPlace {
+    /// The place, as the user named it.
+    pub name: String,
+    /// The places that the name is most like.
+    pub nearest: Vec<String>,
+}
+
+impl Options {
+    /// The first place of a condition at which no run has a region.
+    pub fn unknown_place(&self, before: &[Run], after: &[Run]) -> Option<UnknownPlace> {
+        let mut places = places(before);
+        places.extend(self::places(after));
+        let mut named = self.conditions.iter().filter_map(|condition| condition.place.as_ref());
+        let unknown = named.find(|named| !places.iter().any(|place| named.is(place)))?;
+        Some(UnknownPlace { name: unknown.to_string(), nearest: unknown.nearest(&places) })
     }
 }
 
@@ -76,6 +98,9 @@ pub struct Diff {
     pub min_effect: f64,
     /// The conditions that are not met.
     pub failed: Vec<Unmet>,
+    /// The place where useful time grows most; `None` where it grows nowhere by the least effect and by more than chance. Of
+    /// single runs, what was measured counts.
+    pub useful_growth: Option<UsefulGrowth>,
     /// The whole run's numbers, then those of regions and functions with the greatest differences first. Times below the
     /// least effect in both sets are left out.
     pub rows: Vec<Row>,
@@ -109,7 +134,16 @@ impl Diff {
             row.is_large = row.difference != 0.0 && row.difference.abs() >= least;
         }
         mark(&mut rows, least_ns);
-        let failed = Unmet::of(&options.conditions, &rows[..of_run], MAX_CHANCE_OF_CONDITIONS);
+        let measured = options.conditions.iter().map(|condition| match &condition.place {
+            Some(place) => at_place(condition.metric, place, before, after),
+            None => {
+                let row = |metric| rows[..of_run].iter().find(|row| row.metric == metric).cloned();
+                let duration = row(Metric::Duration).map_or(0.0, |row| row.before.mean);
+                Measured { row: row(condition.metric), duration_ns: Some(duration) }
+            }
+        });
+        let measured: Vec<Measured> = measured.collect();
+        let failed = Unmet::of(&options.conditions, &measured, MAX_CHANCE_OF_CONDITIONS);
         let of_parts = rows.split_off(of_run);
         rows.extend(sorted(of_parts));
         let duration = rows.iter().find(|row| row.metric == Metric::Duration);
@@ -125,9 +159,37 @@ impl Diff {
                 .map(|ns| ns.max(least_ns)),
             min_effect: options.min_effect,
             failed,
+            useful_growth: most_growing(before, after, least_ns),
             rows,
         }
     }
+}
+
+/// The place where useful time grows most, by `least_ns` of wall time or more and beyond chance.
+fn most_growing(before: &[Run], after: &[Run], least_ns: f64) -> Option<UsefulGrowth> {
+    let runs = |runs| <&[Run]>::into_iter(runs).collect::<Vec<&Run>>();
+    let (old, new) = (runs(before), runs(after));
+    let by_threads = |runs: &[&Run], times: &[f64]| {
+        let times = runs.iter().zip(times);
+        let times = times.map(|(run, ns)| ns / f64::from(run.answers.threads.max(1)));
+        Summary::of(&times.collect::<Vec<f64>>())
+    };
+    let places = by_place(&old, &new);
+    let differences = places.iter().map(|row| (by_threads(&old, &row.before), by_threads(&new, &row.after)));
+    let differences: Vec<_> = differences.collect();
+    let chances = differences.iter().map(|(before, after)| {
+        // Without repetitions, what is measured counts.
+        Difference::of(before, after).map_or(0.0, |difference| difference.chance())
+    });
+    let real = real(&chances.collect::<Vec<f64>>(), MAX_CHANCE);
+    let rows = places.iter().zip(&differences).zip(real);
+    let grown = rows.filter_map(|((row, (before, after)), is_real)| {
+        let growth = after.mean - before.mean;
+        (is_real && growth > 0.0 && growth >= least_ns).then_some((growth, row))
+    });
+    let (_, row) = grown.max_by(|(one, _), (other, _)| one.total_cmp(other))?;
+    let mean = |times: &[f64]| Summary::of(times).mean as u64;
+    Some(UsefulGrowth { place: row.place.clone(), before_ns: mean(&row.before), after_ns: mean(&row.after) })
 }
 
 /// The rows of all regions. Efficiencies are those of regions that take `least_ns` before or after: those of others say nothing.
@@ -168,6 +230,32 @@ fn of_regions(before: &[Run], after: &[Run], least_ns: f64) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// What was measured of the regions at a place, all of them together.
+fn at_place(metric: Metric, named: &NamedPlace, before: &[Run], after: &[Run]) -> Measured {
+    let (old_places, new_places) = (places(before), places(after));
+    let pairs: Vec<PairOfPlaces> = pairs(&old_places, &new_places)
+        .into_iter()
+        .map(|(old, new)| (old.map(|index| &old_places[index]), new.map(|index| &new_places[index])))
+        .collect();
+    let (old, new): (Vec<_>, Vec<_>) = named.select(&pairs).into_iter().unzip();
+    let values = |metric: Metric, runs: &[Run], places: &[Option<&Place>]| {
+        let values = runs.iter().map(|run| {
+            let is_there = |region: &&RegionAnswer| places.contains(&Some(&region.place));
+            let regions: Vec<&RegionAnswer> = run.answers.regions.iter().filter(is_there).collect();
+            let value = together(&regions).and_then(|all| metric.of_region(&all, run.answers.threads));
+            // A run that does not come to a region spends no time there.
+            value.or_else(|| metric.is_time().then_some(0.0))
+        });
+        values.collect::<Option<Vec<f64>>>()
+    };
+    let was_there = old.iter().any(Option::is_some);
+    let duration = values(Metric::Duration, before, &old).filter(|_| was_there);
+    Measured {
+        row: row(metric, None, values(metric, before, &old), values(metric, after, &new)),
+        duration_ns: duration.map(|values| Summary::of(&values).mean),
+    }
 }
 
 /// The rows of all functions, where all runs were sampled.

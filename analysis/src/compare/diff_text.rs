@@ -154,6 +154,9 @@ impl fmt::Display for Text<'_> {
             lines.push("the numbers of threads differ; omptrace scaling compares such runs".to_owned());
         }
         lines.push(self.verdict());
+        if let Some(growth) = &diff.useful_growth {
+            lines.push(format!("useful time of all threads {}", growth.words()));
+        }
         let mut table = Table::new("mean of the runs", &COLUMNS);
         let mut subject: Option<String> = None;
         let mut rows = 0;

@@ -10,18 +10,21 @@ mod diff;
 mod diff_text;
 mod functions;
 mod metric;
+mod named_place;
 mod pairs;
 mod run;
 mod sample;
 mod scaling;
 #[cfg(test)]
 mod simulated;
+mod useful;
 
-pub use condition::{Condition, Unmet};
-pub use diff::{Diff, Options, Side};
+pub use condition::{Condition, Conditions, Unmet};
+pub use diff::{Diff, Options, Side, UnknownPlace};
 pub use diff_text::Shown;
 pub use functions::FunctionPair;
 pub use metric::{Metric, RegionPair, Row};
 pub use run::{FunctionTime, Run};
 pub use sample::Summary;
-pub use scaling::{Column, Scaling};
+pub use scaling::{Column, Falling, Scaling};
+pub use useful::UsefulGrowth;

@@ -6,6 +6,7 @@ use std::fmt;
 use serde::Serialize;
 
 use crate::compare::run::Run;
+use crate::compare::useful::{UsefulGrowth, by_place};
 use crate::model::accounting::Accounting;
 use crate::model::answers::{Efficiency, SCHEMA};
 use crate::model::cause::Cause;
@@ -15,7 +16,7 @@ use crate::text::table::{self, Layout, Table, time, write_wrapped};
 
 /// Causes that are named as those that grow.
 const MAX_NAMED: usize = 3;
-/// The least growth of a share that is named.
+/// The least growth of a share, and fall of an efficiency, that is named. Of useful time, its share of all of that.
 const MIN_GROWTH: f64 = 0.01;
 
 /// How a program scales.
@@ -30,8 +31,47 @@ pub struct Scaling {
     /// What to know of useful time where a run uses MPI; left out where none does.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mpi_note: Option<String>,
+    /// The factor of the global efficiency that falls most from the first to the last column; `None` where none falls.
+    pub falling: Option<Falling>,
+    /// The place where useful time grows most from the first to the last column, beyond what the work grows; `None` where all of
+    /// it does not grow.
+    pub useful_growth: Option<UsefulGrowth>,
     /// The causes of loss whose share grows from the first to the last column, the most first.
     pub growing: Vec<Growing>,
+}
+
+/// A factor of the global efficiency that falls.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Falling {
+    /// Its name, as that of the column's field.
+    pub factor: &'static str,
+    /// Its value in the first column.
+    pub first: f64,
+    /// In the last.
+    pub last: f64,
+}
+
+/// A factor: its name, and its value in a column.
+type Factor = (&'static str, fn(&Column) -> Option<f64>);
+
+/// The factors of the global efficiency.
+const FACTORS: [Factor; 4] = [
+    ("load_balance", |of| of.efficiency.load_balance),
+    ("serialisation", |of| of.efficiency.serialisation),
+    ("transfer", |of| of.efficiency.transfer),
+    ("computation_scalability", |of| of.computation_scalability),
+];
+
+impl Falling {
+    /// The factor that falls most: as all are multiplied, that whose quotient is least.
+    fn of(first: &Column, last: &Column) -> Option<Falling> {
+        let factors = FACTORS.iter().filter_map(|(factor, of)| {
+            let (first, last) = (of(first)?, of(last)?);
+            (first - last >= MIN_GROWTH).then_some(Falling { factor, first, last })
+        });
+        let quotient = |falling: &Falling| falling.last / falling.first;
+        factors.min_by(|a, b| quotient(a).total_cmp(&quotient(b)))
+    }
 }
 
 /// Runs with as many threads, on average.
@@ -91,17 +131,22 @@ impl Scaling {
                 column.compare(&first, is_weak);
             }
         }
-        let last = groups.values().last();
-        let growing = match (&columns[..], last) {
-            ([first, .., last], Some(runs)) => growing(first, last, runs),
-            _ => Vec::new(),
-        };
+        let mut groups = groups.values();
+        let (mut falling, mut useful_growth, mut of_causes) = (None, None, Vec::new());
+        if let ([first, .., last], Some(few), Some(many)) = (&columns[..], groups.next(), groups.next_back())
+        {
+            falling = Falling::of(first, last);
+            useful_growth = most_growing(few, many, is_weak);
+            of_causes = growing(first, last, many);
+        }
         Scaling {
             schema: SCHEMA,
             is_weak,
             columns,
             mpi_note: runs.iter().find_map(|run| run.answers.mpi_note.clone()),
-            growing,
+            falling,
+            useful_growth,
+            growing: of_causes,
         }
     }
 
@@ -166,6 +211,26 @@ impl Column {
     }
 }
 
+/// The place where useful time grows most, if all of it does. It is that of a thread where the work grows with these.
+fn most_growing(few: &[&Run], many: &[&Run], is_weak: bool) -> Option<UsefulGrowth> {
+    let threads = |runs: &[&Run]| runs.first().map_or(1, |run| run.answers.threads.max(1));
+    let mean = |runs: &[&Run], times: &[f64]| {
+        let by = if is_weak { threads(runs) } else { 1 };
+        times.iter().sum::<f64>() / times.len().max(1) as f64 / f64::from(by)
+    };
+    let all = |runs: &[&Run]| {
+        let times = runs.iter().map(|run| run.answers.accounting[Cause::Useful] as f64);
+        mean(runs, &times.collect::<Vec<f64>>())
+    };
+    let least = MIN_GROWTH * all(few);
+    let places = by_place(few, many);
+    let rows = places.iter().map(|row| (mean(few, &row.before), mean(many, &row.after), &row.place));
+    let most = rows.max_by(|a, b| (a.1 - a.0).total_cmp(&(b.1 - b.0)));
+    let (before, after, place) =
+        most.filter(|(before, after, _)| all(many) - all(few) >= least && after - before >= least)?;
+    Some(UsefulGrowth { place: place.clone(), before_ns: before as u64, after_ns: after as u64 })
+}
+
 fn growing(first: &Column, last: &Column, runs: &[&Run]) -> Vec<Growing> {
     let causes = Cause::ALL.iter().filter(|cause| cause.is_loss());
     let mut growing: Vec<Growing> = causes
@@ -204,23 +269,52 @@ const SHARES: [Share; 7] = [
 ];
 
 impl Text<'_> {
-    /// The change of the parallel efficiency, and its cause, in words.
-    fn words(&self) -> Option<String> {
+    /// What changes from the first to the last column, and why, in words.
+    fn words(&self) -> Vec<String> {
         let columns = &self.scaling.columns;
-        let (first, last) = (columns.first()?, columns.last()?);
+        let (Some(first), Some(last)) = (columns.first(), columns.last()) else {
+            return Vec::new();
+        };
         if columns.len() < 2 {
-            return Some(
+            return vec![
                 "one number of threads does not show how a program scales; name runs with others".to_owned(),
-            );
+            ];
         }
+        let from_to = format!("from {} to {} threads, ", first.heading(), last.heading());
+        let mut words: Vec<String> = [self.global(first, last), self.useful(), self.parallel(first, last)]
+            .into_iter()
+            .flatten()
+            .collect();
+        if let Some(words) = words.first_mut() {
+            words.insert_str(0, &from_to);
+        }
+        words
+    }
+
+    /// The change of the global efficiency, and the factor that makes most of it.
+    fn global(&self, first: &Column, last: &Column) -> Option<String> {
+        let (before, after) = (first.global_efficiency?, last.global_efficiency?);
+        let change = format!("global efficiency goes from {} to {}", percents(before), percents(after));
+        Some(match &self.scaling.falling {
+            Some(Falling { factor, first, last }) => {
+                let factor = factor.replace('_', " ");
+                format!("{change}: {factor} falls most, from {} to {}", percents(*first), percents(*last))
+            }
+            None => change,
+        })
+    }
+
+    /// The place where useful time grows most.
+    fn useful(&self) -> Option<String> {
+        let growth = self.scaling.useful_growth.as_ref()?;
+        let by = if self.scaling.is_weak { " by thread" } else { "" };
+        Some(format!("useful time{by} {}", growth.words()))
+    }
+
+    /// The change of the parallel efficiency, and its causes.
+    fn parallel(&self, first: &Column, last: &Column) -> Option<String> {
         let (before, after) = (first.efficiency.parallel?, last.efficiency.parallel?);
-        let mut words = format!(
-            "from {} to {} threads, parallel efficiency goes from {} to {}",
-            first.heading(),
-            last.heading(),
-            percents(before),
-            percents(after)
-        );
+        let mut words = format!("parallel efficiency goes from {} to {}", percents(before), percents(after));
         for (index, growing) in self.scaling.growing.iter().take(MAX_NAMED).enumerate() {
             let points = (growing.last - growing.first) * 100.0;
             let cause = growing.cause.name().replace('_', " ");
@@ -286,7 +380,7 @@ impl fmt::Display for Text<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::answers::{Answers, Blame};
+    use crate::model::answers::{Answers, Blame, RegionAnswer, UsefulAt};
     use crate::model::place::Place;
 
     /// A second of serial code, then eight seconds of work spread over the threads, and a tenth of imbalance per thread.
@@ -318,8 +412,9 @@ mod tests {
         assert_eq!(
             shown(&[run(8, 1), run(1, 1), run(2, 1), run(2, 1)]),
             "\
-from 1 to 8 threads, parallel efficiency goes from 98.9 % to 40.2 %: serial
-grows by 31.2 points, imbalance grows by 27.5 points at a.c:35
+from 1 to 8 threads, global efficiency goes from 98.9 % to 40.2 %
+parallel efficiency goes from 98.9 % to 40.2 %: serial grows by 31.2 points,
+imbalance grows by 27.5 points at a.c:35
 
 threads                           1       2       8
 time                         9.10 s  5.20 s  2.80 s
@@ -338,6 +433,53 @@ serial                          0.0   9.6  31.2
 imbalance                       1.1   3.8  28.6
 "
         );
+    }
+
+    /// Useful time grows from 9 seconds to 18, in the loop, and little is lost.
+    #[test]
+    fn the_factor_that_falls_most_and_the_place_of_more_useful_time_are_named() {
+        let run = |threads: u32, seconds: u64| {
+            let mut run = run(threads, 1);
+            run.answers.accounting[Cause::Useful] = (seconds + 1) * 1_000_000_000;
+            let place = |line| Place::at("!$omp for", Some("a.c"), Some(line), None);
+            run.answers.useful = [(place(35), seconds), (place(50), 1)]
+                .map(|(place, seconds)| UsefulAt { place, ns: seconds * 1_000_000_000 })
+                .into();
+            run.answers.efficiency.load_balance = Some(1.0 - f64::from(threads) / 1000.0);
+            run
+        };
+        let text = shown(&[run(1, 8), run(2, 17)]);
+        let words = "\
+from 1 to 2 threads, global efficiency goes from 98.9 % to 46.4 %: computation
+scalability falls most, from 100.0 % to 50.0 %
+useful time grows most in !$omp for @a.c:35, from 8.00 s to 17.0 s
+parallel efficiency goes";
+        assert!(text.starts_with(words), "{text}");
+        let scaling = Scaling::of(&[run(1, 8), run(2, 17)], true);
+        assert_eq!((scaling.falling, scaling.useful_growth), (None, None));
+        let json = serde_json::to_value(Scaling::of(&[run(1, 8), run(2, 17)], false)).expect("JSON");
+        assert_eq!(json["falling"]["factor"], "computation_scalability");
+        assert_eq!(
+            (&json["useful_growth"]["line"], &json["useful_growth"]["after_ns"]),
+            (&35.into(), &17_000_000_000_u64.into())
+        );
+    }
+
+    /// JSON has the useful time of regions only.
+    #[test]
+    fn without_useful_time_by_place_the_region_is_named() {
+        let run = |threads: u32, seconds: u64| {
+            let mut run = run(threads, 1);
+            run.answers.accounting[Cause::Useful] = seconds * 1_000_000_000;
+            run.answers.regions.push(RegionAnswer {
+                place: Place::at("!$omp parallel", Some("a.c"), Some(33), None),
+                accounting: run.answers.accounting,
+                ..RegionAnswer::default()
+            });
+            run
+        };
+        let growth = Scaling::of(&[run(1, 9), run(2, 18)], false).useful_growth.expect("grows");
+        assert_eq!((growth.place.line, growth.before_ns), (Some(33), 9_000_000_000));
     }
 
     /// Global efficiency is what the speed-up shows, by both ways of computing it.

@@ -174,7 +174,7 @@ mod tests {
         for (id, _) in RULES {
             let name = match *id {
                 super::TRACER_DISTURBS => "TRACER_DISTURBS,",
-                super::SEVERAL_MUTEXES => "SEVERAL_MUTEXES.to_owned()",
+                super::SEVERAL_MUTEXES => "SEVERAL_MUTEXES,",
                 id => &format!("\"{id}\""),
             };
             let is_used = code.iter().any(|code| code.contains(name));

@@ -22,6 +22,10 @@ pub struct Answers {
     pub accounting: Accounting,
     /// These sums as efficiencies.
     pub efficiency: Efficiency,
+    /// Useful time by place, of all threads together, without that of other constructs inside. The longest first. Only of traces:
+    /// JSON has that of regions, in their accounting.
+    #[serde(skip)]
+    pub useful: Vec<UsefulAt>,
     /// The outermost parallel regions by place, those that lose the most time first.
     pub regions: Vec<RegionAnswer>,
     /// The causes of waits: their times add up to the losses, cause by cause. The longest first.
@@ -103,6 +107,15 @@ pub struct Efficiency {
     pub serialisation: Option<f64>,
     /// Useful time on the critical path by T.
     pub transfer: Option<f64>,
+}
+
+/// Useful time at a place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UsefulAt {
+    /// Where.
+    pub place: Place,
+    /// How long, all threads together.
+    pub ns: u64,
 }
 
 /// A parallel region, all of its visits together.

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use omptrace_analysis::compare::{self, Condition, Shown};
+use omptrace_analysis::compare::{self, Conditions, Shown, UnknownPlace};
 
 use crate::input::compared_runs;
 use crate::input::input_choice::SourceOptions;
@@ -24,15 +24,17 @@ matched by construct, function and line, also where lines have moved. Three runs
 differ; ten show small differences, too. A difference is reported where it is more than chance explains and at least \
 --min-effect: for times, of the duration before; for efficiencies, in points.
 
---fail-on takes changes of the whole run, separated by commas. NAME is duration, parallel_efficiency, load_balance, \
-communication, serialisation, transfer, or a cause as in imbalance. Changes of times are in percent of the duration \
-before, those of efficiencies in points.
+--fail-on takes changes, separated by commas. NAME is duration, parallel_efficiency, load_balance, communication, \
+serialisation, transfer, or a cause as in imbalance: of the whole run, or with @FILE:LINE or @FUNCTION of the parallel \
+regions there, all together. Changes of times are in percent of the duration before, of the run or of these regions; \
+those of efficiencies are in points.
 
 Exit status: 0 compared, 1 a condition of --fail-on was met, 2 failure.
 
 Examples:
   omptrace diff old.*.omptrace -- new.*.omptrace
   omptrace diff --fail-on 'parallel_efficiency<-3%,duration>5%' old/*.json -- new/*.json
+  omptrace diff --fail-on 'duration@solve.c:41>5%,imbalance@assemble>2%' old/*.json -- new/*.json
   omptrace diff --md before.omptrace after.omptrace >> $GITHUB_STEP_SUMMARY"
 )]
 pub(crate) struct Diff {
@@ -42,9 +44,9 @@ pub(crate) struct Diff {
     /// The runs after
     #[arg(last = true, value_name = "AFTER")]
     pub(crate) after: Vec<PathBuf>,
-    /// End with status 1 where one of these changes is seen, as in 'parallel_efficiency<-3%,duration>5%'
-    #[arg(long, value_name = "NAME<N%,...", value_delimiter = ',')]
-    pub(crate) fail_on: Vec<Condition>,
+    /// End with status 1 where one of these changes is seen, as in 'parallel_efficiency<-3%,duration@solve.c:41>5%'
+    #[arg(long, value_name = "NAME<N%,...")]
+    pub(crate) fail_on: Vec<Conditions>,
     /// Report no difference below this
     #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = units::percent)]
     pub(crate) min_effect: f64,
@@ -70,8 +72,12 @@ pub(crate) fn run(arguments: &Diff) -> Result<Outcome> {
     let (before, after) = sides(arguments)?;
     let before = compared_runs::read(before, &arguments.debug_dirs, arguments.source.from)?;
     let after = compared_runs::read(after, &arguments.debug_dirs, arguments.source.from)?;
+    let conditions = arguments.fail_on.iter().flat_map(|conditions| &conditions.0);
     let options =
-        compare::Options { min_effect: arguments.min_effect, conditions: arguments.fail_on.clone() };
+        compare::Options { min_effect: arguments.min_effect, conditions: conditions.cloned().collect() };
+    if let Some(unknown) = options.unknown_place(&before, &after) {
+        return Err(no_region(&unknown));
+    }
     let diff = compare::Diff::of(&before, &after, &options);
     if arguments.answer.is_json() {
         arguments.answer.print(&diff)?;
@@ -89,6 +95,15 @@ pub(crate) fn run(arguments: &Diff) -> Result<Outcome> {
         [] => Outcome::Success,
         _ => Outcome::Findings,
     })
+}
+
+/// The failure where a condition is about a place without regions.
+fn no_region(unknown: &UnknownPlace) -> Failure {
+    let hint = match &unknown.nearest[..] {
+        [] => "they have no parallel regions".to_owned(),
+        nearest => format!("the nearest are {}", nearest.join(", ")),
+    };
+    Failure::new(format!("no parallel region of these runs is at {}", unknown.name)).hint(hint)
 }
 
 /// The runs before and after: those around `--`, or two without it.

@@ -24,7 +24,7 @@ fn write_run(folder: &Path, name: &str, threads: u32, useful: u64, imbalance: u6
     answers.accounting.add(Cause::Imbalance, imbalance * ns);
     answers.efficiency.parallel = answers.accounting.share(Cause::Useful);
     answers.regions.push(RegionAnswer {
-        place: Place::at("!$omp parallel", Some("a.c"), Some(7), Some("main")),
+        place: Place::at("!$omp parallel", Some("/src/a.c"), Some(7), Some("main")),
         visits: 1,
         duration_ns: answers.duration_ns,
         accounting: answers.accounting,
@@ -50,6 +50,7 @@ pub(crate) fn two_sets(test: &str) -> PathBuf {
         write_run(&folder, &format!("b{index}.json"), 4, 802 - noise, 400 + noise);
     }
     write_run(&folder, "more.json", 8, 400, 400);
+    write_run(&folder, "slow.json", 8, 900, 100);
     folder
 }
 
@@ -83,6 +84,10 @@ fn diff_shows_what_differs_and_where() {
     let imbalance = rows.iter().find(|row| row["metric"] == "imbalance").unwrap();
     assert_eq!((&imbalance["is_different"], &imbalance["region"]), (&true.into(), &Value::Null));
     assert_eq!(imbalance["difference"], 202_000_000.0);
+    let slower = said(&folder, "diff a0.json slow.json").stdout.replace('\n', " ");
+    let words = "useful time of all threads grows most in !$omp parallel @a.c:7, from 3.20 s to 7.20 s";
+    assert!(slower.contains(words), "{slower}");
+    assert!(!text.stdout.contains("useful time of all threads"), "{}", text.stdout);
     let md = said(&folder, &format!("diff --md {A} -- {B}"));
     assert!(md.stdout.contains("| before | after |"), "{}", md.stdout);
 }
@@ -100,6 +105,30 @@ fn diff_fails_on_conditions() {
     assert_eq!(said(&folder, &format!("diff {both} a0.json b0.json")).status, Some(1));
     let answer = json(&said(&folder, &format!("diff --select failed.condition {both} {A} -- {B}")));
     assert_eq!(answer, serde_json::json!(["parallel_efficiency<-3%", "duration>5%"]));
+}
+
+#[test]
+fn diff_fails_on_conditions_at_places() {
+    let folder = two_sets("diff_fails_on_conditions_at_places");
+    let condition = "--fail-on duration@src/a.c:7>5%,imbalance@main>5%,parallel_efficiency@main<-3%";
+    let worse = said(&folder, &format!("diff {condition} {A} -- {B}"));
+    assert_eq!(worse.status, Some(1), "{worse:?}");
+    for words in
+        ["duration@src/a.c:7>5%: +20.", "imbalance@main>5%: +20.", "parallel_efficiency@main<-3%: -13."]
+    {
+        assert!(worse.stdout.contains(&format!("failed: {words}")), "{}", worse.stdout);
+    }
+    for sets in [format!("{B} -- {A}"), format!("{A} -- {A}")] {
+        assert_eq!(said(&folder, &format!("diff {condition} {sets}")).status, Some(0));
+    }
+    for (place, nearest) in
+        [("a.c:9", "the nearest are a.c:7 in main"), ("mian", "a.c:7 in main"), ("7", "a.c:7 in main")]
+    {
+        let unknown = said(&folder, &format!("diff --fail-on duration@{place}>5% {A} -- {B}"));
+        assert_eq!((unknown.status, &*unknown.stdout), (Some(2), ""), "{unknown:?}");
+        let error = format!("no parallel region of these runs is at {place}");
+        assert!(unknown.stderr.contains(&error) && unknown.stderr.contains(nearest), "{}", unknown.stderr);
+    }
 }
 
 #[test]
@@ -138,7 +167,21 @@ fn scaling_shows_efficiencies_and_what_grows() {
     write_run(&folder, "8.json", 8, 1000, 600);
     let text = said(&folder, "scaling 8.json 1.json 2.json");
     assert_eq!((text.status, &*text.stderr), (Some(0), ""));
-    assert!(text.stdout.contains("imbalance\ngrows by 37.5 points"), "{}", text.stdout);
+    let words = text.stdout.replace('\n', " ");
+    for part in [
+        "from 1 to 8 threads, global efficiency goes from 100.0 % to 62.5 %",
+        "imbalance grows by 37.5 points",
+    ] {
+        assert!(words.contains(part), "{words}");
+    }
+    write_run(&folder, "slow.json", 8, 2000, 0);
+    let slow = said(&folder, "scaling slow.json 1.json").stdout.replace('\n', " ");
+    for part in [
+        "computation scalability falls most, from 100.0 % to 50.0 %",
+        "useful time grows most in !$omp parallel @a.c:7, from 8.00 s to 16.0 s",
+    ] {
+        assert!(slow.contains(part), "{slow}");
+    }
     let answer = json(&said(&folder, "scaling 8.json 1.json 2.json --select columns.speed_up"));
     let speed_up = |index: usize| answer[index].as_f64().unwrap();
     assert_eq!((speed_up(0), speed_up(2)), (1.0, 5.0));

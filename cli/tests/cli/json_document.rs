@@ -104,9 +104,13 @@ fn the_document_has_every_field() {
             "diff",
             of_runs("diff --json a0.json a1.json -- b0.json b1.json")
                 + &of_runs("diff --json --fail-on duration>5% a0.json b0.json")
+                + &of_runs("diff --json a0.json slow.json")
                 + &of_runs(&format!("diff --json {sampled} {sampled}")),
         ),
-        ("scaling", of_runs("scaling --json --weak a0.json more.json")),
+        (
+            "scaling",
+            of_runs("scaling --json --weak a0.json more.json") + &of_runs("scaling --json a0.json slow.json"),
+        ),
     ];
     let documented = documented();
     let mut wrong = Vec::new();

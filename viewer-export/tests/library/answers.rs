@@ -331,6 +331,26 @@ fn mutexes_that_keep_threads_waiting_together_are_found() {
     assert_eq!(ids(&script.end(end)), ["critical_contention"]);
 }
 
+/// Four threads take turns in one critical region, from 120 places. None of these alone gains 1 %.
+#[test]
+fn one_mutex_at_many_places_is_not_several_mutexes() {
+    let mut script = Script::new(4);
+    let mut free = [1; 4];
+    for turn in 0..120 {
+        let thread = (turn % 4) as usize;
+        let critical = format!("kind=critical wait_id=0x90 code={:#x}", 0x1000 + 0x10 * turn);
+        let (got, released) = (turn * UNIT + 2, (turn + 1) * UNIT);
+        script.mutex(turn % 4 + 1, &critical, [free[thread], got, released]);
+        free[thread] = released + 1;
+    }
+    let end = script.region(0, LOOP, &[117, 118, 119, 120].map(|units| units * UNIT + 1));
+    let answers = script.end(end);
+    assert_eq!(ids(&answers), ["critical_contention"]);
+    let found = finding(&answers, "critical_contention");
+    assert!(found.text.starts_with("threads wait for one mutex that is held at 1"), "{}", found.text);
+    assert!(found.gain_ns > 80 * UNIT, "{}", found.gain_ns);
+}
+
 /// Each of four threads runs a task, all of whose work is in one critical region. More tasks would not help.
 #[test]
 fn tasks_that_wait_for_a_mutex_are_not_too_few() {

@@ -1,0 +1,82 @@
+//! Useful time by place, of two sets of runs: where it grows. More of it for the same work is what false sharing, atomic
+//! updates, too little bandwidth and slower processors look like.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::compare::pairs::pairs;
+use crate::compare::run::Run;
+use crate::model::cause::Cause;
+use crate::model::place::Place;
+use crate::text::table::time;
+
+/// A place whose useful time grows.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct UsefulGrowth {
+    /// The place after; it may have had another line before.
+    #[serde(flatten)]
+    pub place: Place,
+    /// The useful time there before, the mean of the runs: of all threads together; of `scaling --weak`, by thread.
+    pub before_ns: u64,
+    /// That after.
+    pub after_ns: u64,
+}
+
+impl UsefulGrowth {
+    /// The place and its times in words.
+    pub(super) fn words(&self) -> String {
+        let place = match self.place.is_serial() {
+            true => self.place.construct_name(),
+            false => self.place.long(),
+        };
+        let (before, after) = (time(self.before_ns), time(self.after_ns));
+        format!("grows most in {place}, from {before} to {after}")
+    }
+}
+
+/// The useful time of a place in each run of two sets.
+#[derive(Debug)]
+pub(super) struct AtPlace {
+    pub(super) place: Place,
+    pub(super) before: Vec<f64>,
+    pub(super) after: Vec<f64>,
+}
+
+/// The useful time of each place that is in both sets, and of constructs that are new.
+pub(super) fn by_place(before: &[&Run], after: &[&Run]) -> Vec<AtPlace> {
+    // JSON has only that of regions, which is another sum.
+    let is_known = before.iter().chain(after).all(|run| !run.answers.useful.is_empty());
+    let (old, new) = (times(before, is_known), times(after, is_known));
+    let places = |times: &BTreeMap<Place, Vec<f64>>| times.keys().cloned().collect::<Vec<Place>>();
+    let (old_places, new_places) = (places(&old), places(&new));
+    let rows = pairs(&old_places, &new_places).into_iter().filter_map(|(was, is)| {
+        let place = new_places[is?].clone();
+        // Serial code is named by the regions around it: it may only have another name.
+        if was.is_none() && place.is_serial() {
+            return None;
+        }
+        let before = was.map_or_else(|| vec![0.0; before.len()], |was| old[&old_places[was]].clone());
+        Some(AtPlace { before, after: new[&place].clone(), place })
+    });
+    rows.collect()
+}
+
+/// The useful time of each place in each run; `is_known` of all places, or else of regions.
+fn times(runs: &[&Run], is_known: bool) -> BTreeMap<Place, Vec<f64>> {
+    let mut times: BTreeMap<Place, Vec<f64>> = BTreeMap::new();
+    let mut add = |place: &Place, number: usize, ns: u64| {
+        let times = times.entry(place.clone()).or_insert_with(|| vec![0.0; runs.len()]);
+        times[number] += ns as f64;
+    };
+    for (number, run) in runs.iter().enumerate() {
+        match is_known {
+            true => run.answers.useful.iter().for_each(|row| add(&row.place, number, row.ns)),
+            false => {
+                let regions = run.answers.regions.iter();
+                regions.for_each(|region| add(&region.place, number, region.accounting[Cause::Useful]));
+            }
+        }
+    }
+    times
+}
