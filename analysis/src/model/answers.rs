@@ -256,6 +256,9 @@ pub struct OtherThreads {
     pub duration_ns: u64,
     /// The gain, in per cent of the recorded wall time; below 0 where it takes longer.
     pub gain_percent: f64,
+    /// What it rests on that the trace does not show.
+    #[serde(default)]
+    pub assumption: Option<String>,
 }
 
 /// A region that cannot be predicted for other numbers of threads.

@@ -19,6 +19,9 @@ use crate::scaling::region_scaling::Scaling;
 /// The model must give a region's recorded time back, but for this share.
 const MAX_MODEL_ERROR: f64 = 0.15;
 
+/// What some predictions rest on.
+const ASSUMPTION: &str = "each thread executes all code outside of loops and tasks";
+
 /// Where more of the wall time cannot be predicted, nothing is.
 const MAX_UNKNOWN: f64 = 0.1;
 
@@ -50,9 +53,11 @@ impl Scalability {
         }
         let busiest = part.busiest();
         let mut predicted = vec![duration as f64; numbers.len()];
+        let mut is_assumed = false;
         for (place, region) in &part.regions {
             match change(part, (&numbers, busiest), region, scaling.get(place)) {
                 Ok(changes) => {
+                    is_assumed |= scaling.get(place).is_some_and(Scaling::is_assumed);
                     let sums = predicted.iter_mut().zip(changes);
                     sums.for_each(|(sum, change)| *sum += change);
                 }
@@ -70,6 +75,7 @@ impl Scalability {
                     threads: *threads,
                     duration_ns: ns.max(0.0) as u64,
                     gain_percent: (1.0 - ns / duration as f64) * 100.0,
+                    assumption: is_assumed.then(|| ASSUMPTION.to_owned()),
                 })
                 .collect();
         }

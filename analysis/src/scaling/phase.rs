@@ -26,6 +26,7 @@ pub(crate) enum Problem {
     Sections,
     Cancelled,
     Alone,
+    Replicated,
     Divided,
     Static,
     TooLarge,
@@ -46,6 +47,9 @@ impl Problem {
             }
             Problem::Alone => {
                 "code outside of loops and tasks: one thread does not show whether the program divides that by the threads' numbers"
+            }
+            Problem::Replicated => {
+                "code outside of loops and tasks takes most of the time: whether the program divides it by the threads' numbers is not known"
             }
             Problem::Sections => "sections: the runtime does not report which thread executes which",
             Problem::Divided => {

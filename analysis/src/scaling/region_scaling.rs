@@ -9,6 +9,9 @@ use crate::model::sum::Sum;
 /// A problem of less of a region's time is none.
 const MAX_PROBLEM: f64 = 0.05;
 
+/// Where more of a region's time is code outside of loops and tasks, it is not taken to be executed by each thread.
+const MAX_REPLICATED: f64 = 0.5;
+
 /// The times of regions at a place on other numbers of threads, and the work and span of their tasks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Scaling {
@@ -24,6 +27,8 @@ pub(crate) struct Scaling {
     pub(crate) burdened_span: u64,
     /// The most that the creation of a task costs, where several followed each other.
     pub(crate) creation_ns: Option<u64>,
+    /// How long members took for code outside of loops and tasks.
+    pub(crate) replicated: u64,
     /// How long what cannot be predicted took.
     pub(crate) problems: BTreeMap<Problem, u64>,
 }
@@ -33,7 +38,14 @@ impl Scaling {
     pub(crate) fn problem(&self) -> Option<Problem> {
         let is_much = |ns: u64| ns as f64 > MAX_PROBLEM * self.modelled as f64;
         let mut problems = self.problems.iter();
-        problems.find_map(|(problem, ns)| is_much(*ns).then_some(*problem))
+        let problem = problems.find_map(|(problem, ns)| is_much(*ns).then_some(*problem));
+        let is_replicated = self.replicated as f64 > MAX_REPLICATED * self.modelled as f64;
+        problem.or(is_replicated.then_some(Problem::Replicated))
+    }
+
+    /// Whether what it says rests on code outside of loops and tasks that each thread is taken to execute.
+    pub(crate) fn is_assumed(&self) -> bool {
+        self.replicated as f64 > MAX_PROBLEM * self.modelled as f64
     }
 
     /// A barrier ends what `size` threads did.
@@ -79,6 +91,7 @@ impl Scaling {
                 _ => span,
             },
             creation_ns,
+            replicated: phase.longest_of_members(),
             problems,
         });
     }
@@ -94,6 +107,7 @@ impl Scaling {
         self.work.grow_by(other.work);
         self.span.grow_by(other.span);
         self.burdened_span.grow_by(other.burdened_span);
+        self.replicated.grow_by(other.replicated);
         self.creation_ns = match (self.creation_ns, other.creation_ns) {
             (Some(a), Some(b)) => Some(a.min(b)),
             (a, b) => a.or(b),

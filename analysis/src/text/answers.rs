@@ -313,7 +313,9 @@ impl Answers {
             .map(|row| format!("{} on {}", time(row.duration_ns), counted(row.threads.into(), "thread")))
             .collect();
         if !words.is_empty() {
-            write_wrapped(f, &format!("predicted: {}", words.join(", ")), 0, layout)?;
+            let assumption = self.other_threads.iter().find_map(|row| row.assumption.as_ref());
+            let assumption = assumption.map_or(String::new(), |what| format!(", if {what}"));
+            write_wrapped(f, &format!("predicted: {}{assumption}", words.join(", ")), 0, layout)?;
         }
         for region in self.task_regions.iter().take(MAX_PLACES) {
             let tasks = counted(region.tasks, "task");
