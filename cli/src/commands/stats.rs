@@ -89,6 +89,13 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
+    /// Whether runs that have nothing to do with each other have each their own answer: there is room for several in text. Windows
+    /// and phases are of the time of all.
+    fn is_shown_one_by_one(&self) -> bool {
+        let is_text = !self.answer.is_json() && !self.csv && self.format.is_none() && self.talp.is_none();
+        is_text && self.window.is_none() && self.phase.is_none() && self.selected.is_empty()
+    }
+
     /// What is read beside the sums of whole processes.
     fn wanted(&self) -> Wanted {
         let is_part = self.window.is_some() || self.phase.is_some() || !self.selected.is_empty();
@@ -131,7 +138,20 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
         Some(file) => Some((file, Target::open(file, &inputs)?)),
         None => None,
     };
-    let (stats, report) = Numbers::of_sources(&sources.inputs(), &options).map_err(not_there)?;
+    let launches = sources.launches();
+    if launches.len() > 1 && arguments.is_shown_one_by_one() {
+        return one_by_one(arguments, &sources, &launches, &options);
+    }
+    let (mut stats, report) = Numbers::of_sources(&sources.inputs(), &options).map_err(not_there)?;
+    if launches.len() > 1 {
+        let note = format!(
+            "these are {} separate runs, taken as one: the time between them is unobserved, and shares are of all of it",
+            launches.len()
+        );
+        message::warning(&note);
+        message::hint("name one, or compare them: omptrace diff BEFORE AFTER");
+        stats.notes.push(note);
+    }
     if let Some((file, target)) = talp {
         let talp = stats.talp(sources.began());
         let written = target.writer().and_then(|mut out| {
@@ -185,6 +205,41 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
     }
     stdout.flush()?;
     report_gaps(&report);
+    Ok(Outcome::Success)
+}
+
+/// Prints the numbers of each launch by itself.
+///
+/// # Errors
+/// Like [`run`].
+fn one_by_one(
+    arguments: &Stats,
+    sources: &Sources,
+    launches: &[Vec<usize>],
+    options: &Options,
+) -> Result<Outcome> {
+    let (inputs, readers) = (sources.inputs(), sources.readers());
+    let all = launches.len();
+    let names = |launch: &[usize]| {
+        let paths = launch.iter().map(|number| message::shell_path(readers[*number].path()));
+        paths.collect::<Vec<String>>().join(" ")
+    };
+    for (number, launch) in launches.iter().enumerate() {
+        let own: Vec<_> = launch.iter().map(|input| inputs[*input]).collect();
+        let (stats, report) = Numbers::of_sources(&own, options).map_err(not_there)?;
+        let layout = message::layout(arguments.answer.rows(), arguments.md);
+        let text = text(&stats, arguments.by, layout, &arguments.answer)?;
+        let (gap, heading) = (if number > 0 { "\n" } else { "" }, if arguments.md { "## " } else { "" });
+        let title = format!("{gap}{heading}run {} of {all}: {}\n\n", number + 1, names(launch));
+        print(streams::text(), &(title + &text))?;
+        report_gaps(&report);
+    }
+    let compared = match launches {
+        [before, after] if before.len() + after.len() == 2 => format!("{} {}", names(before), names(after)),
+        _ => "BEFORE... -- AFTER...".to_owned(),
+    };
+    message::note(&format!("these are {all} separate runs, each shown by itself"));
+    message::hint(&format!("compare them: omptrace diff {compared}"));
     Ok(Outcome::Success)
 }
 

@@ -8,7 +8,7 @@ use omptrace_analysis::summary::Summary;
 use omptrace_symbols::parallel::in_parallel;
 use omptrace_trace_format::Reader;
 
-use crate::input::inputs;
+use crate::input::{inputs, launches};
 use crate::output::failure::Result;
 use crate::system::fd_limit;
 
@@ -101,6 +101,15 @@ impl Sources {
     /// The traces that are open.
     pub(crate) fn readers(&self) -> Vec<&Reader> {
         self.of_each.iter().filter_map(|(trace, _)| trace.as_ref()).collect()
+    }
+
+    /// The launches that the traces are of, as numbers of inputs, the first first; one where not all traces are open.
+    pub(crate) fn launches(&self) -> Vec<Vec<usize>> {
+        let readers = self.readers();
+        match readers.len() == self.of_each.len() {
+            true => launches::of(&readers),
+            false => vec![(0..self.of_each.len()).collect()],
+        }
     }
 
     /// When the first process began, as its trace says it; empty where none does.

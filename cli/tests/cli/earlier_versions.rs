@@ -71,3 +71,39 @@ fn traces_of_0_2_0_are_answered_as_before() {
     }
     assert!(different.is_empty(), "{}", different.join("\n"));
 }
+
+/// Two traces of programs that were recorded one after the other.
+fn two_recordings(test: &str) -> (PathBuf, Vec<String>) {
+    let folder = folder(test);
+    fs::remove_file(folder.join("libomptrace.so")).unwrap();
+    let mut traces = Vec::new();
+    for set in ["stencil", "task_tree"] {
+        let mut entries = fs::read_dir(samples().join(set)).unwrap().map(|entry| entry.unwrap());
+        let trace =
+            entries.find(|entry| entry.path().extension().is_some_and(|it| it == "omptrace")).unwrap();
+        let name = trace.file_name().into_string().unwrap();
+        fs::copy(trace.path(), folder.join(&name)).unwrap();
+        traces.push(name);
+    }
+    (folder, traces)
+}
+
+#[test]
+fn separate_runs_are_shown_one_by_one() {
+    let (folder, traces) = two_recordings("separate_runs_are_shown_one_by_one");
+    let [first, second] = &traces[..] else { panic!("{traces:?}") };
+    let alone = |trace: &String| run(omptrace(&folder).args(["stats", "--all", trace])).stdout;
+    let expected =
+        format!("run 1 of 2: {first}\n\n{}\nrun 2 of 2: {second}\n\n{}", alone(first), alone(second));
+    for inputs in [vec![&**second, &**first], vec!["."]] {
+        let both = run(omptrace(&folder).args(["stats", "--all"]).args(&inputs));
+        assert_eq!(both.status, Some(0), "{both:?}");
+        assert_eq!(both.stdout.replace("./", ""), expected);
+        let words = ["these are 2 separate runs", "compare them: omptrace diff "];
+        assert!(words.iter().all(|words| both.stderr.contains(words)), "{}", both.stderr);
+    }
+    // One answer for programs is of all.
+    let json = run(omptrace(&folder).args(["stats", "--select", "notes"]).args(&traces));
+    assert!(json.stdout.contains("these are 2 separate runs, taken as one"), "{json:?}");
+    assert!(json.stderr.contains("separate runs"), "{json:?}");
+}

@@ -1,0 +1,151 @@
+//! Which traces are of one launch of a program. Processes of one launch belong together; those of two are two runs, and what lies
+//! between these is nobody's time.
+
+use std::collections::BTreeSet;
+
+use omptrace_timeline::lifetime;
+use omptrace_trace_format::Reader;
+
+/// Of more traces, nobody compares each with each.
+const MAX_TRACES: usize = 1 << 10;
+
+/// The facts of a process by which launches are told apart.
+#[derive(Clone, Debug, Default)]
+struct Facts {
+    /// The folder of the `record` that started it, which no other has.
+    registry: Option<String>,
+    /// Where its ids count: the boot, or else the host, and the namespace.
+    ids_of: (String, u64),
+    pid: u32,
+    started: u64,
+    parent_pid: u32,
+    rank: Option<u32>,
+    /// When it lived, in nanoseconds since 1970; without an end where nobody saw that.
+    begin_ns: i128,
+    end_ns: Option<i128>,
+}
+
+impl Facts {
+    /// Those of a trace; `None` where it does not say them.
+    fn of(reader: &Reader) -> Option<Facts> {
+        let metadata = reader.metadata();
+        let process = metadata.process.as_ref()?;
+        let machine = metadata.machine.clone().unwrap_or_default();
+        let session_ns = i128::from(reader.clock().start_realtime_ns());
+        if session_ns == 0 {
+            return None;
+        }
+        let life = lifetime(reader, 0);
+        let on_clock = |ns: i64| session_ns + i128::from(ns);
+        Some(Facts {
+            registry: metadata.environment.get("OMPTRACE_REGISTRY").cloned(),
+            ids_of: (
+                if machine.boot.is_empty() { machine.host } else { machine.boot },
+                process.pid_namespace,
+            ),
+            pid: process.pid,
+            started: process.started,
+            parent_pid: process.parent_pid,
+            rank: process.rank,
+            begin_ns: on_clock(life.started.unwrap_or(0)),
+            end_ns: life.ended.map(on_clock),
+        })
+    }
+
+    /// Whether both are seen to be of one launch.
+    fn belongs_to(&self, other: &Facts) -> bool {
+        let is_before = |one: &Facts, other: &Facts| one.end_ns.is_some_and(|end| end < other.begin_ns);
+        if !is_before(self, other) && !is_before(other, self) {
+            return true;
+        }
+        if let (Some(own), Some(others)) = (&self.registry, &other.registry) {
+            return own == others;
+        }
+        // A process that executed another program; parent and child; children of one script.
+        let is_related = (self.pid, self.started) == (other.pid, other.started)
+            || self.parent_pid == other.pid
+            || other.parent_pid == self.pid
+            || self.parent_pid == other.parent_pid;
+        self.ids_of == other.ids_of && is_related
+    }
+}
+
+/// The launches that these traces are of, in the order of their begins: the numbers of the traces of each. All are taken for one
+/// where that is not known.
+pub(crate) fn of(readers: &[&Reader]) -> Vec<Vec<usize>> {
+    let facts: Option<Vec<Facts>> = readers.iter().map(|reader| Facts::of(reader)).collect();
+    match facts.filter(|facts| facts.len() <= MAX_TRACES) {
+        Some(facts) => groups(&facts),
+        None => vec![(0..readers.len()).collect()],
+    }
+}
+
+fn groups(facts: &[Facts]) -> Vec<Vec<usize>> {
+    // A launcher numbers the ranks of one launch. Their hosts' clocks may disagree.
+    let ranks: Option<BTreeSet<u32>> = facts.iter().map(|facts| facts.rank).collect();
+    if ranks.is_some_and(|ranks| ranks.len() == facts.len()) {
+        return vec![(0..facts.len()).collect()];
+    }
+    let mut launches: Vec<Vec<usize>> = Vec::new();
+    for (number, own) in facts.iter().enumerate() {
+        let belongs = |launch: &Vec<usize>| launch.iter().any(|other| own.belongs_to(&facts[*other]));
+        let (ours, others): (Vec<_>, Vec<_>) = launches.into_iter().partition(belongs);
+        let mut launch = ours.concat();
+        launch.push(number);
+        launch.sort_unstable();
+        launches = others;
+        launches.push(launch);
+    }
+    let begin = |launch: &Vec<usize>| launch.iter().map(|number| (facts[*number].begin_ns, *number)).min();
+    launches.sort_by_key(begin);
+    launches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lived(pid: u32, begin_ns: i128, end_ns: i128) -> Facts {
+        let ids_of = ("boot".to_owned(), 1);
+        Facts { ids_of, pid, parent_pid: pid + 1000, begin_ns, end_ns: Some(end_ns), ..Facts::default() }
+    }
+
+    fn by(record: &str, facts: Facts) -> Facts {
+        Facts { registry: Some(record.to_owned()), ..facts }
+    }
+
+    #[test]
+    fn what_does_not_overlap_is_another_launch() {
+        let late = lived(1, 900, 1000);
+        assert_eq!(groups(&[late.clone(), lived(2, 0, 100), lived(3, 50, 200)]), [vec![1, 2], vec![0]]);
+        let killed = Facts { end_ns: None, ..lived(2, 0, 0) };
+        assert_eq!(groups(&[late, killed]), [[0, 1]]);
+        // The third joins both.
+        assert_eq!(groups(&[lived(1, 0, 10), lived(2, 20, 30), lived(3, 5, 25)]), [[0, 1, 2]]);
+    }
+
+    #[test]
+    fn processes_of_a_record_or_a_script_are_one_launch() {
+        let (first, second) = (lived(1, 0, 10), lived(2, 20, 30));
+        assert_eq!(groups(&[by("a", first.clone()), by("a", second.clone())]), [[0, 1]]);
+        assert_eq!(groups(&[by("a", first.clone()), by("b", second.clone())]), [[0], [1]]);
+        let of_shell = |facts: &Facts| Facts { parent_pid: 7, ..facts.clone() };
+        assert_eq!(groups(&[of_shell(&first), of_shell(&second)]), [[0, 1]]);
+        // Each `record` of a shell is its own launch.
+        assert_eq!(groups(&[by("a", of_shell(&first)), by("b", of_shell(&second))]), [[0], [1]]);
+        let child = Facts { parent_pid: 1, ..second.clone() };
+        assert_eq!(groups(&[first.clone(), child.clone()]), [[0, 1]]);
+        // Elsewhere, the same ids are others.
+        let elsewhere = Facts { ids_of: ("other".to_owned(), 1), ..child };
+        assert_eq!(groups(&[first, elsewhere]), [[0], [1]]);
+    }
+
+    #[test]
+    fn ranks_are_one_launch_unless_one_is_there_twice() {
+        let rank = |rank, begin| Facts { rank: Some(rank), ..lived(rank, begin, begin + 10) };
+        assert_eq!(groups(&[rank(0, 0), rank(1, 50)]), [[0, 1]]);
+        let other = |facts: Facts| Facts { ids_of: ("other".to_owned(), 1), ..facts };
+        let again = [other(rank(0, 50)), other(rank(1, 55))];
+        assert_eq!(groups(&[&[rank(0, 0), rank(1, 5)][..], &again].concat()), [[0, 1], [2, 3]]);
+    }
+}
