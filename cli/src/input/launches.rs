@@ -122,10 +122,6 @@ mod tests {
         assert_eq!(groups(&[late, killed]), [[0, 1]]);
         // The third joins both.
         assert_eq!(groups(&[lived(1, 0, 10), lived(2, 20, 30), lived(3, 5, 25)]), [[0, 1, 2]]);
-<<<<<<< HEAD
-        assert_eq!(groups(&[]), Vec::<Vec<usize>>::new());
-=======
->>>>>>> runs
     }
 
     #[test]
