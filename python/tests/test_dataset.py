@@ -58,7 +58,7 @@ class Numbers(unittest.TestCase):
     def test_only_what_no_thread_did_has_no_thread(self):
         for data, _ in self.each():
             causes = data.sql("SELECT DISTINCT cause FROM accounting WHERE thread IS NULL AND ns > 0")
-            allowed = {("serial",), ("narrow_team",), ("unobserved",)}
+            allowed = {("serial",), ("narrow_team",), ("unobserved",), ("tracer",)}
             self.assertLessEqual(set(causes.fetchall()), allowed)
 
     def test_blame(self):
