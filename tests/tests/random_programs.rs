@@ -215,7 +215,10 @@ fn tried(
     compare("stats has     ", added_up(&stats))?;
     accounts_add_up(&stats)?;
     // Unknown is what is unobserved of each thread: the end of the process, behind its last event.
-    let unobserved = stats["accounting"]["unobserved_ns"].as_u64();
+    let blame = stats["blame"].as_array().into_iter().flatten();
+    let at_end = blame.filter(|row| row["construct"] == "end of tracing");
+    let by_tracer: u64 = at_end.filter_map(|row| row["ns"].as_u64()).sum();
+    let unobserved = stats["accounting"]["unobserved_ns"].as_u64().map(|ns| ns + by_tracer);
     let is_unobserved = |thread: &&Value| {
         let ns = thread["unknown_ns"].as_u64().zip(stats["threads"].as_u64());
         ns.map(|(of_one, threads)| of_one * threads) == unobserved

@@ -252,7 +252,10 @@ impl<'d> Image<'d> {
                 return (frames, false);
             }
         }
-        frames.drain(..frames.len().saturating_sub(1));
+        // A region or task is where the call of it was inlined from; of others, the call has the place of any statement before.
+        if !matches!(directive, Directive::Parallel | Directive::Taskloop | Directive::Task) {
+            frames.drain(..frames.len().saturating_sub(1));
+        }
         let has_line = frames.first().is_some_and(|(_, source)| source.is_some());
         (frames, has_line)
     }
