@@ -567,7 +567,8 @@ impl Collector {
     fn member_done(&mut self, at: Point) {
         if let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) {
             Self::saw(&mut self.processes, lane, at.time);
-            if let Some(task) = lane.open.last_mut() {
+            // A helper waits for work then.
+            if let Some(task) = lane.open.last_mut().filter(|task| task.in_parallel) {
                 task.done = Some((at.time, task.inside));
                 task.doing = Doing::Waiting(Wait::Barrier);
             }
