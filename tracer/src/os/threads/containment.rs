@@ -8,8 +8,7 @@
 //! A program may also let a thread be cancelled anywhere (`PTHREAD_CANCEL_ASYNCHRONOUS`), if at its own risk: no function of OpenMP's
 //! is made for that. Such programs live all the same where the runtime holds no lock. So a callback's thread can be unwound at each
 //! instruction. Whatever is outside of [`contained`] has nothing to clean up and is `extern "C-unwind"`: else it would have a table
-//! of the few calls from which it can be unwound, and the thread would abort at any other instruction. Where another tool is passed
-//! on to (`second_tool`), and on runtimes of TR2 and of the Collector API, it aborts all the same.
+//! of the few calls from which it can be unwound, and the thread would abort at any other instruction.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
