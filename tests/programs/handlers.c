@@ -132,8 +132,6 @@ static void as_usual(uint64_t id) {
 /* Handlers. */
 
 static volatile long step, target, step_count, handled;
-static volatile int is_cancelled, is_unwound;
-static void *library_begin, *volatile interrupted_at;
 static int go_on[2], child;
 static sem_t parked, free_again;
 
@@ -212,16 +210,6 @@ static void act(void) {
     sem_post(&parked);
     for (;;)
       pause();
-  } else if (!strcmp(action, "cancel")) {
-    /* This program's own code says nowhere how it is unwound at any instruction. */
-    Dl_info at;
-    if (!dladdr(interrupted_at, &at) || at.dli_fbase != library_begin)
-      return;
-    is_cancelled = 1;
-    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-    pthread_cancel(pthread_self());
-    /* It waits until the tracer lets it happen. */
-    return;
   } else if (!strcmp(action, "park")) {
     sem_post(&parked);
     while (sem_wait(&free_again))
@@ -235,7 +223,6 @@ static void on_step(int signal, siginfo_t *info, void *context) {
   if (++step_count != target)
     return;
   ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~0x100L;
-  interrupted_at = (void *)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
   act();
 }
 
@@ -261,18 +248,9 @@ static long interrupt_at(long instruction, uint64_t id, uint64_t *name) {
 
 static volatile int is_past_end;
 
-/* As runtimes do it for a thread that is cancelled. */
-static void cancelled(void *unused) {
-  (void)unused;
-  is_unwound = 1;
-  thread_end();
-  sem_post(&parked);
-}
-
 /* A thread whose event is interrupted, and what names the event. */
 static void *in_thread(void *name) {
   thread_begin();
-  pthread_cleanup_push(cancelled, NULL);
   if (!strcmp(action, "park"))
     /* The next one needs another chunk. */
     for (int i = 0; i < 64; i++)
@@ -280,21 +258,17 @@ static void *in_thread(void *name) {
   as_usual(step << 16 | 0xf000);
   if (interrupt_at(step, step << 16 | 0xf800, name) < step) {
     is_past_end = 1;
-    if (strcmp(action, "cancel"))
-      sem_post(&parked);
+    sem_post(&parked);
   }
-  pthread_cleanup_pop(0);
   as_usual(step << 16 | 0xff00);
   thread_end();
-  if (!strcmp(action, "cancel"))
-    sem_post(&parked);
   return NULL;
 }
 
 static void one_step(void) {
   uint64_t name = 0;
   int has_session = strcmp(action, "end") && strcmp(action, "off") && strcmp(action, "park");
-  int in_a_thread = !strcmp(action, "thread") || !strcmp(action, "park") || !strcmp(action, "cancel");
+  int in_a_thread = !strcmp(action, "thread") || !strcmp(action, "park");
   if (!has_session)
     begin();
   if (in_a_thread) {
@@ -304,12 +278,6 @@ static void one_step(void) {
     pthread_create(&thread, NULL, in_thread, strcmp(action, "park") ? &never : &name);
     while (sem_wait(&parked))
       ;
-    if (!strcmp(action, "cancel")) {
-      /* Its result is not always PTHREAD_CANCELED (glibc 2.36). */
-      if (pthread_join(thread, NULL) || is_unwound != is_cancelled)
-        abort();
-      is_cancelled = is_unwound = 0;
-    }
     if (!strcmp(action, "park")) {
       end();
       sem_post(&free_again);
@@ -361,10 +329,6 @@ int main(int argc, char **argv) {
   start_tool = library ? (start_result_t * (*)(unsigned, const char *)) dlsym(library, "ompt_start_tool") : NULL;
   if (!start_tool)
     return 2;
-  Dl_info at;
-  if (!dladdr((void *)(uintptr_t)start_tool, &at))
-    return 2;
-  library_begin = at.dli_fbase;
   sem_init(&parked, 0, 0);
   sem_init(&free_again, 0, 0);
   struct sigaction handler = {.sa_sigaction = on_step, .sa_flags = SA_SIGINFO | SA_NODEFER};

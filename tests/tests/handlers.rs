@@ -367,22 +367,6 @@ fn the_thread_ends() {
     }
 }
 
-/// A thread may let itself be cancelled anywhere, if at its own risk: OpenMP has no function for that. It lives where the hot path
-/// is unwound at any instruction, and the cold path waits.
-#[test]
-fn the_thread_is_cancelled() {
-    for (callback, stride) in CALLBACKS.map(|callback| (callback, "1")).into_iter().chain([("large", "4001")])
-    {
-        let run = Run::new(callback, "cancel", stride, &[]);
-        let trace = run.only();
-        let handled: usize = run.steps.iter().map(|step| step.handler as usize).sum();
-        let made = 5 + run.steps.len() + handled;
-        // The interrupted event never ends, unless the thread waits. At the last instructions it is not cancelled, and has one more.
-        let there = trace.all + trace.lost;
-        assert!((made..=made + 2 * run.steps.len()).contains(&there), "{callback}: {there} of {made}");
-    }
-}
-
 /// A thread may be on the cold path when the session ends, and for long, as in a slow write of its own. The event
 /// that it is storing is there once it is stored, and nothing is lost silently.
 #[test]

@@ -46,17 +46,6 @@ macro_rules! callbacks {
                 #[doc(no_inline)]
                 pub use super::$signature as $short;
             )*
-
-            /// The signatures of functions through which a thread may be unwound.
-            pub mod unwinding {
-                use super::super::*;
-
-                $(
-                    callbacks!(@ unwinding $signature $(($($argument: $type),*) $(-> $returned)?)?);
-                    #[doc(no_inline)]
-                    pub use self::$signature as $short;
-                )*
-            }
         }
 
         /// Calls a macro with all rows: `name number signature`, as in `thread_end ompt_callback_thread_end
@@ -66,11 +55,6 @@ macro_rules! callbacks {
             ($dollar rows:ident) => { $dollar rows! { $($short $number $signature)* } };
         }
     };
-    (@ unwinding $signature:ident ($($argument:ident: $type:ty),*) $(-> $returned:ty)?) => {
-        /// As the type of this name in C.
-        pub type $signature = unsafe extern "C-unwind" fn($($argument: $type),*) $(-> $returned)?;
-    };
-    (@ unwinding $signature:ident) => {};
     (@ $signature:ident [$($doc:tt)*] ($($argument:ident: $type:ty),*) $(-> $returned:ty)?) => {
         $($doc)*
         pub type $signature = unsafe extern "C" fn($($argument: $type),*) $(-> $returned)?;

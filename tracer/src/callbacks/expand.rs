@@ -1,4 +1,4 @@
-//! How a row of the table becomes an `extern "C-unwind"` function.
+//! How a row of the table becomes an `extern "C"` function.
 
 /// Makes the callbacks' functions, and the list of them all:
 ///
@@ -27,7 +27,7 @@ macro_rules! callbacks {
         }),*];
     };
     (@ hot $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr) => {
-        pub(crate) unsafe extern "C-unwind" fn $name($($argument: $type),*) {
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) {
             callbacks!(@ warm surprised ($($argument: $type),*) |$state| $row);
             #[allow(unused_variables, reason = "rows without ids need no state")]
             let done = this_thread::recorder_if_near().try_put_predicted(|$state: &State| {
@@ -43,9 +43,9 @@ macro_rules! callbacks {
     };
     // `$first` runs before the twin for surprises.
     (@ hot $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr; first $first:expr) => {
-        pub(crate) unsafe extern "C-unwind" fn $name($($argument: $type),*) {
+        pub(crate) unsafe extern "C" fn $name($($argument: $type),*) {
             #[inline(never)]
-            unsafe extern "C-unwind" fn twin($($argument: $type),*) {
+            unsafe extern "C" fn twin($($argument: $type),*) {
                 callbacks!(@ warm surprised ($($argument: $type),*) |$state| $row);
                 // SAFETY: the arguments of this call.
                 unsafe {
@@ -66,10 +66,10 @@ macro_rules! callbacks {
     };
     (@ warm $name:ident ($($argument:ident: $type:ty),*) |$state:ident| $row:expr) => {
         #[inline(never)]
-        unsafe extern "C-unwind" fn $name($($argument: $type),*) {
+        unsafe extern "C" fn $name($($argument: $type),*) {
             #[cold]
             #[inline(never)]
-            unsafe extern "C-unwind" fn rare($($argument: $type),*) {
+            unsafe extern "C" fn rare($($argument: $type),*) {
                 #[allow(unused_variables, reason = "rows without ids need no state")]
                 guarded(|| cold_path::compact(|$state: &State| {
                     // SAFETY: as below.
@@ -90,7 +90,7 @@ macro_rules! callbacks {
         }
     };
     (@ cold $name:ident ($($argument:ident: $type:ty),*) |$stream:ident| $row:expr) => {
-        unsafe extern "C-unwind" fn $name($($argument: $type),*) {
+        unsafe extern "C" fn $name($($argument: $type),*) {
             #[allow(unused_variables, reason = "rows without ids need no stream")]
             guarded(|| cold_path::wide(|recorder| {
                 let $stream = &recorder.stream;
@@ -102,7 +102,7 @@ macro_rules! callbacks {
     };
     // `$around` is done in the place of recording, and calls `$record` for that.
     (@ cold $name:ident ($($argument:ident: $type:ty),*) |$stream:ident| $row:expr; around |$record:ident| $around:expr) => {
-        unsafe extern "C-unwind" fn $name($($argument: $type),*) {
+        unsafe extern "C" fn $name($($argument: $type),*) {
             callbacks!(@ cold recorded ($($argument: $type),*) |$stream| $row);
             // SAFETY: the arguments of this call.
             let $record = || unsafe { recorded($($argument),*) };
@@ -112,6 +112,6 @@ macro_rules! callbacks {
     (@ registers $($row:tt)*) => { callbacks! { @ cold $($row)* } };
     (@ own $name:ident) => {};
     (@ check registers $name:ident) => {};
-    (@ check $way:ident $name:ident) => { const _: callback::unwinding::$name = $name; };
+    (@ check $way:ident $name:ident) => { const _: callback::$name = $name; };
 }
 pub(super) use callbacks;

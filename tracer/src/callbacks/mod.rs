@@ -1,6 +1,6 @@
 //! The callback table: **one row per callback of the interface** says what is registered and which event records it.
 //!
-//! A row becomes a function of C's, through which a thread may be unwound that is cancelled (`containment`). A compact event tries the hot path first. Where that says no, the function
+//! A row becomes an `extern "C"` function. A compact event tries the hot path first. Where that says no, the function
 //! tail-calls a twin with the same arguments, so that the hot path saves no registers.
 //!
 //! * `hot` rows mostly have predicted arguments only. They have a twin for surprises and a cold one.
@@ -210,7 +210,7 @@ callbacks! {
 }
 
 /// `thread_begin`: the thread's data becomes its stream's number.
-unsafe extern "C-unwind" fn thread_begin(thread_type: ompt_thread_t, thread_data: Data) {
+unsafe extern "C" fn thread_begin(thread_type: ompt_thread_t, thread_data: Data) {
     guarded(|| {
         if thread_type == ompt_thread_initial {
             lock_after_exit::initial_thread_begins();
@@ -227,7 +227,7 @@ unsafe extern "C-unwind" fn thread_begin(thread_type: ompt_thread_t, thread_data
 }
 
 /// `thread_end`: the stream ends.
-unsafe extern "C-unwind" fn thread_end(thread_data: Data) {
+unsafe extern "C" fn thread_end(thread_data: Data) {
     guarded(|| {
         // SAFETY: valid during the callback, or null.
         cold_path::compact(|_: &State| {
@@ -257,7 +257,7 @@ callbacks! { @ hot task_complete(prior_task_data: Data, prior_task_status: ompt_
         next_task_data: id(next_task_data),
     }
 }
-unsafe extern "C-unwind" fn task_schedule(prior: Data, status: ompt_task_status_t, next: Data) {
+unsafe extern "C" fn task_schedule(prior: Data, status: ompt_task_status_t, next: Data) {
     // SAFETY: the arguments of this call.
     unsafe {
         if status == ompt_task_complete {
@@ -294,7 +294,7 @@ callbacks! { @ warm dependent_task_create(encountering_task_data: Data, encounte
         codeptr_ra: address(codeptr_ra),
     }
 }}
-pub(crate) unsafe extern "C-unwind" fn task_create(
+pub(crate) unsafe extern "C" fn task_create(
     encountering_task_data: Data,
     encountering_task_frame: Frame,
     new_task_data: Data,
@@ -362,7 +362,7 @@ callbacks! { @ hot implicit_task_end(endpoint: ompt_scope_endpoint_t, parallel_d
         flags: ompt_task_flag_t(flags as u32),
     }
 }
-pub(crate) unsafe extern "C-unwind" fn implicit_task(
+pub(crate) unsafe extern "C" fn implicit_task(
     endpoint: ompt_scope_endpoint_t,
     parallel_data: Data,
     task_data: Data,
@@ -388,7 +388,7 @@ pub(crate) unsafe extern "C-unwind" fn implicit_task(
 
 /// [`implicit_task`] for an initial task: the pointers of its end may lead anywhere.
 #[inline(never)]
-unsafe extern "C-unwind" fn initial_task(
+unsafe extern "C" fn initial_task(
     endpoint: ompt_scope_endpoint_t,
     parallel_data: Data,
     task_data: Data,
@@ -560,12 +560,7 @@ unsafe fn operation(
 }
 
 /// `control_tool`: the answer goes back to the program (OpenMP 5.2, 18.14).
-unsafe extern "C-unwind" fn control_tool(
-    command: u64,
-    modifier: u64,
-    arg: *mut c_void,
-    codeptr_ra: Code,
-) -> c_int {
+unsafe extern "C" fn control_tool(command: u64, modifier: u64, arg: *mut c_void, codeptr_ra: Code) -> c_int {
     guarded(|| control_tool::control(command, modifier, arg, codeptr_ra)).unwrap_or(-1)
 }
 

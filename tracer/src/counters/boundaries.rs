@@ -16,7 +16,7 @@ use crate::runtime::entry_point::EntryPoint;
 
 /// A callback, whatever its arguments are: none has more than these, and all are numbers or pointers. It finds each in the
 /// register where the runtime has put it, and looks at no further ones.
-type Registered = unsafe extern "C-unwind" fn(usize, usize, usize, usize, usize, usize);
+type Registered = unsafe extern "C" fn(usize, usize, usize, usize, usize, usize);
 
 /// The callbacks.
 const NAMES: [&str; 6] =
@@ -54,7 +54,7 @@ pub(crate) fn put_in_front(callbacks: &mut [Callback]) {
     reading::is_called();
 }
 
-unsafe extern "C-unwind" fn boundary<const PLACE: usize>(
+unsafe extern "C" fn boundary<const PLACE: usize>(
     a: usize,
     b: usize,
     c: usize,

@@ -37,7 +37,7 @@ pub(crate) fn needs_wait<T>(version: &str, results: &BTreeMap<String, T>) -> Opt
 }
 
 /// Both calls are jumps: a usual event costs one test more.
-unsafe extern "C-unwind" fn sync_region_wait(
+unsafe extern "C" fn sync_region_wait(
     kind: ompt_sync_region_t,
     endpoint: ompt_scope_endpoint_t,
     parallel_data: *mut ompt_data_t,
@@ -50,7 +50,7 @@ unsafe extern "C-unwind" fn sync_region_wait(
 }
 
 #[inline(never)]
-unsafe extern "C-unwind" fn wait_without_code(
+unsafe extern "C" fn wait_without_code(
     kind: ompt_sync_region_t,
     endpoint: ompt_scope_endpoint_t,
     parallel_data: *mut ompt_data_t,
@@ -65,7 +65,7 @@ unsafe extern "C-unwind" fn wait_without_code(
     }
 }
 
-unsafe extern "C-unwind" fn unrecorded_sync_region_wait(
+unsafe extern "C" fn unrecorded_sync_region_wait(
     kind: ompt_sync_region_t,
     endpoint: ompt_scope_endpoint_t,
     _: *mut ompt_data_t,
@@ -78,7 +78,7 @@ unsafe extern "C-unwind" fn unrecorded_sync_region_wait(
     }
 }
 
-unsafe extern "C-unwind" fn implicit_task(
+unsafe extern "C" fn implicit_task(
     endpoint: ompt_scope_endpoint_t,
     parallel_data: *mut ompt_data_t,
     task_data: *mut ompt_data_t,

@@ -51,7 +51,7 @@ pub(crate) static CALLBACKS: &[(&str, Function)] = {
     }
 };
 
-unsafe extern "C-unwind" fn implicit_task(
+unsafe extern "C" fn implicit_task(
     endpoint: ompt_scope_endpoint_t,
     parallel_data: *mut ompt_data_t,
     task_data: *mut ompt_data_t,
@@ -66,7 +66,7 @@ unsafe extern "C-unwind" fn implicit_task(
     note();
 }
 
-unsafe extern "C-unwind" fn mutex_acquire(
+unsafe extern "C" fn mutex_acquire(
     kind: ompt_mutex_t,
     hint: c_uint,
     r#impl: c_uint,
@@ -78,11 +78,7 @@ unsafe extern "C-unwind" fn mutex_acquire(
     note();
 }
 
-unsafe extern "C-unwind" fn mutex_acquired(
-    kind: ompt_mutex_t,
-    wait_id: ompt_wait_id_t,
-    codeptr_ra: *const c_void,
-) {
+unsafe extern "C" fn mutex_acquired(kind: ompt_mutex_t, wait_id: ompt_wait_id_t, codeptr_ra: *const c_void) {
     // SAFETY: the arguments of this call.
     unsafe { callbacks::mutex_acquired(kind, wait_id, codeptr_ra) };
     note();

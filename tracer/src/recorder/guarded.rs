@@ -1,9 +1,9 @@
 //! The guard around a callback's work: a panic turns tracing off and never reaches the program.
 
-use crate::os::threads::containment::contained_and;
+use crate::os::threads::containment::contained;
 use crate::recorder::recorder::Mode;
 
 /// Runs what a callback does, contained: a panic, which was reported, turns tracing off.
 pub(crate) fn guarded<T>(f: impl FnOnce() -> T) -> Option<T> {
-    contained_and(f, |result| result.inspect_err(|_| Mode::Off.set()).ok())
+    contained(f).inspect_err(|_| Mode::Off.set()).ok()
 }

@@ -66,7 +66,7 @@ pub(super) fn tasks_without_stack() -> u64 {
     WITHOUT_STACK.load(Ordering::Relaxed)
 }
 
-unsafe extern "C-unwind" fn parallel_end(
+unsafe extern "C" fn parallel_end(
     parallel_data: *mut ompt_data_t,
     encountering_task_data: *mut ompt_data_t,
     flags: c_int,
@@ -85,7 +85,7 @@ unsafe extern "C-unwind" fn parallel_end(
     unsafe { callbacks::parallel_end(parallel_data, encountering_task_data, flags, codeptr_ra) };
 }
 
-unsafe extern "C-unwind" fn task_create(
+unsafe extern "C" fn task_create(
     encountering_task_data: *mut ompt_data_t,
     encountering_task_frame: *const ompt_frame_t,
     new_task_data: *mut ompt_data_t,

@@ -42,7 +42,7 @@ pub(crate) static IDLE: Callback = Callback {
     function: unsafe { Function::new(idle as *const c_void) }.0,
 };
 
-unsafe extern "C-unwind" fn parallel_begin(
+unsafe extern "C" fn parallel_begin(
     encountering_task_data: *mut ompt_data_t,
     encountering_task_frame: *const omp_frame_t,
     parallel_data: *mut ompt_data_t,
@@ -64,7 +64,7 @@ unsafe extern "C-unwind" fn parallel_begin(
     }
 }
 
-unsafe extern "C-unwind" fn task_create(
+unsafe extern "C" fn task_create(
     encountering_task_data: *mut ompt_data_t,
     encountering_task_frame: *const omp_frame_t,
     new_task_data: *mut ompt_data_t,
@@ -86,7 +86,7 @@ unsafe extern "C-unwind" fn task_create(
     }
 }
 
-unsafe extern "C-unwind" fn implicit_task(
+unsafe extern "C" fn implicit_task(
     endpoint: ompt_scope_endpoint_t,
     parallel_data: *mut ompt_data_t,
     task_data: *mut ompt_data_t,
@@ -101,7 +101,7 @@ unsafe extern "C-unwind" fn implicit_task(
     thread_state::note();
 }
 
-unsafe extern "C-unwind" fn idle(endpoint: ompt_scope_endpoint_t) {
+unsafe extern "C" fn idle(endpoint: ompt_scope_endpoint_t) {
     guarded(|| cold_path::wide(|_| Idle { endpoint }));
 }
 
