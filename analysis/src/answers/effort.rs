@@ -5,53 +5,29 @@
 
 use omptrace_timeline::{ProcessReport, waits_are_short_where_oversubscribed};
 use omptrace_trace_format::Metadata;
-use serde::{Deserialize, Serialize};
 
 use crate::constructs::sums::ProcessSums;
+use crate::model::effort::{Cpu, Effort};
 use crate::model::stats::ThreadStats;
 use crate::model::sum::{Sum, sum};
 
-/// Processor time of a process, as far as its trace has it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Effort {
-    /// That of its OpenMP threads, and what of it they needed. `None` where it is not known.
-    pub(crate) cpu: Option<Cpu>,
-    /// What recording the events took its threads, all together. `None` where no cost was measured.
-    pub(crate) recording_ns: Option<u64>,
-    /// What an event costs, in picoseconds; `None` as above.
-    pub(crate) event_ps: Option<u64>,
-}
-
-/// Processor time of threads, all together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct Cpu {
-    /// All of it.
-    pub(crate) all_ns: u64,
-    /// The part that is certainly no wait.
-    pub(crate) work_ns: u64,
-    /// How long threads were ready to run, and others had the processors; `None` where the system does not say.
-    pub(crate) delay_ns: Option<u64>,
-}
-
-impl Effort {
-    /// That of a process of which all was analysed, with this many threads at the busiest time, and processors.
-    pub(crate) fn of(
-        metadata: &Metadata,
-        report: &ProcessReport,
-        process: &ProcessSums,
-        (busiest, processors): (u64, Option<u32>),
-    ) -> Effort {
-        let is_oversubscribed = processors.is_some_and(|processors| busiest > processors.into());
-        let counts_all = is_oversubscribed && waits_are_short_where_oversubscribed(metadata);
-        // Who delivers records of devices is no thread of the program's.
-        let has_others = report.threads.iter().any(|thread| thread.device_num.is_some());
-        let events = report.events.saturating_sub(report.samples.samples);
-        let event_ps = process.stats.event_cost_ns.map(|ns| (ns * 1e3) as u64);
-        let recording_ns = event_ps.filter(|_| !has_others);
-        let recording_ns = recording_ns.map(|ps| (u128::from(ps) * u128::from(events) / 1000) as u64);
-        let delay_ns = metadata.cpu_time.as_ref().and_then(|times| times.delay_ns);
-        Effort { cpu: cpu(&process.threads, delay_ns, counts_all), recording_ns, event_ps }
-    }
+/// That of a process of which all was analysed, with this many threads at the busiest time, and processors.
+pub(crate) fn of_process(
+    metadata: &Metadata,
+    report: &ProcessReport,
+    process: &ProcessSums,
+    (busiest, processors): (u64, Option<u32>),
+) -> Effort {
+    let is_oversubscribed = processors.is_some_and(|processors| busiest > processors.into());
+    let counts_all = is_oversubscribed && waits_are_short_where_oversubscribed(metadata);
+    // Who delivers records of devices is no thread of the program's.
+    let has_others = report.threads.iter().any(|thread| thread.device_num.is_some());
+    let events = report.events.saturating_sub(report.samples.samples);
+    let event_ps = process.stats.event_cost_ns.map(|ns| (ns * 1e3) as u64);
+    let recording_ns = event_ps.filter(|_| !has_others);
+    let recording_ns = recording_ns.map(|ps| (u128::from(ps) * u128::from(events) / 1000) as u64);
+    let delay_ns = metadata.cpu_time.as_ref().and_then(|times| times.delay_ns);
+    Effort { cpu: cpu(&process.threads, delay_ns, counts_all), recording_ns, event_ps }
 }
 
 fn cpu(threads: &[ThreadStats], delay_ns: Option<u64>, counts_all: bool) -> Option<Cpu> {

@@ -7,11 +7,11 @@ use std::num::NonZero;
 use ompt_sys as ompt;
 use omptrace_timeline::model::{Construct, LockId, Ns, RuntimeActivity};
 
-use super::effort::Effort;
 use super::part::{BlockedBy, Life, Overlap, Part, Path, RegionPart, merge_moments};
 use crate::devices::overlap::{Kernels, Queues};
 use crate::model::answers::{Moment, NotSeen};
 use crate::model::cause::Cause;
+use crate::model::effort::Effort;
 use crate::model::place::Place;
 use crate::model::place_id::{PlaceId, SERIAL};
 use crate::model::region_names::Regions;

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use omptrace_timeline::model::Ns;
 use serde::{Deserialize, Serialize};
 
-use crate::answers::effort::Effort;
 use crate::model::accounting::Accounting;
 use crate::model::answers::{FunctionName, Moment};
 use crate::model::cause::Cause;
+use crate::model::effort::Effort;
 use crate::model::place::Place;
 use crate::model::sum::{Sum, sum};
 use crate::model::worst_instances::MAX_INSTANCES;

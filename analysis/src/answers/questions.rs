@@ -122,11 +122,11 @@ impl Part {
             .filter(|(_, ns)| *ns > 0)
             .map(|(key, ns)| Blocked::of(key, ns))
             .collect();
-        self.blocked = BTreeMap::new();
         blocked.sort_by_key(|row| Reverse(row.ns));
         let cpu_note = self.cpu_note();
         let useful = self.useful().into_iter().map(|(place, ns)| UsefulAt { place, ns }).collect();
         let findings = findings::of(&self, threads, duration, &gains);
+        self.blocked = BTreeMap::new();
         let mut what_if: Vec<WhatIf> = gains
             .iter()
             .filter(|(plan, _)| plan.change != Change::Nothing)

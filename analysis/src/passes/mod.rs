@@ -31,7 +31,7 @@ use in_segments::First;
 use input::Merged;
 use second_pass::Changes;
 
-use crate::answers::effort::Effort;
+use crate::answers::effort;
 use crate::answers::part::Part;
 use crate::constructs::Collector;
 use crate::constructs::counters::CounterCollector;
@@ -509,7 +509,7 @@ impl<'a> Run<'a> {
             let metadata = reader.metadata();
             sums.set_cpu_times(number as u32, metadata);
             if let Some(of_process) = sums.processes.get(&(number as u32)) {
-                part.set_effort(|life| Effort::of(metadata, process, of_process, life));
+                part.set_effort(|life| effort::of_process(metadata, process, of_process, life));
             }
         }
         let ending = process.and_then(|process| process.ending);
