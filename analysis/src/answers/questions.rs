@@ -1,7 +1,6 @@
 //! What a part answers, when all others are merged into it: changes that are worth a replay, and then numbers and words.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
 use omptrace_timeline::model::Ns;
 
@@ -116,17 +115,16 @@ impl Part {
         let mut rows: Vec<PathRow> =
             self.path.places.iter().map(|(place, ns)| PathRow { place: place.clone(), ns: *ns }).collect();
         rows.sort_by_key(|row| Reverse(row.ns));
-        let mut blocked: Vec<Blocked> = self
-            .blocked
-            .into_iter()
-            .filter(|(_, ns)| *ns > 0)
-            .map(|(key, ns)| Blocked::of(key, ns))
-            .collect();
-        blocked.sort_by_key(|row| Reverse(row.ns));
         let cpu_note = self.cpu_note();
         let useful = self.useful().into_iter().map(|(place, ns)| UsefulAt { place, ns }).collect();
         let findings = findings::of(&self, threads, duration, &gains);
-        self.blocked = BTreeMap::new();
+        let mut blocked: Vec<Blocked> = self
+            .blocked
+            .iter()
+            .filter(|(_, ns)| **ns > 0)
+            .map(|(key, ns)| Blocked::of(key.clone(), *ns))
+            .collect();
+        blocked.sort_by_key(|row| Reverse(row.ns));
         let mut what_if: Vec<WhatIf> = gains
             .iter()
             .filter(|(plan, _)| plan.change != Change::Nothing)
