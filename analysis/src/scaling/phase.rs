@@ -344,7 +344,7 @@ impl Phase {
 
     /// The thread gets a further chunk of a static loop, which is ordered.
     pub(crate) fn next_chunk(&mut self, lane: usize, place: PlaceId) {
-        let before = std::mem::replace(at(&mut self.of_chunk, lane), Some(0)).unwrap_or(0);
+        let before = at(&mut self.of_chunk, lane).replace(0).unwrap_or(0);
         let longest = &mut self.static_loop(place).longest_chunk;
         *longest = Some(longest.unwrap_or(0).max(before));
     }

@@ -8,6 +8,9 @@ use crate::scaling::scheduler_pool::Scheduling;
 #[derive(Clone, Copy, Debug)]
 struct Inside;
 
+/// A phase, and the place in it.
+type InGraph<'p> = (&'p mut Phase, Result<(At, Creator), Inside>);
+
 /// The graphs of the outermost teams that there are.
 #[derive(Debug)]
 pub(super) struct Graphs {
@@ -36,7 +39,7 @@ impl<const S: usize> Threads<S> {
 
     /// The phase of the team that is outermost around the thread, and where it is in there. `Err` in a region inside that has several
     /// threads.
-    fn graph(&mut self, lane: usize) -> Option<(&mut Phase, Result<(At, Creator), Inside>)> {
+    fn graph(&mut self, lane: usize) -> Option<InGraph<'_>> {
         let graphs = self.graphs.as_mut()?;
         let of_thread = &mut self.all[lane];
         let first = of_thread.memberships.first()?.team;

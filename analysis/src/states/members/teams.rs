@@ -326,8 +326,8 @@ impl<const S: usize> Threads<S> {
         let time = self.settle(lane, time);
         self.depart(lane, time, false);
         self.end_of_barrier_cost(lane, Cause::Join);
-        let open = self.all[lane].open.iter_mut().rev();
-        if let Some(member) = open.filter(|open| open.kind == Kind::Member).next() {
+        let mut open = self.all[lane].open.iter_mut().rev();
+        if let Some(member) = open.find(|open| open.kind == Kind::Member) {
             member.is_done = true;
         }
         self.change_state(lane, time);
