@@ -47,7 +47,13 @@ impl<const S: usize> Threads<S> {
             team.held.clear();
             let arrivals = team.arrivals.iter_mut();
             arrivals.for_each(|arrivals| *arrivals = Arrivals::new());
+            team.outside = None;
         }
+        // Chains of the segment before are not those of this one.
+        for lane in &mut self.all {
+            (lane.before_wait, lane.has_waited_until) = ((Left::never(), [0; S]), None);
+        }
+        self.groups.values_mut().for_each(|group| *group = Left::never());
     }
 
     /// Whether a segment can end at the latest event.

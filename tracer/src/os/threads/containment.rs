@@ -6,6 +6,8 @@
 //! construct. The unwinding of our frames would be an abort. So nothing of ours is such a place: the request waits.
 
 use std::ffi::c_int;
+use std::hint::black_box;
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
@@ -20,6 +22,18 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
+/// Bytes: less than the calls that follow take.
+const CLEARED: usize = 3072;
+
+/// Clears the stack that the next calls have. What is left there of the program's calls may point to memory that it has lost, and
+/// what of our frames is never written keeps that in sight: LeakSanitizer would report less than alone.
+#[inline(never)]
+fn clear_stack() {
+    let mut stack = [MaybeUninit::<u8>::uninit(); CLEARED];
+    stack.fill(MaybeUninit::new(0));
+    black_box(&mut stack);
+}
+
 /// Runs `f` so that neither a panic nor a cancellation leaves it, and keeps `errno`. A program may say in a `critical` why
 /// the call before it failed.
 ///
@@ -30,6 +44,7 @@ pub(crate) fn contained<T>(f: impl FnOnce() -> T) -> thread::Result<T> {
     // SAFETY: `before` is valid for writing.
     unsafe { pthread_setcancelstate(DISABLE, &mut before) };
     let errno = system::errno();
+    clear_stack();
     let unwatched = Unwatched::begin();
     let result = catch_unwind(AssertUnwindSafe(f));
     drop(unwatched);
