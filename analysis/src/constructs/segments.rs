@@ -190,7 +190,8 @@ impl Continues for Collector {
 
 impl Collected {
     fn key(&self) -> RegionKey {
-        (self.sums.stats.name.clone(), self.category)
+        let stats = &self.sums.stats;
+        (stats.name.clone(), self.category, stats.place.code.clone())
     }
 
     fn is_like(&self, other: &Collected) -> bool {

@@ -25,9 +25,10 @@ impl Regions {
     pub(crate) fn add(&mut self, region: &Region) {
         self.kinds.push(Kind::of(region.construct));
         self.constructs.push(region.construct);
-        self.places.push(Place::of(region));
+        let place = Place::of(region);
+        self.keys.push((region.name.clone(), region.category, place.code.clone()));
+        self.places.push(place);
         self.spots.push(split_place(&region.name).1.to_owned());
-        self.keys.push((region.name.clone(), region.category));
     }
 
     /// Adds those of a later segment. Gives the numbers that they have here; `None` where one is of another kind.
