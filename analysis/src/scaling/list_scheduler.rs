@@ -6,6 +6,7 @@ use omptrace_symbols::fast_map::FastMap;
 
 use super::min_clock::{Earliest, NEVER};
 use super::phase::{Phase, StaticLoop, Step};
+use super::waiters::Waiters;
 use crate::model::sum::Sum;
 
 /// Schedules phases. It keeps the memory for the next.
@@ -162,7 +163,7 @@ impl<'p> Division<'p> {
         let StaticLoop { count, chunk, ref members, .. } = *self.of_loop;
         let begin = members.first().map_or(0, |(first, _)| *first);
         let firsts = || members.iter().map(|(first, _)| first - begin).enumerate();
-        let is_chunk = |(number, first)| first == number as u64 * chunk;
+        let is_chunk = |(number, first)| first == chunk.saturating_mul(number as u64);
         let is_block = |(number, first)| first == block_begin(count, self.size, number);
         firsts().all(is_block) || !firsts().all(is_chunk)
     }
@@ -170,7 +171,10 @@ impl<'p> Division<'p> {
     /// The part of the last chunk that is missing in it.
     fn missing(&self) -> f64 {
         let chunk = self.of_loop.chunk.max(1);
-        (self.chunks * chunk).saturating_sub(self.of_loop.count) as f64 / chunk as f64
+        match self.of_loop.count % chunk {
+            0 => 0.0,
+            last => (chunk - last) as f64 / chunk as f64,
+        }
     }
 
     /// Adds each thread's time in the loop.
@@ -233,7 +237,8 @@ impl<'p> Division<'p> {
 /// The first iteration of a thread, of `count` in blocks for `threads`: the first threads have one more than the others.
 fn block_begin(count: u64, threads: usize, thread: usize) -> u64 {
     let (threads, thread) = (threads.max(1) as u64, thread as u64);
-    (count / threads * thread + thread.min(count % threads)).min(count)
+    let begin = (count / threads).saturating_mul(thread).saturating_add(thread.min(count % threads));
+    begin.min(count)
 }
 
 /// A strand that is executed.
@@ -265,10 +270,8 @@ struct Schedule {
     held: FastMap<u32, u32>,
     /// By strand: those that must be complete before it starts. Empty where none waits for another.
     after: Vec<u32>,
-    /// By strand: whether it is complete, and the first of those in `waiting` that wait for it.
-    ends: Vec<(bool, u32)>,
-    /// Instances that wait for a strand, each with the next that waits for the same.
-    waiting: Vec<(u32, u32)>,
+    /// Instances that wait for strands.
+    waiters: Waiters,
     idle: Vec<usize>,
     /// When each thread goes on.
     next: Earliest,
@@ -317,10 +320,8 @@ impl Schedule {
         self.ready.clear();
         self.held.clear();
         self.after.clear();
-        self.waiting.clear();
-        self.ends.clear();
         if !phase.awaited.is_empty() {
-            self.ends.resize(phase.strands().len(), (false, u32::MAX));
+            self.waiters.begin(phase.strands().len());
         }
         if self.has_dependences {
             let strands = phase.strands().iter();
@@ -418,12 +419,7 @@ impl Schedule {
         }
         let mut missing = 0;
         for strand in &phase.awaited[first as usize..][..count as usize] {
-            let (is_complete, waiting) = &mut self.ends[*strand as usize];
-            if !*is_complete {
-                self.waiting.push((number, *waiting));
-                *waiting = self.waiting.len() as u32 - 1;
-                missing += 1;
-            }
+            missing += u32::from(self.waiters.wait(*strand, number));
         }
         instance.missing = missing;
         missing == 0
@@ -431,22 +427,21 @@ impl Schedule {
 
     /// One of the things that an instance waits for is complete.
     fn awaits_less(&mut self, number: u32, time: u64) {
-        let instance = &mut self.instances[number as usize];
-        if instance.missing == 1 {
+        let missing = &mut self.instances[number as usize].missing;
+        let was_last = *missing == 1;
+        *missing = missing.saturating_sub(1);
+        if was_last {
             self.make_ready(number, time, true);
         }
-        let instance = &mut self.instances[number as usize];
-        instance.missing = instance.missing.saturating_sub(1);
     }
 
     fn complete(&mut self, phase: &Phase, number: u32, time: u64) {
         let Instance { strand, parent, is_copy, .. } = self.instances[number as usize];
-        if !is_copy && let Some((is_complete, waiting)) = self.ends.get_mut(strand as usize) {
-            *is_complete = true;
-            let mut next = *waiting;
-            while let Some((waiter, after)) = self.waiting.get(next as usize).copied() {
+        if !is_copy && !phase.awaited.is_empty() {
+            let mut list = self.waiters.end(strand);
+            while let Some((waiter, rest)) = self.waiters.next(list) {
                 self.awaits_less(waiter, time);
-                next = after;
+                list = rest;
             }
         }
         if !is_copy && self.has_dependences {

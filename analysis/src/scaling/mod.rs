@@ -6,6 +6,7 @@ pub(crate) mod phase;
 pub(crate) mod region_scaling;
 pub(crate) mod scheduler_pool;
 pub(crate) mod thread_counts;
+mod waiters;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::model::{LockId, TaskId};
 
+use super::waiters::Waiters;
 use crate::model::place_id::PlaceId;
 use crate::model::sum::{Sum, sum};
 
@@ -531,8 +532,8 @@ struct Chains<'p> {
     of: Vec<OfStrand>,
     /// Those that can go on.
     ready: Vec<u32>,
-    /// Strands that wait for another, each with the next that waits for the same.
-    waiting: Vec<(u32, u32)>,
+    /// Strands that wait for others.
+    waiters: Waiters,
     longest: u64,
 }
 
@@ -544,22 +545,15 @@ struct OfStrand {
     now: u64,
     /// What it waits for: its creation, and strands that must be complete before.
     missing: u32,
-    has_ended: bool,
-    /// The first that waits for it.
-    waiting: u32,
 }
 
 impl<'p> Chains<'p> {
     fn new(phase: &'p Phase, creation_ns: u64) -> Chains<'p> {
-        let strands = phase.strands().iter();
-        let of = strands.map(|strand| OfStrand {
-            step: 0,
-            now: 0,
-            missing: strand.after + 1,
-            has_ended: false,
-            waiting: NONE,
-        });
-        Chains { phase, creation_ns, of: of.collect(), ready: Vec::new(), waiting: Vec::new(), longest: 0 }
+        let strands = phase.strands();
+        let of = strands.iter().map(|strand| OfStrand { step: 0, now: 0, missing: strand.after + 1 });
+        let mut waiters = Waiters::default();
+        waiters.begin(strands.len());
+        Chains { phase, creation_ns, of: of.collect(), ready: Vec::new(), waiters, longest: 0 }
     }
 
     /// One of the things that a strand waits for is there, at the end of a chain of this length.
@@ -584,13 +578,9 @@ impl<'p> Chains<'p> {
                 Step::Wait(first, count) => {
                     let mut missing = 0;
                     for awaited in &phase.awaited[*first as usize..][..*count as usize] {
-                        let other = &mut self.of[*awaited as usize];
-                        if other.has_ended {
-                            now = now.max(other.now);
-                        } else {
-                            self.waiting.push((strand, other.waiting));
-                            other.waiting = self.waiting.len() as u32 - 1;
-                            missing += 1;
+                        match self.waiters.wait(*awaited, strand) {
+                            true => missing += 1,
+                            false => now = now.max(self.of[*awaited as usize].now),
                         }
                     }
                     if missing > 0 {
@@ -601,16 +591,15 @@ impl<'p> Chains<'p> {
                 }
             }
         }
-        let of_strand = &mut self.of[strand as usize];
-        (of_strand.now, of_strand.has_ended) = (now, true);
-        let mut waiting = of_strand.waiting;
+        self.of[strand as usize].now = now;
         self.longest = self.longest.max(now);
         for next in &phase.all[strand as usize].successors {
             self.start(*next, now);
         }
-        while let Some((waiter, next)) = self.waiting.get(waiting as usize).copied() {
+        let mut list = self.waiters.end(strand);
+        while let Some((waiter, rest)) = self.waiters.next(list) {
             self.start(waiter, now);
-            waiting = next;
+            list = rest;
         }
     }
 }

@@ -541,6 +541,11 @@ impl<const S: usize> Threads<S> {
         };
         self.all[lane].shown -= usize::from(open.kind.shows_activity());
         self.graph_leave(lane, open.kind);
+        let of_thread = &mut self.all[lane];
+        of_thread.has_waited_until = open.kind.is_wait_for_tasks().then_some(time);
+        if open.kind.is_wait_for_tasks() {
+            of_thread.before_wait = (of_thread.now, of_thread.waited);
+        }
         match open.kind {
             Kind::Member if open.team.is_some() => self.leave_team(lane, time),
             Kind::Barrier { is_last } if open.is_barrier => self.depart(lane, time, is_last),
@@ -552,7 +557,6 @@ impl<const S: usize> Threads<S> {
             Kind::TaskGroup => self.end_group(lane, time, open.group),
             _ => {}
         }
-        self.all[lane].has_waited_until = open.kind.is_wait_for_tasks().then_some(time);
         self.change_state(lane, time);
     }
 

@@ -24,7 +24,7 @@ pub(in crate::states) struct Slice<const S: usize> {
     /// The team's clock when it began, and those of its barriers, by their numbers.
     by_tasks: f64,
     at_barriers: Vec<(u64, f64)>,
-    pub(in crate::states) now: Left<S>,
+    now: Left<S>,
     /// The open regions around it.
     depth: usize,
 }

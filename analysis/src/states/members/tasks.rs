@@ -160,14 +160,13 @@ impl<const S: usize> Threads<S> {
     pub(in crate::states) fn take_children(&mut self, lane: usize, time: Ns, is_wait: bool) {
         self.graph_wait(lane);
         let task = self.current_task(lane);
-        let children = self.children(task).copied();
-        self.all[lane].before_wait = (self.all[lane].now, self.all[lane].waited);
-        if let Some(children) = children {
-            let Lane { now, waited, .. } = &mut self.all[lane];
-            now.chain = now.chain.max(children.chain);
-            if is_wait {
-                now.stamp.meet(time, &children.stamp, 0, waited);
+        match self.children(task).copied() {
+            Some(children) if is_wait => self.meet_tasks(lane, time, &children),
+            Some(children) => {
+                let now = &mut self.all[lane].now;
+                now.chain = now.chain.max(children.chain);
             }
+            None => {}
         }
     }
 
@@ -245,8 +244,7 @@ impl<const S: usize> Threads<S> {
 
     /// The thread has waited for these.
     fn meet_tasks(&mut self, lane: usize, time: Ns, tasks: &Left<S>) {
-        let Lane { now, waited, before_wait, .. } = &mut self.all[lane];
-        *before_wait = (*now, *waited);
+        let Lane { now, waited, .. } = &mut self.all[lane];
         now.chain = now.chain.max(tasks.chain);
         now.stamp.meet(time, &tasks.stamp, 0, waited);
     }
