@@ -391,6 +391,11 @@ impl Schedule {
                         self.running[thread] = None;
                     }
                 }
+                Some(Step::End(task)) => {
+                    if !instance.is_copy {
+                        self.end(phase, task, time);
+                    }
+                }
                 Some(Step::Create(child)) => {
                     instance.children += 1;
                     let is_copy = instance.is_copy;
@@ -435,14 +440,22 @@ impl Schedule {
         }
     }
 
+    /// A strand is complete.
+    fn end(&mut self, phase: &Phase, strand: u32, time: u64) {
+        if phase.awaited.is_empty() {
+            return;
+        }
+        let mut list = self.waiters.end(strand);
+        while let Some((waiter, rest)) = self.waiters.next(list) {
+            self.awaits_less(waiter, time);
+            list = rest;
+        }
+    }
+
     fn complete(&mut self, phase: &Phase, number: u32, time: u64) {
         let Instance { strand, parent, is_copy, .. } = self.instances[number as usize];
-        if !is_copy && !phase.awaited.is_empty() {
-            let mut list = self.waiters.end(strand);
-            while let Some((waiter, rest)) = self.waiters.next(list) {
-                self.awaits_less(waiter, time);
-                list = rest;
-            }
+        if !is_copy {
+            self.end(phase, strand, time);
         }
         if !is_copy && self.has_dependences {
             for next in &phase.strands()[strand as usize].successors {

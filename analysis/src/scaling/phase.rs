@@ -69,6 +69,8 @@ pub(crate) enum Step {
     Create(u32),
     /// These strands must be complete: so many of [`Phase::awaited`], from this one on.
     Wait(u32, u32),
+    /// An undeferred task is complete: the strand that stands for its end.
+    End(u32),
 }
 
 /// The end of a list of tasks.
@@ -86,7 +88,8 @@ pub(crate) enum Creator {
 struct OfTask {
     /// Its own; of an undeferred one, that of its creator.
     strand: u32,
-    is_undeferred: bool,
+    /// The strand that is complete when it is: of an undeferred one, an empty one.
+    end: u32,
     /// The newest task that it has created and not waited for.
     newest: u32,
     /// The task that was created before by the same creator, and that in the same taskgroup.
@@ -369,18 +372,24 @@ impl Phase {
             return;
         }
         let number = self.of_tasks.len() as u32;
-        let mut new = OfTask { strand: parent, is_undeferred, newest: NONE, sibling: NONE, in_group: NONE };
+        let end = self.strand();
+        let strand = if is_undeferred { parent } else { end };
+        let newest = self.newest(lane, creator);
+        let sibling = newest.map_or(NONE, |newest| std::mem::replace(newest, number));
+        let in_group = group.and_then(|group| self.groups.insert(group, number)).unwrap_or(NONE);
         if !is_undeferred {
-            new.strand = self.strand();
-            let newest = self.newest(lane, creator);
-            new.sibling = newest.map_or(NONE, |newest| std::mem::replace(newest, number));
-            if let Some(group) = group {
-                new.in_group = self.groups.insert(group, number).unwrap_or(NONE);
-            }
-            self.push(parent, Step::Create(new.strand));
+            self.push(parent, Step::Create(strand));
         }
-        self.of_tasks.push(new);
+        self.of_tasks.push(OfTask { strand, end, newest: NONE, sibling, in_group });
         self.tasks.insert(task, number);
+    }
+
+    /// An undeferred task is complete, which its creator goes on behind.
+    pub(crate) fn complete(&mut self, task: TaskId) {
+        let number = self.tasks.get(&task).copied();
+        if let Some(OfTask { strand, end, .. }) = number.map(|number| self.of_tasks[number as usize]) {
+            self.push(strand, Step::End(end));
+        }
     }
 
     /// The newest task that a creator has created and not waited for.
@@ -407,7 +416,7 @@ impl Phase {
         if from == to.strand {
             return;
         }
-        if to.is_undeferred {
+        if to.strand != to.end {
             // Its creator waits before it starts it.
             let first = self.awaited.len() as u32;
             self.awaited.push(from);
@@ -435,7 +444,7 @@ impl Phase {
     fn wait_for(&mut self, lane: usize, at: At, mut task: u32, before: impl Fn(&OfTask) -> u32) {
         let first = self.awaited.len();
         while let Some(of_task) = self.of_tasks.get(task as usize) {
-            self.awaited.push(of_task.strand);
+            self.awaited.push(of_task.end);
             task = before(of_task);
         }
         let count = self.awaited.len() - first;
@@ -575,6 +584,7 @@ impl<'p> Chains<'p> {
             match next {
                 Step::Work(ns) => now += ns,
                 Step::Create(child) => self.start(*child, now + self.creation_ns),
+                Step::End(task) => self.end(*task, now),
                 Step::Wait(first, count) => {
                     let mut missing = 0;
                     for awaited in &phase.awaited[*first as usize..][..*count as usize] {
@@ -591,11 +601,16 @@ impl<'p> Chains<'p> {
                 }
             }
         }
-        self.of[strand as usize].now = now;
         self.longest = self.longest.max(now);
         for next in &phase.all[strand as usize].successors {
             self.start(*next, now);
         }
+        self.end(strand, now);
+    }
+
+    /// A strand is complete, at the end of a chain of this length.
+    fn end(&mut self, strand: u32, now: u64) {
+        self.of[strand as usize].now = now;
         let mut list = self.waiters.end(strand);
         while let Some((waiter, rest)) = self.waiters.next(list) {
             self.start(waiter, now);

@@ -187,6 +187,7 @@ struct Task<const S: usize> {
     /// `None` where no child is complete: many tasks have none, and there may be many tasks.
     children: Option<Box<Left<S>>>,
     parent: Parent,
+    is_undeferred: bool,
     /// The team that waits for it.
     team: Option<usize>,
     /// The innermost taskgroup that it is a task of.

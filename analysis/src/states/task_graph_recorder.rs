@@ -173,6 +173,13 @@ impl<const S: usize> Threads<S> {
         }
     }
 
+    /// An undeferred task is complete.
+    pub(super) fn graph_complete(&mut self, lane: usize, task: TaskId) {
+        if let Some((phase, _)) = self.place_in_graph(lane) {
+            phase.complete(task);
+        }
+    }
+
     pub(super) fn graph_depend(&mut self, lane: usize, from: TaskId, to: TaskId) {
         if let Some((phase, _)) = self.place_in_graph(lane) {
             phase.depend(from, to);

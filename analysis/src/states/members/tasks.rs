@@ -46,6 +46,7 @@ impl<const S: usize> Threads<S> {
         let created = Task {
             start: self.all[lane].now,
             children: None,
+            is_undeferred,
             parent,
             team: self.all[lane].memberships.last().map(|innermost| innermost.team),
             group,
@@ -133,13 +134,16 @@ impl<const S: usize> Threads<S> {
 
     pub(in crate::states) fn complete_task(&mut self, lane: usize, task: TaskId) {
         let end = self.all[lane].now;
-        self.complete(task, end);
+        let is_undeferred = self.complete(task, end);
+        if is_undeferred {
+            self.graph_complete(lane, task);
+        }
     }
 
-    /// A task is complete, which `end` was the last thing of.
-    pub(in crate::states) fn complete(&mut self, task: TaskId, mut end: Left<S>) {
+    /// A task is complete, which `end` was the last thing of. Gives whether it is known to be undeferred.
+    pub(in crate::states) fn complete(&mut self, task: TaskId, mut end: Left<S>) -> bool {
         let Some(done) = self.tasks.remove(&task) else {
-            return;
+            return false;
         };
         // It may be complete later than its code: it was detached.
         end.raise(&done.start);
@@ -154,6 +158,7 @@ impl<const S: usize> Threads<S> {
         if let Some(children) = self.children(done.parent) {
             children.raise(&end);
         }
+        done.is_undeferred
     }
 
     /// The thread has waited for the tasks of its task.

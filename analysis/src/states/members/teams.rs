@@ -267,6 +267,8 @@ impl<const S: usize> Threads<S> {
             *waited = [0; S];
             let longest = std::mem::take(&mut of_thread.longest);
             membership.longest = membership.longest.max(longest);
+            // All of them are complete, which the barrier has waited for.
+            membership.children = Left::never();
         }
         let (slot, next, state) = (membership.team, membership.barriers, of_thread.state);
         if is_over && number == team.first {

@@ -52,8 +52,8 @@ pub fn replay(run: &Run, change: Change) -> Ns {
         };
         let kept = before().filter(|(other, edge)| !is_dropped(&run.pieces[*other], *edge, change));
         let ended = |(other, edge): &(PieceId, Edge)| match edge {
-            Edge::Mutex | Edge::FreeMutex => released(run, &spread, &ends, *other, (index, piece)),
-            _ => ends[*other],
+            Edge::Thread => ends[*other],
+            _ => ended_before(run, &spread, &ends, *other, (index, piece)),
         };
         let mut begin = kept.map(ended).max().unwrap_or(0) + cost;
         // Whoever leaves a barrier whose work is spread evenly has done no more than its part.
@@ -76,19 +76,19 @@ pub fn replay(run: &Run, change: Change) -> Ns {
     ends[run.last]
 }
 
-/// When a mutex is free for a piece. What was released before a barrier whose work is spread evenly is free behind it.
-fn released(
+/// When what a piece waits for is there. What was released or complete before a barrier whose work is spread evenly is so behind it.
+fn ended_before(
     run: &Run,
     spread: &BTreeMap<PieceId, Spread>,
     ends: &[Ns],
-    release: PieceId,
+    other: PieceId,
     (index, piece): (PieceId, &Piece),
 ) -> Ns {
-    let between = spread.range(release..index).filter(|(_, spread)| {
+    let between = spread.range(other..index).filter(|(_, spread)| {
         let members = &run.teams[spread.team].members;
-        members.contains(&run.pieces[release].thread) && members.contains(&piece.thread)
+        members.contains(&run.pieces[other].thread) && members.contains(&piece.thread)
     });
-    between.map(|(barrier, _)| ends[*barrier]).chain([ends[release]]).min().unwrap_or(0)
+    between.map(|(barrier, _)| ends[*barrier]).chain([ends[other]]).min().unwrap_or(0)
 }
 
 fn is_release(run: &Run, piece: PieceId) -> bool {
