@@ -7,8 +7,9 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use omptrace_tests::env::{Compiler, compile, omptrace_program, unshare};
 use omptrace_tests::trace::{Traces, count, dump, info, omptrace};
 
@@ -98,6 +99,20 @@ fn recover(mut command: Command, options: &[&str], trace: &Path) -> Output {
 /// A file's identity and content.
 type File = (u64, Vec<u8>);
 
+/// Waits until the tracer has measured what its events cost: the last that it writes into the trace of a process that does nothing.
+fn is_quiet(trace: &Path) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let is_measured = || {
+        let output = omptrace([Path::new("stats"), Path::new("--json"), trace]);
+        let answers: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        answers["processes"][0]["event_cost_ns"].is_number()
+    };
+    while !is_measured() {
+        assert!(Instant::now() < deadline, "what events cost is not in {}", trace.display());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
 /// Every file in a folder.
 fn files(folder: &Path) -> Vec<(PathBuf, File)> {
     let entries = fs::read_dir(folder).expect("a folder");
@@ -117,6 +132,7 @@ fn files(folder: &Path) -> Vec<(PathBuf, File)> {
 #[track_caller]
 fn is_refused(command: Command, options: &[&str], trace: &Path, reason: &str) {
     let folder = trace.parent().expect("a folder");
+    is_quiet(trace);
     let before = files(folder);
     let output = recover(command, options, trace);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -274,6 +290,7 @@ fn a_copy_of_a_running_trace_takes_nothing_from_it() {
     let traces = Traces::folder();
     let stays = Stays::start(plain(), traces.path(), "plain");
     let trace = only_trace(traces.path());
+    is_quiet(&trace);
     let before = files(traces.path());
     let elsewhere = tempfile::TempDir::new().expect("a folder");
     let copy = elsewhere.path().join("copy.omptrace");
