@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use omptrace_tests::env::{Compiler, compile, omptrace_program, unshare};
 use omptrace_tests::trace::{Traces, count, dump, info, omptrace};
+use serde_json::Value;
 
 /// Regions of `stays.c` before it does what it may do, and after.
 const ROUNDS: usize = 100;

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use omptrace_tests::env::{Compiler, compile, root};
+use omptrace_tests::env::{Compiler, compile, omptrace_program, root};
 use omptrace_tests::trace::{Traces, accounts_add_up, omptrace};
 use serde_json::Value;
 
@@ -65,6 +65,37 @@ fn the_first_finding_is_the_planted_fault() {
         // A compiler may give a construct the line of its directive or of its body.
         let line = first["line"].as_u64().unwrap_or(0);
         assert!(line.abs_diff(marked(fault)) <= 1, "{fault}: {first}");
+    }
+}
+
+/// Ways of `tests/programs/fine_work.c`, and the rules that find them.
+const FINE_WORK: &[(&str, &str)] = &[
+    ("tasks", "tasks_too_fine"),
+    ("tree", "tasks_too_fine"),
+    ("taskloop", "tasks_too_fine"),
+    ("chunks", "chunk_too_small"),
+    ("regions", "region_too_small"),
+];
+
+/// Whatever cause the cost of fine work lands in, on both runtimes, the advice is to do more at once.
+#[test]
+fn fine_work_is_told_apart_from_too_few_tasks_and_imbalance() {
+    for (compiler, traces) in [(Compiler::Clang22, Traces::folder()), (Compiler::Gcc, Traces::folder())] {
+        let program = compile("tests/programs/fine_work.c", compiler, &[]);
+        for (how, rule) in FINE_WORK {
+            let trace = traces.path().join(format!("{how}.omptrace"));
+            let mut record = Command::new(omptrace_program());
+            record.args(["record", "--quiet", "-o"]).arg(&trace).arg(&program).arg(how);
+            let output = record.env("OMP_NUM_THREADS", "2").output().expect("it can be run");
+            assert!(output.status.success(), "{output:?}");
+            let output = omptrace(["stats", trace.to_str().expect("UTF-8"), "--json"].iter());
+            let answers: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            let findings = answers["findings"].as_array().expect("a list");
+            // Here, the tracer does disturb.
+            let first = findings.iter().find(|finding| finding["id"] != "tracer_disturbs");
+            let first = first.unwrap_or_else(|| panic!("{compiler:?} {how}: nothing"));
+            assert_eq!(first["id"], *rule, "{compiler:?} {how}: {}", answers["findings"]);
+        }
     }
 }
 

@@ -93,6 +93,8 @@ impl Part {
                 threads,
                 max_team: region.max_team,
                 busiest_inside: region.busiest_inside,
+                tasks: region.tasks,
+                creation_times: region.creation_times.clone(),
             });
         }
 
@@ -162,8 +164,10 @@ impl Part {
             let known = part.instances.entry((cause, place(id))).or_default();
             merge_moments(known, moments);
         }
-        for (id, ns) in sums.useful_at.iter() {
-            part.places.entry(place(id)).or_default().useful.grow_by(*ns);
+        for (id, useful) in sums.useful_at.iter() {
+            let of_place = part.places.entry(place(id)).or_default();
+            of_place.useful.grow_by(useful.ns);
+            of_place.within.merge(useful.within.map(place));
         }
         for (id, count) in sums.visits.iter() {
             part.places.entry(place(id)).or_default().visits += count;

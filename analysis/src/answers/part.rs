@@ -11,9 +11,11 @@ use serde::{Deserialize, Serialize};
 use crate::model::accounting::Accounting;
 use crate::model::answers::{FunctionName, Moment};
 use crate::model::cause::Cause;
+use crate::model::creation_times::CreationTimes;
 use crate::model::effort::Effort;
 use crate::model::place::Place;
 use crate::model::sum::{Sum, sum};
+use crate::model::within::Within;
 use crate::model::worst_instances::MAX_INSTANCES;
 use crate::passes::window::Windows;
 use crate::scaling::thread_counts;
@@ -57,6 +59,8 @@ pub(crate) struct RegionPart {
     pub(crate) max_team: u32,
     /// See [`RegionSums`](crate::model::state_sums::RegionSums).
     pub(crate) busiest_inside: u32,
+    pub(crate) tasks: u64,
+    pub(crate) creation_times: CreationTimes,
 }
 
 impl RegionPart {
@@ -69,6 +73,8 @@ impl RegionPart {
         self.threads = self.threads.max(other.threads);
         self.max_team = self.max_team.max(other.max_team);
         self.busiest_inside = self.busiest_inside.max(other.busiest_inside);
+        self.tasks.grow_by(other.tasks);
+        self.creation_times.merge(&other.creation_times);
     }
 }
 
@@ -76,6 +82,8 @@ impl RegionPart {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PlaceSums {
     pub(crate) useful: u64,
+    /// The outermost region that its time was in.
+    pub(crate) within: Within<Place>,
     pub(crate) visits: u64,
     pub(crate) tasks: u64,
     pub(crate) dependent_tasks: u64,
@@ -111,6 +119,7 @@ pub(crate) struct PlaceSums {
 impl PlaceSums {
     pub(super) fn merge(&mut self, other: PlaceSums) {
         self.useful.grow_by(other.useful);
+        self.within.merge(other.within);
         self.visits += other.visits;
         self.tasks.grow_by(other.tasks);
         self.dependent_tasks.grow_by(other.dependent_tasks);
@@ -309,6 +318,9 @@ impl Part {
         with_keys(&mut self.instances, |(cause, place)| (cause, name(place)));
         with_keys(&mut self.path.places, name);
         with_keys(&mut self.serial, name);
+        for sums in self.places.values_mut() {
+            sums.within = std::mem::take(&mut sums.within).map(name);
+        }
         for (after, before) in self.serial.values_mut() {
             let places = after.iter_mut().chain(before);
             places.for_each(|place| place.name_file(&names));
@@ -404,7 +416,7 @@ impl Part {
     /// The most wall time that any change gains which leaves the work as it is, for processors do no more than work all the time, and
     /// what recording costs is no part of the program. `None` where neither is known.
     pub(crate) fn most_to_gain(&self) -> Option<u64> {
-        let (duration, tracer) = (self.duration(), self.tracer_gain());
+        let duration = self.duration();
         let least = |life: &Life| {
             let (cpu, processors) = (life.effort.cpu?, life.processors.filter(|known| *known > 0)?);
             // Else the processors are not all that it ran on.
@@ -416,8 +428,12 @@ impl Part {
         };
         let least = self.lives.iter().filter_map(least).max();
         let by_work = least.map(|least| duration.saturating_sub(least));
-        let by_tracer = tracer.map(|tracer| duration.saturating_sub(tracer));
-        by_work.into_iter().chain(by_tracer).min()
+        by_work.into_iter().chain(self.most_by_tracer()).min()
+    }
+
+    /// The wall time without the tracer, as far as that is known: nothing gains more.
+    pub(crate) fn most_by_tracer(&self) -> Option<u64> {
+        self.tracer_gain().map(|tracer| self.duration().saturating_sub(tracer))
     }
 
     /// The wall time that the tracer took: its events, and what it wrote. `None` where the cost of an event is not known.

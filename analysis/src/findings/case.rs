@@ -23,6 +23,25 @@ pub(crate) struct Candidate {
     pub(crate) plan: Option<Plan>,
     /// The share of the wall time that it must gain.
     pub(crate) min_gain: f64,
+    /// What it gains whatever the replay shows.
+    pub(crate) gain_at_least: u64,
+    /// The findings whose advice does not help where this one is true.
+    pub(crate) overrules: Option<Overrules>,
+}
+
+/// Findings about the same loss as another one.
+#[derive(Debug)]
+pub(crate) struct Overrules {
+    pub(crate) rules: &'static [&'static str],
+    /// The outermost region whose waits the other finding explains, or a loop.
+    pub(crate) place: Place,
+}
+
+impl Candidate {
+    /// One that has the usual gain, or that which the replay of a plan shows.
+    pub(crate) fn of(finding: Finding, plan: Option<Plan>) -> Candidate {
+        Candidate { finding, plan, min_gain: MIN_GAIN, gain_at_least: 0, overrules: None }
+    }
 }
 
 impl Case<'_> {

@@ -3,7 +3,7 @@
 use serde_json::Map;
 
 use super::case::{Candidate, Case, at};
-use super::rules::{MIN_GAIN, MIN_KERNEL_NS, MIN_OP_BYTES, MIN_OVERLAP, MIN_TARGETS};
+use super::rules::{MIN_KERNEL_NS, MIN_OP_BYTES, MIN_OVERLAP, MIN_TARGETS};
 use crate::answers::part::{Overlap, PlaceSums};
 use crate::model::answers::Finding;
 use crate::model::cause::Cause;
@@ -59,8 +59,7 @@ impl Case<'_> {
             evidence.insert("operations".to_owned(), count.into());
             evidence.insert("mean_bytes".to_owned(), mean.into());
             evidence.insert("lost_ns".to_owned(), gain.into());
-            candidates.push(Candidate {
-                finding: Finding {
+            candidates.push(Candidate::of(Finding {
                     id: "small_transfers".to_owned(),
                     place: place.clone(),
                     gain_ns: gain,
@@ -70,14 +69,11 @@ impl Case<'_> {
                     ),
                     evidence,
                     instances: self.instances(Cause::Target, place),
-                },
-                plan: Some(Plan {
+                }, Some(Plan {
                     change: Change::Without(Cause::Target),
                     target: Target::Places(places),
                     text: "without operations on the device's data".to_owned(),
-                }),
-                min_gain: MIN_GAIN,
-            });
+                })));
         }
         candidates
     }
@@ -103,8 +99,8 @@ impl Case<'_> {
         evidence.insert("kernels_ns".to_owned(), device.kernels_ns.into());
         evidence.insert("transfers_ns".to_owned(), device.transfers_ns.into());
         evidence.insert("overlap_ns".to_owned(), device.both_ns.into());
-        Some(Candidate {
-            finding: Finding {
+        Some(Candidate::of(
+            Finding {
                 id: "transfers_not_overlapped".to_owned(),
                 place: place.clone(),
                 gain_ns: gain,
@@ -116,9 +112,8 @@ impl Case<'_> {
                 evidence,
                 instances: self.instances(Cause::Target, place),
             },
-            plan: None,
-            min_gain: MIN_GAIN,
-        })
+            None,
+        ))
     }
 }
 

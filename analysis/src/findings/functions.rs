@@ -80,5 +80,5 @@ fn finding(id: &str, construct: &str, name: &FunctionName, text: String, figures
 }
 
 fn candidate(finding: Finding, gain_ns: u64) -> Candidate {
-    Candidate { finding: Finding { gain_ns, ..finding }, plan: None, min_gain: 0.0 }
+    Candidate { min_gain: 0.0, ..Candidate::of(Finding { gain_ns, ..finding }, None) }
 }

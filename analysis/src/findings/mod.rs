@@ -4,6 +4,7 @@ mod advice;
 mod case;
 pub(crate) mod counters;
 mod devices;
+mod fine_work;
 mod functions;
 mod mutexes;
 mod rules;
@@ -17,11 +18,11 @@ use serde_json::{Map, Value};
 use case::{Candidate, Case, at, evidence};
 use devices::is_small_kernel;
 use rules::{
-    CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_CHUNK_NS,
-    MIN_EDGE_NS, MIN_GAIN, MIN_GAIN_OF_FEW, MIN_REGION_NS, MIN_TASK_NS, TRACER_DISTURBS, WORKS_LESS,
+    CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_EDGE_NS,
+    MIN_GAIN, MIN_GAIN_OF_FEW, TRACER_DISTURBS, WORKS_LESS,
 };
 
-use crate::answers::part::{Part, PlaceSums, RegionPart};
+use crate::answers::part::{Part, PlaceSums};
 use crate::model::answers::{Answers, Finding};
 use crate::model::cause::Cause;
 use crate::model::place::Place;
@@ -49,19 +50,19 @@ struct Advice {
 pub(crate) fn of(part: &Part, threads: u64, duration: u64, gains: &[(&Plan, u64)]) -> Vec<Finding> {
     let gain_of = |plan: &Plan| gains.iter().find(|(other, _)| *other == plan);
     let mut candidates = candidates(part, threads, duration);
-    let most = part.most_to_gain();
+    let (most, most_by_tracer) = (part.most_to_gain(), part.most_by_tracer());
     candidates.retain_mut(|candidate| {
         let finding = &mut candidate.finding;
         if let Some((_, gain)) = candidate.plan.as_ref().and_then(gain_of) {
-            finding.gain_ns = *gain;
+            finding.gain_ns = (*gain).max(candidate.gain_at_least);
         }
-        if let Some(most) = most.filter(|_| !WORKS_LESS.contains(&&*finding.id)) {
-            finding.gain_ns = finding.gain_ns.min(most);
-        }
+        let most = if WORKS_LESS.contains(&&*finding.id) { most_by_tracer } else { most };
+        finding.gain_ns = finding.gain_ns.min(most.unwrap_or(u64::MAX));
         let is_much = finding.gain_ns as f64 >= candidate.min_gain * duration as f64;
         is_much || finding.id == TRACER_DISTURBS
     });
     mutexes::drop_unless_together(&mut candidates, duration);
+    fine_work::drop_overruled(part, &mut candidates);
     let findings = candidates.into_iter().map(|candidate| candidate.finding);
     let mut findings: Vec<Finding> = findings.collect();
     sort(&mut findings);
@@ -99,9 +100,7 @@ pub(crate) fn candidates(part: &Part, threads: u64, duration: u64) -> Vec<Candid
             case.of_blame(&row)
         })
         .collect();
-    candidates.extend(part.regions.iter().filter_map(|(place, region)| case.of_region(place, region)));
-    let places = part.places.iter();
-    candidates.extend(places.filter_map(|(place, sums)| case.of_chunks(place, sums)));
+    candidates.extend(case.fine_work());
     let places = part.places.iter();
     candidates.extend(places.filter_map(|(place, sums)| case.of_nested(place, sums)));
     candidates.extend(case.of_mutexes());
@@ -189,16 +188,18 @@ impl Case<'_> {
         evidence.insert("lost_ns".to_owned(), lost.into());
         evidence.insert("threads".to_owned(), self.threads.into());
         Some(Candidate {
-            finding: Finding {
-                id: advice.id.to_owned(),
-                place: row.place.clone(),
-                gain_ns: gain,
-                text: advice.text,
-                evidence,
-                instances,
-            },
-            plan: self.plan(row),
             min_gain,
+            ..Candidate::of(
+                Finding {
+                    id: advice.id.to_owned(),
+                    place: row.place.clone(),
+                    gain_ns: gain,
+                    text: advice.text,
+                    evidence,
+                    instances,
+                },
+                self.plan(row),
+            )
         })
     }
 
@@ -270,81 +271,6 @@ impl Case<'_> {
         self.part.places.values().any(|sums| sums.tasks > 0)
     }
 
-    /// Rules of whole regions: their costs lie in several causes.
-    fn of_region(&self, place: &Place, region: &RegionPart) -> Option<Candidate> {
-        let cost: u64 =
-            [Cause::Fork, Cause::Join, Cause::Barrier].map(|cause| region.accounting[cause]).iter().sum();
-        let gain = self.gain(cost);
-        if !self.is_worth_it(gain) || region.visits < 2 {
-            return None;
-        }
-        let members = u64::from(region.max_team.max(1));
-        let mean = region.accounting[Cause::Useful] / members / region.visits;
-        let (id, text) = if mean < MIN_REGION_NS {
-            (
-                "region_too_small",
-                format!(
-                    "the region {} works shorter than it takes to begin and end: merge it with others, or use an if clause",
-                    at(place)
-                ),
-            )
-        } else if let Some((tasks, grain)) = self.fine_tasks() {
-            (
-                "tasks_too_fine",
-                format!(
-                    "{tasks} tasks of {grain} ns each cost more than they work: make them larger, or use final and mergeable"
-                ),
-            )
-        } else {
-            return None;
-        };
-        let mut evidence = Map::new();
-        evidence.insert("visits".to_owned(), region.visits.into());
-        evidence.insert("useful_mean_ns".to_owned(), mean.into());
-        evidence.insert("cost_ns".to_owned(), cost.into());
-        Some(Candidate {
-            finding: Finding {
-                id: id.to_owned(),
-                place: place.clone(),
-                gain_ns: gain,
-                text,
-                evidence,
-                instances: self.instances(Cause::Fork, place),
-            },
-            plan: Some(without_region_cost(place)),
-            min_gain: MIN_GAIN,
-        })
-    }
-
-    /// Loops whose chunks cost as much as they work.
-    fn of_chunks(&self, place: &Place, sums: &PlaceSums) -> Option<Candidate> {
-        let mean = sums.useful.checked_div(sums.chunks)?;
-        let cost = sums.chunks_cost.checked_div(sums.chunks)?;
-        let gain = self.gain(sums.chunks * cost.min(mean));
-        if sums.chunks <= 1000 || mean >= MIN_CHUNK_NS || !self.is_worth_it(gain) {
-            return None;
-        }
-        let mut evidence = Map::new();
-        evidence.insert("chunks".to_owned(), sums.chunks.into());
-        evidence.insert("chunk_mean_ns".to_owned(), mean.into());
-        evidence.insert("assumed_chunk_cost_ns".to_owned(), cost.into());
-        Some(Candidate {
-            finding: Finding {
-                id: "chunk_too_small".to_owned(),
-                place: place.clone(),
-                gain_ns: gain,
-                text: format!(
-                    "the loop {} hands out its iterations in chunks of {mean} ns: give schedule a larger chunk size",
-                    at(place)
-                ),
-                evidence,
-                instances: self.instances(Cause::Useful, place),
-            },
-            plan: None,
-            min_gain: MIN_GAIN,
-        })
-    }
-
     /// The tracer itself, where it has measured what its events cost.
     fn of_tracer(&self) -> Option<Candidate> {
         let gain = self.part.tracer_gain()?;
@@ -364,8 +290,8 @@ impl Case<'_> {
             "the tracer takes about {:.0} % of the time, as an event costs {event_ns:.0} ns: times of what is short are mostly its own, so trace fewer events (OMPTRACE_EVENTS), or less often",
             share * 100.0
         );
-        Some(Candidate {
-            finding: Finding {
+        Some(Candidate::of(
+            Finding {
                 id: TRACER_DISTURBS.to_owned(),
                 place: Place::new("tracing"),
                 gain_ns: gain,
@@ -373,9 +299,8 @@ impl Case<'_> {
                 evidence,
                 instances: Vec::new(),
             },
-            plan: None,
-            min_gain: MIN_GAIN,
-        })
+            None,
+        ))
     }
 
     /// Regions inside others, where threads wait for processors.
@@ -397,8 +322,8 @@ impl Case<'_> {
         evidence.insert("busy_threads".to_owned(), (*threads).into());
         evidence.insert("processors".to_owned(), (*processors).into());
         evidence.insert("cost_ns".to_owned(), cost.into());
-        Some(Candidate {
-            finding: Finding {
+        Some(Candidate::of(
+            Finding {
                 id: "nested_oversubscription".to_owned(),
                 place: place.clone(),
                 gain_ns: gain,
@@ -409,17 +334,8 @@ impl Case<'_> {
                 evidence,
                 instances: self.instances(Cause::Fork, place),
             },
-            plan: Some(without_region_cost(place)),
-            min_gain: MIN_GAIN,
-        })
-    }
-
-    fn fine_tasks(&self) -> Option<(u64, u64)> {
-        let mut tasks = self.part.places.values().filter(|sums| sums.tasks > 1000);
-        tasks.find_map(|sums| {
-            let grain = sums.useful / sums.tasks;
-            (grain < MIN_TASK_NS).then_some((sums.tasks, grain))
-        })
+            Some(without_region_cost(place)),
+        ))
     }
 }
 

@@ -97,8 +97,8 @@ impl Case<'_> {
                 ),
             ),
         };
-        Some(Candidate {
-            finding: Finding {
+        Some(Candidate::of(
+            Finding {
                 id: id.to_owned(),
                 place: first.clone(),
                 gain_ns: gain,
@@ -106,13 +106,12 @@ impl Case<'_> {
                 evidence,
                 instances: self.instances(cause, first),
             },
-            plan: Some(Plan {
+            Some(Plan {
                 change: Change::LockFree,
                 target: Target::Places(rows.iter().map(|(.., place)| (*place).clone()).collect()),
                 text: "without waits for any mutex".to_owned(),
             }),
-            min_gain: MIN_GAIN,
-        })
+        ))
     }
 }
 

@@ -48,7 +48,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("dependence_chain", "as too_few_tasks, where most tasks wait for others that they depend on"),
     (
         "tasks_too_fine",
-        "more than 1000 tasks of less than 5 us, in a region whose begin, end and barriers cost",
+        "more than 1000 tasks of less than 5 us, on average, and to create, fetch and await them costs a quarter of that or more",
     ),
     ("region_too_small", "two visits or more, in which a member works less than 20 us on average"),
     (
@@ -84,6 +84,15 @@ pub(super) const MIN_WAKE_UPS: u64 = 10;
 
 /// A chunk should run longer than this.
 pub(super) const MIN_CHUNK_NS: u64 = 2_000;
+
+/// Fewer tasks or chunks cannot be too small.
+pub(super) const MIN_GRAINS: u64 = 1000;
+
+/// A task's cost beside its work, as a share of that: less is usual.
+pub(super) const MIN_TASK_COST: f64 = 0.25;
+
+/// A finding that gains more than this, times what fine work costs, is about another loss, too.
+pub(super) const MAX_OVERRULED: f64 = 1.5;
 
 /// Below this share of the wall time, nothing is worth a finding.
 pub(super) const MIN_GAIN: f64 = 0.03;
@@ -168,6 +177,7 @@ mod tests {
             include_str!("advice.rs"),
             include_str!("counters.rs"),
             include_str!("devices.rs"),
+            include_str!("fine_work.rs"),
             include_str!("functions.rs"),
             include_str!("mutexes.rs"),
         ];

@@ -9,9 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::model::accounting::Accounting;
 use crate::model::by_place::{ByCause, ByPlace, Dense};
 use crate::model::cause::Cause;
+use crate::model::creation_times::CreationTimes;
 use crate::model::function_number::{ByFunction, FunctionNumber};
 use crate::model::place_id::{PlaceId, SERIAL};
 use crate::model::sum::Sum;
+use crate::model::within::Within;
 use crate::model::worst_instances::{Instance, Instances};
 use crate::states::concurrency::Between;
 
@@ -27,6 +29,17 @@ pub(crate) struct RegionSums {
     pub(crate) max_team: u32,
     /// The threads of the process that were busy at the busiest time of regions inside; 0 where there were none.
     pub(crate) busiest_inside: u32,
+    /// Explicit tasks created in it.
+    pub(crate) tasks: u64,
+    pub(crate) creation_times: CreationTimes,
+}
+
+/// Useful time at a place.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct UsefulSums {
+    pub(crate) ns: u64,
+    /// Where that was, and what was lost at the place.
+    pub(crate) within: Within<PlaceId>,
 }
 
 /// Sums of a mutex's critical sections at one place.
@@ -129,7 +142,7 @@ pub(crate) struct Sums {
     pub(crate) lost_at: ByCause<u64>,
     /// The part of it that nobody else caused.
     pub(crate) uncaused_at: ByCause<u64>,
-    pub(crate) useful_at: ByPlace<u64>,
+    pub(crate) useful_at: ByPlace<UsefulSums>,
     pub(crate) holds: ByCause<HoldSums>,
     /// Waits for mutexes.
     pub(crate) blocked: FastMap<Block, u64>,
@@ -161,6 +174,8 @@ impl RegionSums {
         self.useful.append(more.useful, |own, more| own.grow_by(more));
         self.max_team = self.max_team.max(more.max_team);
         self.busiest_inside = self.busiest_inside.max(more.busiest_inside);
+        self.tasks += more.tasks;
+        self.creation_times.merge(&more.creation_times);
     }
 }
 
@@ -208,7 +223,10 @@ impl Sums {
         let grow = |own: &mut u64, more: u64| own.grow_by(more);
         self.lost_at.append(more.lost_at, known, grow);
         self.uncaused_at.append(more.uncaused_at, known, grow);
-        self.useful_at.append(more.useful_at, known, grow);
+        self.useful_at.append(more.useful_at, known, |own, more| {
+            own.ns.grow_by(more.ns);
+            own.within.merge(more.within.map(known));
+        });
         self.holds.append(more.holds, known, |own, more| {
             own.count += more.count;
             own.waited += more.waited;

@@ -364,6 +364,7 @@ impl<const S: usize> Threads<S> {
             role,
             is_selected,
             until: self.begin,
+            has_created_at: None,
             state: State::Rests,
             open: Vec::new(),
             next: Next::default(),
@@ -596,7 +597,9 @@ impl<const S: usize> Threads<S> {
             ThreadEvent::Join { team } => self.join(lane, time, team),
             ThreadEvent::MemberDone => self.member_done(lane, time),
             ThreadEvent::TaskCreate { task, region, is_undeferred, .. } => {
+                let since = self.all[lane].until;
                 self.settle(lane, time);
+                self.count_creation(lane, (since, time));
                 self.pause_serial(lane);
                 self.create_task(lane, task, region.0, is_undeferred);
             }

@@ -86,6 +86,8 @@ pub(super) struct Lane<const S: usize> {
     pub(super) is_selected: bool,
     /// Until when its time is accounted.
     pub(super) until: Ns,
+    /// When it created a task last.
+    pub(super) has_created_at: Option<Ns>,
     pub(super) state: State,
     pub(super) open: Vec<Open>,
     pub(super) next: Next,

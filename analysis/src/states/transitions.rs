@@ -4,6 +4,7 @@ use std::iter;
 
 use super::*;
 use crate::model::sum::Sum;
+use crate::model::within::Within;
 
 /// Losses of which the longest are kept. Of others, those who caused them are.
 const HAS_INSTANCES: [Cause; 5] =
@@ -51,7 +52,7 @@ impl<const S: usize> Threads<S> {
         match self.all[lane].state {
             State::Rests => return,
             State::Useful(place) => {
-                self.charge(lane, Cause::Useful, ns);
+                let region = self.charge(lane, Cause::Useful, ns);
                 let of_thread = &mut self.all[lane];
                 of_thread.useful.grow_by(ns);
                 if let Some(place) = place {
@@ -64,7 +65,9 @@ impl<const S: usize> Threads<S> {
                         let known = self.sums.in_single.entry(place).or_default();
                         *known = around.max(*known);
                     }
-                    self.sums.useful_at.at(place).grow_by(ns);
+                    let sums = self.sums.useful_at.at(place);
+                    sums.ns.grow_by(ns);
+                    sums.within.merge(region.map_or(Within::Nowhere, Within::One));
                 }
             }
             State::Loses(cause, place) => {
@@ -136,17 +139,18 @@ impl<const S: usize> Threads<S> {
         stamp.work(time, ns, place, around, cause, &self.scenarios);
     }
 
-    pub(super) fn charge(&mut self, lane: usize, cause: Cause, ns: u64) {
+    /// Gives the outermost region that the thread was in meanwhile.
+    pub(super) fn charge(&mut self, lane: usize, cause: Cause, ns: u64) -> Option<PlaceId> {
         if !self.all[lane].is_selected {
-            return;
+            return None;
         }
         self.sums.accounting.add(cause, ns);
         let membership = self.all[lane].memberships.first();
         let team = membership.map(|membership| membership.team);
         let team = team.or_else(|| self.all[lane].open.iter().find_map(|open| open.team));
         let team = team.or(self.outermost_open);
-        if let Some(team) = team {
-            let region = self.teams[team].outermost;
+        let region = team.map(|team| self.teams[team].outermost);
+        if let Some(region) = region {
             let sums = self.sums.regions.at(region);
             sums.accounting.add(cause, ns);
             if cause == Cause::Useful {
@@ -155,12 +159,14 @@ impl<const S: usize> Threads<S> {
         } else if cause == Cause::Fork {
             self.all[lane].fork_ns.grow_by(ns);
         }
+        region
     }
 
     pub(super) fn lose(&mut self, lane: usize, cause: Cause, place: PlaceId, ns: u64) {
         if ns > 0 && self.all[lane].is_selected {
-            self.charge(lane, cause, ns);
+            let region = self.charge(lane, cause, ns);
             self.sums.lost_at.at(cause, place).grow_by(ns);
+            self.sums.useful_at.at(place).within.merge(region.map_or(Within::Nowhere, Within::One));
             if matches!(cause, Cause::Join | Cause::Barrier) {
                 self.add_nested_cost(lane, ns);
             }
@@ -528,7 +534,7 @@ impl<const S: usize> Threads<S> {
             begin: of_thread.until - ns.cast_signed(),
             end: of_thread.until,
         };
-        self.sums.useful_at.at(place).grow_by(ns);
+        self.sums.useful_at.at(place).ns.grow_by(ns);
         self.sums.instances.at(Cause::Serial, place).add(Instance {
             begin: step.begin,
             end: step.end,

@@ -34,7 +34,7 @@ pub struct Runtime {
     pub version: Option<&'static str>,
     /// Faults that some of its versions have. LLVM's runtime has had the same version text in all of them.
     pub faults: &'static [Fault],
-    /// The least time to hand out a chunk of a dynamic loop, in nanoseconds, without a tracer.
+    /// The time to hand out a chunk of a dynamic loop to one of several threads, in nanoseconds, without a tracer.
     pub chunk_cost_ns: u64,
     /// Whether programs that GCC built may run on it.
     pub has_entries_of_libgomp: bool,

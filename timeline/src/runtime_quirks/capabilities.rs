@@ -170,11 +170,11 @@ mod tests {
     fn what_gcc_inlines_is_known_to_be_missing() {
         let gcc = reports("libgomp of GCC 12 through libomptgomp");
         assert!(!gcc.inlined && !gcc.barrier_kinds);
-        assert_eq!(gcc.chunk_cost_ns, 5);
+        assert_eq!(gcc.chunk_cost_ns, 120);
         for version in ["LLVM OMP version: 5.0.20140926", "another", ""] {
             let other = reports(version);
             assert!(other.inlined && other.barrier_kinds, "{version}");
-            assert_eq!(other.chunk_cost_ns, 200, "{version}");
+            assert_eq!(other.chunk_cost_ns, 600, "{version}");
         }
     }
 }

@@ -60,6 +60,22 @@ impl<const S: usize> Threads<S> {
         }
     }
 
+    /// The thread creates a task, `until` which nothing has happened since the other time.
+    pub(in crate::states) fn count_creation(&mut self, lane: usize, (since, until): (Ns, Ns)) {
+        if !(self.is_inside && Self::COUNTS) {
+            return;
+        }
+        let follows = self.all[lane].has_created_at.replace(until) == Some(since);
+        let Some(outermost) = self.all[lane].memberships.first() else {
+            return;
+        };
+        let sums = self.sums.regions.at(self.teams[outermost.team].outermost);
+        sums.tasks += 1;
+        if follows {
+            sums.creation_times.add(until.abs_diff(since));
+        }
+    }
+
     /// The task `to` cannot begin before `from` is complete.
     pub(in crate::states) fn depend(&mut self, lane: usize, from: TaskId, to: TaskId) {
         self.graph_depend(lane, from, to);

@@ -1,0 +1,161 @@
+//! Rules about regions, tasks and chunks that are so short that to begin, to fetch and to end them costs as much as they work. What that
+//! costs lands in whatever cause there is a word for: threads that are late for a barrier, have no task, wait for one, or work. So these
+//! rules look at the work and at all that is not, and go before advice about these causes.
+
+use serde_json::{Map, Value};
+
+use super::case::{Candidate, Case, Overrules, at, evidence};
+use super::rules::{MAX_OVERRULED, MIN_CHUNK_NS, MIN_GRAINS, MIN_REGION_NS, MIN_TASK_COST, MIN_TASK_NS};
+use super::without_region_cost;
+use crate::answers::part::{Part, PlaceSums, RegionPart};
+use crate::model::answers::Finding;
+use crate::model::cause::Cause;
+use crate::model::place::Place;
+use crate::model::within::Within;
+
+/// Drops findings about a loss that fine work explains.
+pub(super) fn drop_overruled(part: &Part, candidates: &mut Vec<Candidate>) {
+    let rulings = candidates.iter_mut();
+    let rulings = rulings.filter_map(|of| Some((of.overrules.take()?, of.finding.gain_ns)));
+    let rulings: Vec<(Overrules, u64)> = rulings.collect();
+    candidates.retain(|Candidate { finding, .. }| {
+        !rulings.iter().any(|(overrules, gain)| {
+            overrules.rules.contains(&&*finding.id)
+                && finding.gain_ns as f64 <= MAX_OVERRULED * *gain as f64
+                && is_within(part, &finding.place, &overrules.place)
+        })
+    });
+}
+
+fn is_within(part: &Part, place: &Place, around: &Place) -> bool {
+    let sums = part.places.get(place);
+    place == around
+        || sums.is_some_and(|sums| matches!(&sums.within, Within::One(within) if within == around))
+}
+
+impl Case<'_> {
+    pub(super) fn fine_work(&self) -> Vec<Candidate> {
+        let regions = self.part.regions.iter();
+        let of_regions = regions.filter_map(|(place, region)| {
+            self.of_small_region(place, region).or_else(|| self.of_fine_tasks(place, region))
+        });
+        let places = self.part.places.iter();
+        let of_chunks = places.filter_map(|(place, sums)| self.of_chunks(place, sums));
+        of_regions.chain(of_chunks).collect()
+    }
+
+    /// A region whose members work shorter than it takes to begin and to end it.
+    fn of_small_region(&self, place: &Place, region: &RegionPart) -> Option<Candidate> {
+        let members = u64::from(region.max_team.max(1));
+        let mean = (region.accounting[Cause::Useful] / members).checked_div(region.visits)?;
+        if region.visits < 2 || mean >= MIN_REGION_NS {
+            return None;
+        }
+        let sum = |causes: &[Cause]| causes.iter().map(|cause| region.accounting[*cause]).sum::<u64>();
+        let cost = sum(&[Cause::Fork, Cause::Join, Cause::Barrier]);
+        // One thread may do all of it as fast.
+        let alone = region.duration.saturating_sub(region.accounting[Cause::Useful]);
+        let gain = self.gain(cost).max(alone);
+        if !self.is_worth_it(gain) {
+            return None;
+        }
+        let evidence = evidence(&[("visits", region.visits), ("useful_mean_ns", mean), ("cost_ns", cost)]);
+        let text = format!(
+            "the region {} works shorter than it takes to begin and end: merge it with others, or use an if clause",
+            at(place)
+        );
+        Some(Candidate {
+            plan: Some(without_region_cost(place)),
+            gain_at_least: alone,
+            overrules: Some(Overrules { rules: &["load_imbalance"], place: place.clone() }),
+            ..self.fine("region_too_small", (place, Cause::Fork), gain, text, evidence)
+        })
+    }
+
+    /// Tasks that cost as much as they work.
+    fn of_fine_tasks(&self, region_place: &Place, region: &RegionPart) -> Option<Candidate> {
+        let is_fine = |sums: &PlaceSums| sums.tasks > MIN_GRAINS && sums.useful / sums.tasks < MIN_TASK_NS;
+        let places = self.part.places.iter();
+        let places =
+            places.filter(|(place, sums)| is_fine(sums) && is_within(self.part, place, region_place));
+        let (place, sums) = places.max_by_key(|(_, sums)| sums.tasks)?;
+        let grain = sums.useful / sums.tasks;
+        // Between two creations, the tracer has recorded one.
+        let event_ns = self.part.event_ps().unwrap_or(0) / 1000;
+        let creation_ns = region.creation_times.mean_ns().unwrap_or(0).saturating_sub(event_ns);
+        let creations = creation_ns.saturating_mul(region.tasks).min(region.accounting[Cause::Useful]);
+        let cost =
+            creations.saturating_add(self.waits_for_tasks(region_place, region, creations + sums.useful));
+        let each = cost / region.tasks.max(1);
+        let gain = self.gain(cost);
+        if !self.is_worth_it(gain) || (each as f64) < MIN_TASK_COST * grain as f64 {
+            return None;
+        }
+        let figures = [
+            ("tasks", sums.tasks),
+            ("task_mean_ns", grain),
+            ("task_cost_ns", each),
+            ("creation_ns", creation_ns),
+            ("cost_ns", cost),
+        ];
+        let text = format!(
+            "{} tasks {} work {grain} ns each, and each costs {each} ns more: make them larger, or create none below a size (if, final)",
+            sums.tasks,
+            at(place)
+        );
+        let rules: &[&str] = &["single_creator", "too_few_tasks", "taskwait_chain", "load_imbalance"];
+        Some(Candidate {
+            overrules: Some(Overrules { rules, place: region_place.clone() }),
+            ..self.fine("tasks_too_fine", (place, Cause::TaskWait), gain, text, evidence(&figures))
+        })
+    }
+
+    /// How long threads of a region wait for tasks, or fetch them. Who waits at a barrier for those that create tasks, and run them at once
+    /// where there are too many, waits no longer than they are busy with that; the rest is imbalance of other work. So is that of loops.
+    fn waits_for_tasks(&self, region_place: &Place, region: &RegionPart, busy: u64) -> u64 {
+        let fetches = [Cause::TaskWait, Cause::TaskStarvation, Cause::Barrier, Cause::Runtime];
+        let fetches: u64 = fetches.map(|cause| region.accounting[cause]).iter().sum();
+        let rows = self.part.blame.iter().filter(|((cause, place), _)| {
+            let sums = self.part.places.get(place);
+            let is_loop = sums.is_some_and(|sums| !sums.schedules.is_empty());
+            *cause == Cause::Imbalance && !is_loop && is_within(self.part, place, region_place)
+        });
+        let late: u64 = rows.map(|(_, ns)| ns).sum();
+        let others = u64::from(region.max_team).saturating_sub(1);
+        fetches.saturating_add(late.min(busy.saturating_mul(others)))
+    }
+
+    /// Loops whose chunks cost as much as they work.
+    fn of_chunks(&self, place: &Place, sums: &PlaceSums) -> Option<Candidate> {
+        let mean = sums.useful.checked_div(sums.chunks)?;
+        let event_ns = self.part.event_ps().unwrap_or(0) / 1000;
+        let cost = sums.chunks_cost.checked_div(sums.chunks)?.min(mean.saturating_sub(event_ns));
+        let gain = self.gain(sums.chunks.saturating_mul(cost));
+        if sums.chunks <= MIN_GRAINS || mean >= MIN_CHUNK_NS || !self.is_worth_it(gain) {
+            return None;
+        }
+        let figures = [("chunks", sums.chunks), ("chunk_mean_ns", mean), ("assumed_chunk_cost_ns", cost)];
+        let text = format!(
+            "the loop {} hands out its iterations in chunks of {mean} ns: give schedule a larger chunk size",
+            at(place)
+        );
+        Some(Candidate {
+            overrules: Some(Overrules { rules: &["load_imbalance"], place: place.clone() }),
+            ..self.fine("chunk_too_small", (place, Cause::Useful), gain, text, evidence(&figures))
+        })
+    }
+
+    /// A finding whose worst instances are those of a cause at its place.
+    fn fine(
+        &self,
+        id: &str,
+        (place, cause): (&Place, Cause),
+        gain_ns: u64,
+        text: String,
+        evidence: Map<String, Value>,
+    ) -> Candidate {
+        let instances = self.instances(cause, place);
+        let (id, place) = (id.to_owned(), place.clone());
+        Candidate::of(Finding { id, place, gain_ns, text, evidence, instances }, None)
+    }
+}
