@@ -2,6 +2,9 @@
 //!
 //! It costs a system call at the begin of a thread, and one at its end. When the session ends, the thread that ends it reads the
 //! clocks of those that are still there. A process that is killed before that leaves none.
+//!
+//! How long others had a thread's processor is in a file, which no thread of the program's reads as it ends. The writer thread looks
+//! there from time to time: of a thread that has ended, what it saw last is known.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -31,6 +34,8 @@ struct Entry {
     tid: AtomicI32,
     begin_ns: AtomicU64,
     end_ns: AtomicU64,
+    /// How long others had had its processor when that was read last: 1 more than that; 0 until then.
+    seen_delay: AtomicU64,
 }
 
 /// The threads of a session.
@@ -78,6 +83,12 @@ impl Part for CpuTimes {
         }
     }
 
+    fn look(&self, session: &'static Session) {
+        if let Some(threads) = THREADS.of(session) {
+            threads.delays().for_each(drop);
+        }
+    }
+
     fn write_news(&self, session: &'static Session) {
         if let Some(threads) = THREADS.of(session) {
             let cpu_time = threads.at_end.get().cloned().unwrap_or_else(|| threads.now());
@@ -116,6 +127,7 @@ impl Threads {
         entry.tid.store(system::thread_id(), Ordering::Relaxed);
         entry.begin_ns.store(begin_ns, Ordering::Relaxed);
         entry.end_ns.store(NOT_READ, Ordering::Relaxed);
+        entry.seen_delay.store(0, Ordering::Relaxed);
         // Release; pairs with Acquire in `now`.
         entry.stream.store(stream.number.get(), Ordering::Release);
     }
@@ -130,17 +142,21 @@ impl Threads {
         }
     }
 
+    /// How long others had the processor of each thread of which that is known.
+    fn delays(&self) -> impl Iterator<Item = u64> {
+        // Relaxed: those that begin in this moment do not matter.
+        let begun = self.begun.load(Ordering::Relaxed) as usize;
+        self.entries.iter().take(begun.min(MAX_DELAYS)).filter_map(Entry::delay_ns)
+    }
+
     /// What is known now.
     fn now(&self) -> CpuTime {
         // Relaxed: those that begin in this moment do not matter.
         let begun = self.begun.load(Ordering::Relaxed);
         let entries = self.entries.iter().take(begun as usize);
         let threads: Vec<ThreadCpuTime> = entries.filter_map(Entry::time).collect();
-        // Those that have ended did not read theirs.
-        let here = self.entries.iter().take((begun as usize).min(MAX_DELAYS)).filter_map(Entry::delay_ns);
-        let delay_ns = here.fold(None, |sum: Option<u64>, ns| Some(sum.unwrap_or(0).saturating_add(ns)));
         CpuTime {
-            delay_ns,
+            delay_ns: self.delays().reduce(u64::saturating_add),
             process_begin_ns: self.process_begin_ns,
             process_end_ns: usage::processor_time_of_process_ns(),
             unknown_threads: u64::from(begun).saturating_sub(threads.len() as u64),
@@ -150,12 +166,17 @@ impl Threads {
 }
 
 impl Entry {
-    /// How long others had the thread's processor; `None` where it has ended, or the system does not say.
+    /// How long others had the thread's processor, as far as that was seen; `None` where it never was, or the system does not say.
     fn delay_ns(&self) -> Option<u64> {
         // Acquire; pairs with Release in `begin`. Relaxed: ordered by that.
         let has_begun = self.stream.load(Ordering::Acquire) != 0;
         let is_here = has_begun && self.end_ns.load(Ordering::Relaxed) == NOT_READ;
-        is_here.then(|| usage::delay_of_thread_ns(self.tid.load(Ordering::Relaxed))).flatten()
+        let now = is_here.then(|| usage::delay_of_thread_ns(self.tid.load(Ordering::Relaxed))).flatten();
+        // Relaxed: a number by itself. It grows, so whichever of two threads' readings stays is true.
+        if let Some(ns) = now {
+            self.seen_delay.store(ns.saturating_add(1), Ordering::Relaxed);
+        }
+        now.or_else(|| self.seen_delay.load(Ordering::Relaxed).checked_sub(1))
     }
 
     /// The thread's time until its end, or until now. `None` where it is not known.
