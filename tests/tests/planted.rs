@@ -1,7 +1,7 @@
 //! Programs with a planted fault: the first finding names it and its line. Programs whose efficiencies and whose time on other
 //! numbers of threads have closed forms.
 
-use std::process::Command;
+use std::process::{Child, Command};
 
 use omptrace_tests::env::{Compiler, compile, omptrace_program, root};
 use omptrace_tests::trace::{Traces, accounts_add_up, omptrace};
@@ -96,6 +96,50 @@ fn fine_work_is_told_apart_from_too_few_tasks_and_imbalance() {
             let first = first.unwrap_or_else(|| panic!("{compiler:?} {how}: nothing"));
             assert_eq!(first["id"], *rule, "{compiler:?} {how}: {}", answers["findings"]);
         }
+    }
+}
+
+/// Programs that want the processors and give nothing back. They end with the value.
+struct Others(Vec<Child>);
+
+impl Others {
+    /// So many for each processor.
+    fn begin(for_each: usize) -> Others {
+        let processors = std::thread::available_parallelism().expect("a number").get();
+        let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("it can be run");
+        Others((0..for_each * processors).map(|_| busy()).collect())
+    }
+}
+
+impl Drop for Others {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Where others have the processors, that is what is said, and nobody is told to let threads spin there. Threads of GCC's runtime end
+/// before the session does.
+#[test]
+fn a_busy_machine_is_named_and_not_the_program() {
+    for compiler in [Compiler::Clang22, Compiler::Gcc] {
+        let program = compile("tests/programs/even_loops.c", compiler, &[]);
+        let traces = Traces::folder();
+        let trace = traces.path().join("t.omptrace");
+        let mut record = Command::new(omptrace_program());
+        record.args(["record", "--quiet", "-o"]).arg(&trace).arg(&program).arg("100");
+        let processors = std::thread::available_parallelism().expect("a number").get();
+        let others = Others::begin(3);
+        let output = record.env("OMP_NUM_THREADS", processors.to_string()).output().expect("it can be run");
+        drop(others);
+        assert!(output.status.success(), "{output:?}");
+        let output = omptrace(["stats", trace.to_str().expect("UTF-8"), "--json"].iter());
+        let answers: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert!(answers["cpu_note"].is_string(), "{compiler:?}: {answers}");
+        let findings = answers["findings"].to_string();
+        assert!(!findings.contains("OMP_WAIT_POLICY=active"), "{compiler:?}: {findings}");
     }
 }
 

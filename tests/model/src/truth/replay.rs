@@ -3,7 +3,7 @@
 //! Which thread runs which task, and the order in which threads get a mutex, stay as they were. So does what each meeting took beyond the
 //! last of those that it waits for.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::accounting::overlap;
 use crate::callback::{Callback, Status};
@@ -84,11 +84,22 @@ fn ended_before(
     other: PieceId,
     (index, piece): (PieceId, &Piece),
 ) -> Ns {
-    let between = spread.range(other..index).filter(|(_, spread)| {
+    let between = spread.range(other..index).filter(|(barrier, spread)| {
         let members = &run.teams[spread.team].members;
-        members.contains(&run.pieces[other].thread) && members.contains(&piece.thread)
+        members.contains(&run.pieces[other].thread)
+            && (members.contains(&piece.thread) || is_behind(run, index, **barrier))
     });
     between.map(|(barrier, _)| ends[*barrier]).chain([ends[other]]).min().unwrap_or(0)
+}
+
+/// Whether a piece is behind another one: a chain of waits leads there.
+fn is_behind(run: &Run, piece: PieceId, other: PieceId) -> bool {
+    let (mut found, mut next) = (BTreeSet::new(), vec![piece]);
+    while let Some(piece) = next.pop() {
+        let before = run.pieces[piece].before.iter().map(|(before, _)| *before);
+        next.extend(before.filter(|before| *before >= other && found.insert(*before)));
+    }
+    found.contains(&other)
 }
 
 fn is_release(run: &Run, piece: PieceId) -> bool {
