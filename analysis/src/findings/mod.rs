@@ -8,13 +8,14 @@ mod functions;
 mod mutexes;
 mod rules;
 
-pub use rules::RULES;
+pub use rules::{RULES, Rule};
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use case::{Candidate, Case, at, evidence};
+pub(crate) use case::at;
+use case::{Candidate, Case, evidence};
 use devices::is_small_kernel;
 use rules::{
     CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_CHUNK_NS,
@@ -284,7 +285,7 @@ impl Case<'_> {
             (
                 "region_too_small",
                 format!(
-                    "the region {} works shorter than it takes to begin and end: merge it with others, or use an if clause",
+                    "the region {} works for less time than it takes to start and end: merge it with others, or use an if clause",
                     at(place)
                 ),
             )
@@ -292,7 +293,7 @@ impl Case<'_> {
             (
                 "tasks_too_fine",
                 format!(
-                    "{tasks} tasks of {grain} ns each cost more than they work: make them larger, or use final and mergeable"
+                    "{tasks} tasks of {grain} ns each cost more than the work they do: make them larger, or use final and mergeable"
                 ),
             )
         } else {
@@ -334,7 +335,7 @@ impl Case<'_> {
                 place: place.clone(),
                 gain_ns: gain,
                 text: format!(
-                    "the loop {} hands out its iterations in chunks of {mean} ns: give schedule a larger chunk size",
+                    "the loop {} hands out iterations in chunks of {mean} ns: use a larger chunk size in schedule",
                     at(place)
                 ),
                 evidence,
@@ -361,7 +362,7 @@ impl Case<'_> {
         ]);
         evidence.insert("event_cost_ns".to_owned(), event_ns.into());
         let text = format!(
-            "the tracer takes about {:.0} % of the time, as an event costs {event_ns:.0} ns: times of what is short are mostly its own, so trace fewer events (OMPTRACE_EVENTS), or less often",
+            "tracing takes about {:.0} % of the time because an event costs {event_ns:.0} ns, so short times are mostly the tracer's own: trace fewer events (OMPTRACE_EVENTS)",
             share * 100.0
         );
         Some(Candidate {
@@ -403,7 +404,7 @@ impl Case<'_> {
                 place: place.clone(),
                 gain_ns: gain,
                 text: format!(
-                    "the region {} inside another one makes {threads} threads busy on {processors} processors: set OMP_MAX_ACTIVE_LEVELS=1, or num_threads of both",
+                    "the nested region {} keeps {threads} threads busy on {processors} CPUs: set OMP_MAX_ACTIVE_LEVELS=1, or limit num_threads of both regions",
                     at(place)
                 ),
                 evidence,

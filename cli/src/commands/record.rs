@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::options::shared::{Libgomp, Tracer, WhenLibgomp};
 use crate::output::failure::{Failure, Outcome, Result};
 use crate::output::message;
+use crate::output::quoted_path::typed_all;
 use crate::record::advice::{self, INSTALL_LIBOMP};
 use crate::record::child_process::{self, End, Ran};
 use crate::record::command_words::{Words, new_root};
@@ -26,17 +27,18 @@ use crate::record::diagnosis::{self, Diagnosis, Traceable};
 use crate::record::energy::{Meter, POWERCAP};
 use crate::record::find_tracer::{self, prepended};
 use crate::record::kept_modules::Keeper;
+use crate::record::launched_rank::LaunchedRank;
 use crate::record::libgomp::{self, Decision};
 use crate::record::libgomp_replacement;
 use crate::record::observed_process::Seen;
 use crate::record::permissions;
 use crate::record::preload::{self, Preload};
-use crate::record::record_summary;
+use crate::record::record_summary::{self, RunEnd};
 use crate::record::recorded_traces::{Notes, Registry, Session};
 use crate::record::separate_namespaces;
 use crate::record::tunables;
 use crate::record::unregistered_traces::{self, Unnoted};
-use crate::seal::sealing::{self, Job};
+use crate::seal::sealing::{self, Done, Job};
 use crate::seal::summaries::{self, Added, SummaryOptions};
 use crate::system::executable::Program;
 use crate::system::fd_limit::{self, Limit};
@@ -137,7 +139,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
                 root.display()
             ));
         }
-        None if refusals.is_empty() => report_decision(&decision, &programs, arguments.libgomp.libgomp),
+        None if refusals.is_empty() => report_decision(&decision, &programs, arguments),
         None => {}
     }
     let preload = match &*libraries {
@@ -224,16 +226,12 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         }
         let done = sealing::seal_all(jobs);
         let added = add_summaries(arguments, &summaries::completed(&done), &ran);
-        sealing::report(&done);
+        sealing::report_problems(&done);
         sealing::report_nameless(&done);
-        sealing::report_withheld(&done);
         if let Decision::ReplaceBy(stand_in) = &decision {
             libgomp_replacement::report(&done, stand_in, &programs, &loader);
         }
-        report_time(arguments, &summaries::completed(&done), added);
-        for line in sealing::next_commands(&done).into_iter().flatten() {
-            message::note(&line);
-        }
+        report_end(arguments, &ran, &done, added, &decision);
     }
     Ok(Outcome::Program(ran.end.status()))
 }
@@ -245,19 +243,36 @@ fn add_summaries(arguments: &Record, traces: &[PathBuf], ran: &Ran) -> Added {
         false => {
             let ns = ran.ended.raw_ns.saturating_sub(ran.started.raw_ns);
             let ran = Duration::from_nanos(ns);
-            summaries::add(traces, Some(summaries::patience(ran)))
+            summaries::add(traces, Some(summaries::patience(ran)), !arguments.quiet)
         }
     }
 }
 
-/// Says where the time went.
-fn report_time(arguments: &Record, traces: &[PathBuf], added: Added) {
-    match added.stats {
-        _ if arguments.quiet || traces.is_empty() => {}
-        Some(stats) => record_summary::of(&stats),
-        None if added.is_late => record_summary::later(traces),
-        None => record_summary::report(traces),
+/// Says how the program ended, where its time went and where the traces are. Nothing is said where that was not asked for and all is
+/// well, nor by the ranks of a launch but the first.
+fn report_end(arguments: &Record, ran: &Ran, done: &[Done], added: Added, decision: &Decision) {
+    let rank = LaunchedRank::of_this_process();
+    let is_another_rank = rank.is_some_and(|rank| rank.rank > 0);
+    if done.iter().all(|done| done.result.is_err()) {
+        return;
     }
+    if arguments.quiet || is_another_rank {
+        let (held, is_whole) = sealing::held(done);
+        if !is_whole {
+            message::warning(&format!("{}: {held}", typed_all(&summaries::completed(done))));
+        }
+        return;
+    }
+    sealing::report_withheld(done);
+    let hidden = match decision {
+        Decision::ObserveBy(adapter) if done.iter().take(4).any(sealing::is_of_libgomp) => Some(format!(
+            "{} observes GCC's libgomp: static loops, masked regions and atomics are not visible",
+            adapter.file_name().unwrap_or_default().display()
+        )),
+        _ => None,
+    };
+    let end = RunEnd { program: &arguments.program, ran: *ran, done, hidden, rank };
+    record_summary::report(&end, added);
 }
 
 const OUTPUT: &str = "OMPTRACE_OUTPUT";
@@ -299,10 +314,13 @@ fn audited<'a>(options: &Libgomp, decision: &Decision, preload: Option<&'a Prelo
     }
 }
 
-fn report_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
+fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record) {
     // Said before a long run that may be traced in vain.
     let is_any_seen = programs.iter().any(|program| program.has_openmp() || program.runs_packages());
-    let is_unknown = when == WhenLibgomp::Auto && !programs.is_empty() && !is_any_seen;
+    let is_unknown = !arguments.quiet
+        && arguments.libgomp.libgomp == WhenLibgomp::Auto
+        && !programs.is_empty()
+        && !is_any_seen;
     match decision {
         Decision::Keep if is_unknown => message::note(
             "no OpenMP runtime can be seen before the run; programs and libraries of GCC that come into play later are not \
@@ -311,16 +329,15 @@ fn report_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp)
         Decision::ObserveBy(_) if is_unknown => message::note(
             "no OpenMP runtime can be seen before the run; programs that are started later are traced, those of GCC on libgomp",
         ),
-        Decision::Keep => {}
-        Decision::ObserveBy(adapter) => message::note(&format!(
-            "{} observes GCC's libgomp: static loops, masked regions and atomics are inlined by GCC and cannot be seen",
-            adapter.display()
-        )),
+        // Said when it has been seen to matter: see [`report_end`].
+        Decision::Keep | Decision::ObserveBy(_) => {}
         Decision::ReplaceBy(stand_in) => {
-            message::note(&format!(
-                "{} takes the place of GCC's libgomp (--libgomp keep prevents it)",
-                stand_in.libomp.display()
-            ));
+            if !arguments.quiet {
+                message::note(&format!(
+                    "{} takes the place of GCC's libgomp (--libgomp keep prevents it)",
+                    stand_in.libomp.display()
+                ));
+            }
             if !stand_in.lacking.is_empty() {
                 message::warning(&format!(
                     "{}: results may be wrong, and the program may crash",

@@ -55,9 +55,10 @@ pub(crate) fn run(arguments: &Recover) -> Result<Outcome> {
         .collect();
     let done = sealing::seal_all(jobs);
     if !arguments.summary.no_summary {
-        summaries::add(&summaries::completed(&done), None);
+        summaries::add(&summaries::completed(&done), None, true);
     }
     sealing::report(&done);
+    sealing::report_problems(&done);
     if done.iter().any(|done| done.result.is_err()) {
         return Err(Failure::new("not every trace could be completed"));
     }

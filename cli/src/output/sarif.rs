@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use clap::ValueEnum;
-use omptrace_analysis::answers::{Finding, RULES};
+use omptrace_analysis::answers::{Finding, Rule};
 use omptrace_analysis::{percent, printable, time};
 use omptrace_symbols::normalised;
 use serde_json::{Value, json};
@@ -99,9 +99,9 @@ fn sarif(findings: &[Finding], duration_ns: u64) -> Value {
 
 /// A rule, with what code hosts show of it.
 fn rule(id: &str) -> Value {
-    let title = capitalised(&id.replace('_', " "));
-    let condition = RULES.iter().find(|(rule, _)| *rule == id);
-    let condition = capitalised(condition.map_or("", |(_, condition)| condition)) + ".";
+    let rule = Rule::by_id(id);
+    let title = rule.map_or_else(|| capitalised(&id.replace('_', " ")), |rule| rule.title.to_owned());
+    let condition = capitalised(rule.map_or("", |rule| rule.when)) + ".";
     let help = "The message of a result says what to try and how much wall time that saves.";
     json!({
         "id": id,
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn rules_have_descriptions() {
-        for (id, _) in RULES {
+        for Rule { id, .. } in omptrace_analysis::answers::RULES {
             let rule = rule(id);
             for field in ["shortDescription", "fullDescription", "help"] {
                 let text = rule[field]["text"].as_str().unwrap();
