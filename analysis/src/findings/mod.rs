@@ -6,6 +6,7 @@ pub(crate) mod counters;
 mod devices;
 mod functions;
 mod mutexes;
+mod pages;
 mod rules;
 
 pub use rules::{RULES, Rule};

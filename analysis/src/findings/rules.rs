@@ -1,5 +1,7 @@
 //! The rules of findings and their thresholds, as `docs/analysis.md` has them.
 
+use super::pages;
+
 /// A rule that finds something.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
@@ -12,6 +14,11 @@ pub struct Rule {
 }
 
 impl Rule {
+    /// Its page, in Markdown: what it means, code before and after, and when it is wrong.
+    pub fn page(&self) -> &'static str {
+        pages::of(self.id)
+    }
+
     /// The rule that has this id.
     pub fn by_id(id: &str) -> Option<&'static Rule> {
         RULES.iter().find(|rule| rule.id == id)
@@ -23,12 +30,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "load_imbalance",
         title: "Load imbalance",
-        when: "threads wait at a barrier for those that work longer at this place, and chance does not explain it",
+        when: "threads finish the work at this place at different times, more than chance explains",
     },
     Rule {
         id: "single_serialises",
         title: "Threads wait for a single region",
-        when: "threads wait for the one in a single region",
+        when: "the other threads wait for the one in a single region",
     },
     Rule {
         id: "region_in_single",
@@ -43,17 +50,17 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "serial_part",
         title: "Serial code",
-        when: "serial code before this region; 250 ms or more at the program's begin and end",
+        when: "serial code before this region; at the start and end of the program only if it takes 250 ms or more",
     },
     Rule {
         id: "serial_function",
         title: "Function that only runs serially",
-        when: "a function of the program takes 250 ms of processor time and a tenth of all, by samples, and all of it in serial code",
+        when: "by samples, a function of the program takes 250 ms of CPU time and a tenth of all of it, only in serial code",
     },
     Rule {
         id: "user_spinning",
         title: "Busy waiting in the program",
-        when: "by samples, a function takes 50 ms of processor time and a twentieth of all for flushes, or to test whether a lock is free",
+        when: "by samples, a function spends 50 ms of CPU time and a twentieth of all of it on flushes or on testing whether a lock is free",
     },
     Rule {
         id: "memory_bound",
@@ -73,7 +80,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "nested_oversubscription",
         title: "Nested regions with too many threads",
-        when: "begin, end and barriers of a region inside another, while more threads are busy than there are processors, and keep these busy",
+        when: "start, end and barriers of a nested region, while more threads are busy than there are CPUs, and keep these busy",
     },
     Rule {
         id: "critical_contention",
@@ -94,7 +101,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: SEVERAL_MUTEXES,
         title: "Contention for several mutexes",
-        when: "threads wait for several mutexes, and to free all of them gains more than to free each",
+        when: "threads wait for several mutexes, and freeing all of them saves more than freeing each of them",
     },
     Rule {
         id: "ordered_serialises",
@@ -104,7 +111,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "too_few_tasks",
         title: "Too few tasks",
-        when: "threads at a barrier have no task while others run theirs, and chance does not explain it",
+        when: "threads at a barrier have no task while others run theirs, more than chance explains",
     },
     Rule {
         id: "taskwait_chain",
@@ -114,12 +121,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "dependence_chain",
         title: "Tasks in a chain of dependences",
-        when: "as too_few_tasks, where most tasks wait for others that they depend on",
+        when: "as too_few_tasks, and most tasks wait for the tasks they depend on",
     },
     Rule {
         id: "tasks_too_fine",
         title: "Tasks are too small",
-        when: "more than 1000 tasks of less than 5 us, in a region whose begin, end and barriers cost",
+        when: "more than 1000 tasks of less than 5 us, in a region whose start, end and barriers cost time",
     },
     Rule {
         id: "region_too_small",
@@ -139,12 +146,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "late_wake_up",
         title: "Late thread start-up",
-        when: "threads begin late in a region that is entered ten times or more",
+        when: "threads start late in a region that is entered ten times or more",
     },
     Rule {
         id: "oversubscription",
         title: "More threads than CPUs",
-        when: "as late_wake_up, in a process that has more threads than processors, and keeps these busy",
+        when: "as late_wake_up, in a process that has more threads than CPUs, and keeps these busy",
     },
     Rule {
         id: "target_wait",
@@ -174,7 +181,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "preempted",
         title: "Threads lose their CPU",
-        when: "others had the processors of threads that worked at this place",
+        when: "threads that worked at this place lost their CPU to other threads",
     },
     Rule {
         id: TRACER_DISTURBS,
