@@ -139,6 +139,17 @@ impl Answers {
         lines
     }
 
+    /// The command that explains the first `top` findings; `None` where there are none.
+    pub fn help_command(&self, top: usize) -> Option<String> {
+        let mut ids: Vec<&str> = Vec::new();
+        for finding in self.findings.iter().take(top) {
+            if Rule::by_id(&finding.id).is_some() && !ids.contains(&&*finding.id) {
+                ids.push(&finding.id);
+            }
+        }
+        (!ids.is_empty()).then(|| format!("omptrace help {}", ids.join(" ")))
+    }
+
     fn write_card(&self, lines: &mut Lines, number: usize, finding: &Finding, look: Look) {
         let share = finding.gain_ns as f64 / self.duration_ns.max(1) as f64;
         let saving = format!("saves up to {} ({:.0} %)", time(finding.gain_ns), share * 100.0);
@@ -180,6 +191,8 @@ impl Stats {
             let title = Line::of(Tint::Bold, "Findings");
             lines.push(title.and(Tint::Dim, " (estimated savings of wall time; they overlap)"));
             lines.extend(answers.finding_cards(top, look));
+            let help = answers.help_command(top).unwrap_or_default();
+            lines.push(Line::of(Tint::Dim, format!("  What this means: {help}")));
         }
         lines.gap();
         for not_seen in answers.not_seen.iter().filter(|row| row.cause != Cause::Preempted) {
@@ -426,6 +439,7 @@ Findings (estimated savings of wall time; they overlap)
   2. Late thread start-up at stencil.c:41          saves up to 79.0 ms (4 %)
      Threads finish this region at different times; if the loop is
      schedule(static), try schedule(dynamic).
+  What this means: omptrace help load_imbalance late_wake_up
 
 Not visible: reductions: GCC inlines them
 More: --full (constructs, critical path, threads), --by , --json

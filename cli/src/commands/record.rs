@@ -64,8 +64,8 @@ pub(crate) enum Symbols {
     override_usage = "omptrace record [OPTIONS] [--] <PROGRAM> [ARGS]...",
     after_help = "\
 PROGRAM may be a launcher or a script (mpirun, srun, numactl, python, ./run.sh): each process that \
-starts an OpenMP runtime writes a file of its own. Input and output are the program's; what `record` \
-says goes to stderr.
+starts an OpenMP runtime writes its own trace. Input and output are the program's; `record` prints \
+to stderr only.
 
 Examples:
   omptrace record ./app --size 100
@@ -81,16 +81,16 @@ pub(crate) struct Record {
     /// Programs built by GCC.
     #[command(flatten)]
     pub(crate) libgomp: Libgomp,
-    /// Functions and source lines: stored in the trace when the program has ended, looked up later, or never
+    /// When to look up functions and source lines: at the end of the run, later, or never
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) symbols: Symbols,
-    /// Leave out where the time went, which is said when the program has ended
+    /// Print nothing unless something goes wrong
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Summaries.
     #[command(flatten)]
     pub(crate) summary: SummaryOptions,
-    /// Show what the program does on the screen of `omptrace top` while it runs. Its input and output must not be the terminal
+    /// Show `omptrace top` while the program runs. The program's input and output must not be the terminal
     #[arg(long)]
     pub(crate) live: bool,
     /// The program and its arguments
@@ -293,7 +293,7 @@ fn output(variables: &find_tracer::Variables) -> Result<OsString> {
 fn report_unnoted(unnoted: &Unnoted) {
     for session in &unnoted.sessions {
         message::note(&format!(
-            "{} is of this run, although no note of it is here (it ran as another user, saw other folders, or removed the note)",
+            "{} is of this run, although no note of it is here (it ran as another user or in another container, or removed the note)",
             message::near(&session.trace).display()
         ));
     }
@@ -323,11 +323,11 @@ fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record
         && !is_any_seen;
     match decision {
         Decision::Keep if is_unknown => message::note(
-            "no OpenMP runtime can be seen before the run; programs and libraries of GCC that come into play later are not \
-             traced, as libomptgomp.so is not installed beside the tracer",
+            "no OpenMP runtime can be seen before the run; GCC programs and libraries that are loaded later are not traced, because \
+             libomptgomp.so is not installed beside the tracer",
         ),
         Decision::ObserveBy(_) if is_unknown => message::note(
-            "no OpenMP runtime can be seen before the run; programs that are started later are traced, those of GCC on libgomp",
+            "no OpenMP runtime can be seen before the run; programs that it starts are traced, GCC programs on libgomp",
         ),
         // Said when it has been seen to matter: see [`report_end`].
         Decision::Keep | Decision::ObserveBy(_) => {}
@@ -535,7 +535,7 @@ fn report_likely_reason(
         return;
     };
     if diagnosis::refusal_by_own_tool(program, false, loader).is_some() {
-        message::note("likely reason: the OMPT tool of its own, as said before the run");
+        message::note("likely reason: the program has its own OMPT tool (see above)");
         return;
     }
     let diagnosis = Diagnosis::of(program, decision);
@@ -562,7 +562,7 @@ fn report_likely_reason(
         ),
         (Traceable::Yes | Traceable::Replaced, _) => (
             format!(
-                "{path} could have been traced, but ran no OpenMP construct, or its runtime did not load the tracer"
+                "{path} could have been traced, but executed no OpenMP construct, or its runtime did not load the tracer"
             ),
             Some(format!("{HOW_TOOLS_ARE_FOUND}; {WHERE_ELSE}")),
         ),

@@ -31,7 +31,7 @@ pub(crate) struct Recover {
     /// Summaries.
     #[command(flatten)]
     pub(crate) summary: SummaryOptions,
-    /// Traces, or folders of them
+    /// Traces, or directories of them
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 }

@@ -26,7 +26,7 @@ Examples:
   omptrace symbolize app.omptrace
   omptrace symbolize traces/ --debug-dir /nfs/symbols")]
 pub(crate) struct Symbolize {
-    /// Traces, or folders of them
+    /// Traces, or directories of them
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Where debug files lie.

@@ -100,6 +100,9 @@ fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> L
         if more > 0 {
             lines.push(Line::of(Tint::Dim, format!("  {more} more: omptrace stats {arguments}")));
         }
+        if let Some(help) = answers.help_command(MAX_FINDINGS) {
+            lines.push(Line::of(Tint::Dim, format!("  What this means: {help}")));
+        }
     }
     lines.gap();
     let label = if traces.len() == 1 { "  Trace  " } else { "  Traces " };

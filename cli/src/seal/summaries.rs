@@ -18,7 +18,7 @@ use crate::seal::sealing::Done;
 /// Whether traces get summaries.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct SummaryOptions {
-    /// Leave out the summary, which answers `stats`, `report`, `diff` and `scaling` without reading events
+    /// Do not store the analysis in the trace; `stats`, `report`, `diff` and `scaling` then read all events
     #[arg(long)]
     pub(crate) no_summary: bool,
 }
@@ -108,13 +108,13 @@ fn report(missing: usize, traces: &[PathBuf], too_large: &[PathBuf]) {
             _ => "TRACE...".to_owned(),
         };
         message::note(&format!(
-            "{} without a summary, whose analysis takes longer; to add it: omptrace recover {name}",
+            "analysis of {} not finished; to finish it: omptrace recover {name}",
             message::counted(missing as u64, "trace")
         ));
     }
     if let Some(first) = too_large.first() {
         message::note(&format!(
-            "{} without a summary, which would take more than 64 KiB, as of {}: stats reads the events",
+            "{} without a summary, which would take more than 64 KiB (first: {}); stats reads the events",
             message::counted(too_large.len() as u64, "trace"),
             message::near(first).display()
         ));
