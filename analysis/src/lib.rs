@@ -52,4 +52,5 @@ pub use omptrace_symbols::printable::{is_unprintable, printable};
 pub use overview::ranks::{Outlier, Ranks};
 pub use passes::{Input, NoAnswer, Options};
 pub use text::stats::By;
+pub use text::styled::{Line, Lines, Look, Tint, shortened};
 pub use text::table::{Layout, Style, bytes, counted, markdown, percent, time, with_commas};

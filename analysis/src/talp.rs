@@ -195,7 +195,7 @@ impl Stats {
                 devices.filter(|_| self.device_use.is_empty()),
             );
             // Regions in different functions may have one name.
-            regions.entry(region.place.long()).or_insert(metrics);
+            regions.entry(region.place.key_with_sentinel()).or_insert(metrics);
         }
         json!({
             "dlbVersion": VERSION,

@@ -25,18 +25,17 @@ pub mod serve;
 mod system;
 mod top;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::process::ExitCode;
-
-use clap::Parser;
 
 use commands::Arguments;
 use output::{failure, streams, temp_files};
 
 /// What is said where nothing was asked for.
 const FIRST_STEPS: &str = "\
-omptrace record ./app   run a program and record its OpenMP events
-omptrace stats FILE     see where the time went, and what a change would gain
+omptrace record ./app   run a program and see where its time goes
+omptrace stats FILE     the same in more detail, for a trace that was recorded
 omptrace --help         all commands; `omptrace doctor ./app` checks a program
 ";
 
@@ -48,7 +47,17 @@ pub fn main() -> ExitCode {
         let _ = streams::stderr().write_all(FIRST_STEPS.as_bytes());
         return ExitCode::from(failure::FAILURE);
     }
-    let result = Arguments::parse().command.run();
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if let [_, help, names @ ..] = &words[..]
+        && help == "help"
+        && let Some(text) = options::help::of_findings(names)
+    {
+        // A closed pipe is no failure.
+        let mut stdout = streams::text();
+        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        return ExitCode::SUCCESS;
+    }
+    let result = Arguments::of_this_process().command.run();
     temp_files::settle();
     let status = match result {
         Ok(outcome) => outcome.status(),

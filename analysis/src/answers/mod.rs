@@ -10,7 +10,7 @@ pub(crate) mod of_process;
 pub(crate) mod part;
 mod questions;
 
-pub use crate::findings::RULES;
+pub use crate::findings::{RULES, Rule};
 pub use crate::model::accounting::Accounting;
 pub use crate::model::answers::{
     Answers, Blame, Blocked, CriticalPath, Efficiency, Finding, FunctionName, FunctionShare, Moment,

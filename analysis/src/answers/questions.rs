@@ -56,7 +56,7 @@ impl Part {
         let share = self.starved()?;
         let remedy = match self.oversubscribed() {
             Some(_) => "use fewer threads",
-            None => "repeat it on an idle machine, or with fewer threads",
+            None => "repeat the run on an idle machine, or with fewer threads",
         };
         // Where it is seen who had the processors, that is no work already.
         let with_counters = match self.not_seen.contains_key(&Cause::Preempted) {
@@ -64,7 +64,7 @@ impl Part {
             false => "",
         };
         Some(format!(
-            "threads had a processor for {:.0} % of the time in which they could have used one, as others had it: {remedy}{with_counters}",
+            "threads had a CPU for only {:.0} % of the time in which they could have used one, because other programs or threads had it: {remedy}{with_counters}",
             share * 100.0
         ))
     }

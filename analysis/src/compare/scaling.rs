@@ -452,7 +452,7 @@ imbalance                       1.1   3.8  28.6
         let words = "\
 from 1 to 2 threads, global efficiency goes from 98.9 % to 46.4 %: computation
 scalability falls most, from 100.0 % to 50.0 %
-useful time grows most in !$omp for @a.c:35, from 8.00 s to 17.0 s
+useful time grows most in for @a.c:35, from 8.00 s to 17.0 s
 parallel efficiency goes";
         assert!(text.starts_with(words), "{text}");
         let scaling = Scaling::of(&[run(1, 8), run(2, 17)], true);

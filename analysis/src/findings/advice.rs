@@ -6,6 +6,7 @@ use super::devices::is_small_kernel;
 use super::rules::{MAX_ATOMIC_NS, MIN_WAKE_UPS, TRACER_DISTURBS};
 use super::{Advice, Case, Row, at};
 use crate::model::cause::Cause;
+use crate::model::place::Place;
 
 impl Case<'_> {
     pub(super) fn advice(&self, row: &Row<'_>) -> Option<Advice> {
@@ -14,43 +15,43 @@ impl Case<'_> {
         let (id, text) = match row.cause {
             Cause::Serial => (
                 "serial_part",
-                format!("{} runs on one thread while the others wait: parallelise it", row.place.construct),
+                format!("{} keeps the other threads idle: parallelise it", serial_words(row.place)),
             ),
             Cause::NarrowTeam => self.narrow(row, &at, &mut evidence),
             Cause::Imbalance if row.sums.around_single > 0 => (
                 "region_in_single",
-                format!("the region {at} is opened in a single or masked region while the team around it waits: open it outside"),
+                format!("the region {at} starts inside a single or masked region while the outer team waits: start it outside"),
             ),
             Cause::Imbalance if row.sums.is_single && self.has_tasks() => (
                 "single_creator",
-                format!("one thread creates tasks {at} while others wait: create them in parallel, or make them larger"),
+                format!("one thread creates the tasks {at} while the others wait: create them in parallel, or make them larger"),
             ),
             Cause::Imbalance if row.sums.is_single => (
                 "single_serialises",
-                format!("one thread works in a single region {at} while others wait: add nowait, or share the work"),
+                format!("one thread works in the single region {at} while the others wait: add nowait, or share its work"),
             ),
             Cause::Imbalance if row.sums.tasks > 0 => self.tasks(row, &at),
             Cause::Imbalance => {
                 let schedule = row.sums.schedules.iter().next();
                 let advice = match schedule {
                     Some(&"static") => "try schedule(dynamic) or schedule(guided)",
-                    Some(&"dynamic" | &"guided") => "try smaller chunks, or the longest iterations first",
+                    Some(&"dynamic" | &"guided") => "try smaller chunks, or start the longest iterations first",
                     None if self.part.hides_static_loops() => {
-                        "if this loop is schedule(static), try schedule(dynamic); else share the work evenly, or let tasks do it"
+                        "if this loop is schedule(static), try schedule(dynamic); otherwise divide the work more evenly, or use tasks"
                     }
-                    _ => "share the work evenly, or let tasks do it",
+                    _ => "divide the work more evenly, or use tasks",
                 };
-                ("load_imbalance", format!("threads wait for those that work longer {at}: {advice}"))
+                ("load_imbalance", format!("threads finish the work {at} at different times: {advice}"))
             }
             Cause::TaskStarvation => self.tasks(row, &at),
             Cause::TaskWait => (
                 "taskwait_chain",
-                format!("threads wait for tasks {at} and have no other to run: create more tasks before the wait"),
+                format!("threads wait for tasks {at} and have no other task to run: create more tasks before the wait"),
             ),
             Cause::Lock | Cause::Critical | Cause::Atomic => self.mutex(row, &at, &mut evidence),
             Cause::Ordered => (
                 "ordered_serialises",
-                format!("iterations wait for their turn in the ordered region {at}: do less in it, or drop it"),
+                format!("iterations wait for their turn in the ordered region {at}: do less in it, or remove it"),
             ),
             // The first time, the runtime makes its threads.
             Cause::Fork if row.sums.visits < MIN_WAKE_UPS => return None,
@@ -61,12 +62,12 @@ impl Case<'_> {
                 evidence.insert("threads".to_owned(), threads.into());
                 evidence.insert("processors".to_owned(), processors.into());
                 let shared = match processors {
-                    1 => "one processor".to_owned(),
-                    _ => format!("{processors} processors"),
+                    1 => "one CPU".to_owned(),
+                    _ => format!("{processors} CPUs"),
                 };
                 (
                     "oversubscription",
-                    format!("threads begin late in the region {at}, as {threads} threads share {shared}: set OMP_NUM_THREADS={processors}, or give the process more processors"),
+                    format!("threads start the region {at} late because {threads} threads share {shared}: set OMP_NUM_THREADS={processors}, or give the process more CPUs"),
                 )
             }
             // They were ready to run, and others had the processors: that says nothing of the program.
@@ -74,11 +75,11 @@ impl Case<'_> {
             // Who spins keeps a processor from those who work.
             Cause::Fork if self.part.oversubscribed().is_some() => (
                 "late_wake_up",
-                format!("threads begin late in the region {at}: merge regions"),
+                format!("threads start the region {at} late: merge adjacent regions"),
             ),
             Cause::Fork => (
                 "late_wake_up",
-                format!("threads begin late in the region {at}: keep them awake (OMP_WAIT_POLICY=active), or merge regions"),
+                format!("threads start the region {at} late: merge adjacent regions, or set OMP_WAIT_POLICY=active on dedicated CPUs"),
             ),
             Cause::Target if is_small_kernel(row.sums) => {
                 evidence.insert("kernels".to_owned(), row.sums.kernels.into());
@@ -86,28 +87,28 @@ impl Case<'_> {
                 evidence.insert("kernel_mean_ns".to_owned(), mean.into());
                 (
                     "small_kernels",
-                    format!("the kernels {at} run {mean} ns on average, less than it takes to launch them: do more in each, or stay on the host"),
+                    format!("the kernels {at} run for {mean} ns on average, less than it takes to launch one: do more work in each, or stay on the host"),
                 )
             }
             Cause::Target => (
                 "target_wait",
-                format!("the host waits for the device {at}: use nowait and depend to overlap them, and map data once"),
+                format!("the host waits for the device {at}: overlap the two with nowait and depend, and map data only once"),
             ),
             Cause::Reduction => (
                 "reduction_cost",
-                format!("threads combine results {at}: reduce less often, or smaller arrays"),
+                format!("threads combine the results of a reduction {at}: reduce less often, or reduce smaller arrays"),
             ),
             Cause::Preempted => (
                 "preempted",
-                format!("other threads had the processor of those that worked {at}: start fewer threads, bind them (OMP_PROC_BIND), or leave processors to the other programs"),
+                format!("threads that worked {at} lost their CPU to other threads: start fewer threads, bind them (OMP_PROC_BIND), or leave CPUs to the other programs"),
             ),
             Cause::Tracer => (
                 TRACER_DISTURBS,
-                "the tracer's own writing takes more than 1 % of the threads' time: trace fewer events, or to a faster disk".to_owned(),
+                "the tracer's own writing takes more than 1 % of the threads' time: trace fewer events, or write to a faster disk".to_owned(),
             ),
             Cause::Barrier if row.sums.idle_arrivals * 2 > row.sums.arrivals => (
                 "needless_barrier",
-                format!("threads arrive at the barrier {at} with next to no work since the one before: remove one, or add nowait"),
+                format!("threads reach the barrier {at} with almost no work since the previous one: remove one of the two, or add nowait"),
             ),
             Cause::Useful
             | Cause::Join
@@ -122,7 +123,7 @@ impl Case<'_> {
         let requested = self.part.requested.get(row.place).copied().unwrap_or(0);
         if requested == 0 || requested == u32::MAX {
             let text = format!(
-                "the region {at} has fewer threads than others: check num_threads and the loop's length"
+                "the region {at} has fewer threads than other regions: check num_threads and the number of iterations"
             );
             return ("narrow_team", text);
         }
@@ -132,14 +133,14 @@ impl Case<'_> {
         if got > 0 && got < requested {
             evidence.insert("team_threads".to_owned(), got.into());
             let text = format!(
-                "the region {at} asks for {requested} threads and gets {got}: check OMP_THREAD_LIMIT, OMP_DYNAMIC and nesting"
+                "the region {at} requests {requested} threads and gets {got}: check OMP_THREAD_LIMIT, OMP_DYNAMIC and nesting"
             );
             return ("false_num_threads", text);
         }
         let text = match u64::from(requested) < self.threads {
-            true => format!("the region {at} asks for {requested} threads only: raise num_threads"),
+            true => format!("the region {at} requests only {requested} threads: raise num_threads"),
             false => format!(
-                "the region {at} runs while fewer threads are busy than at other times: start other work beside it"
+                "the region {at} uses fewer threads than the program does elsewhere: run other work beside it"
             ),
         };
         ("narrow_team", text)
@@ -151,26 +152,26 @@ impl Case<'_> {
         evidence.insert("contended".to_owned(), row.sums.contended.into());
         evidence.insert("held_mean_ns".to_owned(), mean.into());
         if row.cause == Cause::Critical && row.sums.holds > 0 && mean <= MAX_ATOMIC_NS {
-            let text = format!("threads wait for the short critical region {at}: try atomic or reduction");
+            let text = format!("threads wait for the short critical region {at}: try atomic or a reduction");
             return ("critical_for_atomic", text);
         }
         match row.cause {
             Cause::Critical => (
                 "critical_contention",
                 format!(
-                    "threads wait for the critical region {at}: do less in it, name it apart, or use a reduction"
+                    "threads wait for the critical region {at}: do less in it, give it its own name, or use a reduction"
                 ),
             ),
             Cause::Atomic => (
                 "atomic_contention",
                 format!(
-                    "threads wait for the atomic update {at}: use a reduction, or a variable for each thread"
+                    "threads wait for the atomic update {at}: use a reduction, or one variable per thread"
                 ),
             ),
             _ => (
                 "lock_contention",
                 format!(
-                    "threads wait for the lock that is set {at}: hold it for less time, or use several locks"
+                    "threads wait for the lock that is set {at}: hold it for a shorter time, or use several locks"
                 ),
             ),
         }
@@ -180,20 +181,30 @@ impl Case<'_> {
     fn tasks(&self, row: &Row<'_>, at: &str) -> (&'static str, String) {
         if row.sums.dependent_tasks * 2 > row.sums.tasks {
             let text = format!(
-                "most tasks {at} wait for others that they depend on: let fewer depend on the same data"
+                "most tasks {at} wait for the tasks they depend on: make fewer tasks depend on the same data"
             );
             return ("dependence_chain", text);
         }
         if row.sums.tasks > 1 && self.part.taskwaits * 2 > row.sums.tasks {
-            let text =
-                format!("each task {at} is waited for before the next is created: create several, then wait");
+            let text = format!(
+                "each task {at} is waited for before the next one is created: create several tasks, then wait"
+            );
             return ("taskwait_chain", text);
         }
         (
             "too_few_tasks",
             format!(
-                "threads at a barrier have no task while others run theirs {at}: create more and smaller tasks"
+                "threads at a barrier have no task to run while others run theirs {at}: create more and smaller tasks"
             ),
         )
+    }
+}
+
+/// Serial code in words. What lies between visits of one region has a shorter name.
+fn serial_words(place: &Place) -> String {
+    let ends = place.construct.strip_prefix("serial code from ").and_then(|ends| ends.split_once(" to "));
+    match ends {
+        Some((from, to)) if from == to => format!("serial code between executions of the region at {to}"),
+        _ => place.construct.clone(),
     }
 }

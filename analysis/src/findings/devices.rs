@@ -64,7 +64,7 @@ impl Case<'_> {
                     place: place.clone(),
                     gain_ns: gain,
                     text: format!(
-                        "{count} operations of {mean} bytes each on the device's data {}: map once for all with target data, and larger parts at once",
+                        "{count} transfers or allocations of {mean} bytes each {}: map data once with target data, and in larger parts",
                         at(place)
                     ),
                     evidence,
@@ -105,7 +105,7 @@ impl Case<'_> {
                 place: place.clone(),
                 gain_ns: gain,
                 text: format!(
-                    "device {} moves bytes while it runs no kernel: split the work {} in parts with nowait and depend",
+                    "device {} transfers data while it runs no kernel: split the work {} into parts with nowait and depend",
                     device.device_num,
                     at(place)
                 ),

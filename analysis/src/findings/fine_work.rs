@@ -61,7 +61,7 @@ impl Case<'_> {
         }
         let evidence = evidence(&[("visits", region.visits), ("useful_mean_ns", mean), ("cost_ns", cost)]);
         let text = format!(
-            "the region {} works shorter than it takes to begin and end: merge it with others, or use an if clause",
+            "the region {} works for less time than it takes to start and end: merge it with others, or use an if clause",
             at(place)
         );
         Some(Candidate {
@@ -99,7 +99,7 @@ impl Case<'_> {
             ("cost_ns", cost),
         ];
         let text = format!(
-            "{} tasks {} work {grain} ns each, and each costs {each} ns more: make them larger, or create none below a size (if, final)",
+            "{} tasks {} do {grain} ns of work each and cost {each} ns each on top: make them larger, or stop creating tasks below a size (if, final)",
             sums.tasks,
             at(place)
         );
@@ -136,7 +136,7 @@ impl Case<'_> {
         }
         let figures = [("chunks", sums.chunks), ("chunk_mean_ns", mean), ("assumed_chunk_cost_ns", cost)];
         let text = format!(
-            "the loop {} hands out its iterations in chunks of {mean} ns: give schedule a larger chunk size",
+            "the loop {} hands out iterations in chunks of {mean} ns: use a larger chunk size in schedule",
             at(place)
         );
         Some(Candidate {

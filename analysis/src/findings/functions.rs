@@ -46,7 +46,7 @@ fn serial_function(case: &Case<'_>, name: &FunctionName, times: SerialTimes) -> 
     let serial_ns = times.serial_ns;
     let evidence = [("serial_ns", serial_ns), ("parallel_ns", times.other_ns), ("threads", case.threads)];
     let text = format!(
-        "the function {} runs in serial code only: divide its work among threads, or call it beside other work",
+        "the function {} runs only in serial code: divide its work among threads, or run it beside other work",
         name.function
     );
     let finding = finding("serial_function", "serial code", name, text, &evidence);
@@ -60,7 +60,7 @@ fn spinning(case: &Case<'_>, name: &FunctionName, is_flush: bool, ns: u64) -> Ca
         true => "flushes memory again and again, as a loop on a flag does",
     };
     let text = format!(
-        "the function {} {does}: what it waits for is better awaited by a barrier, a task dependence or a lock",
+        "the function {} {does}: wait with a barrier, a task dependence or a lock instead",
         name.function
     );
     let evidence = [("spinning_ns", ns), ("threads", case.threads)];

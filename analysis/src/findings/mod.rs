@@ -7,15 +7,17 @@ mod devices;
 mod fine_work;
 mod functions;
 mod mutexes;
+mod pages;
 mod rules;
 
-pub use rules::RULES;
+pub use rules::{RULES, Rule};
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use case::{Candidate, Case, at, evidence};
+pub(crate) use case::at;
+use case::{Candidate, Case, evidence};
 use devices::is_small_kernel;
 use rules::{
     CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_EDGE_NS,
@@ -287,7 +289,7 @@ impl Case<'_> {
         ]);
         evidence.insert("event_cost_ns".to_owned(), event_ns.into());
         let text = format!(
-            "the tracer takes about {:.0} % of the time, as an event costs {event_ns:.0} ns: times of what is short are mostly its own, so trace fewer events (OMPTRACE_EVENTS), or less often",
+            "tracing takes about {:.0} % of the time because an event costs {event_ns:.0} ns, so short times are mostly the tracer's own: trace fewer events (OMPTRACE_EVENTS)",
             share * 100.0
         );
         Some(Candidate::of(
@@ -328,7 +330,7 @@ impl Case<'_> {
                 place: place.clone(),
                 gain_ns: gain,
                 text: format!(
-                    "the region {} inside another one makes {threads} threads busy on {processors} processors: set OMP_MAX_ACTIVE_LEVELS=1, or num_threads of both",
+                    "the nested region {} keeps {threads} threads busy on {processors} CPUs: set OMP_MAX_ACTIVE_LEVELS=1, or limit num_threads of both regions",
                     at(place)
                 ),
                 evidence,

@@ -86,14 +86,14 @@ impl Case<'_> {
             true => (
                 contention(cause),
                 format!(
-                    "threads wait for one mutex that is held at {} places, most for those who hold it {at_first} and {at_second}: shorten the work in all of them, or use several mutexes",
+                    "threads wait for one mutex that is held in {} places, mostly {at_first} and {at_second}: hold it for a shorter time in all of them, or use several mutexes",
                     rows.len()
                 ),
             ),
             false => (
                 SEVERAL_MUTEXES,
                 format!(
-                    "threads wait for several mutexes, most for those held {at_first} and {at_second}: shorten the work in all of them, as one alone gains little"
+                    "threads wait for several mutexes, mostly those held {at_first} and {at_second}: shorten the work in all of them, because one alone saves little"
                 ),
             ),
         };

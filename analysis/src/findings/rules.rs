@@ -1,82 +1,193 @@
 //! The rules of findings and their thresholds, as `docs/analysis.md` has them.
 
-/// The rules: their ids, and when they apply beside a gain of [`MIN_GAIN`]. `docs/analysis.md` has the same table.
-pub const RULES: &[(&str, &str)] = &[
-    (
-        "load_imbalance",
-        "threads wait at a barrier for those that work longer at this place, and chance does not explain it",
-    ),
-    ("single_serialises", "threads wait for the one in a single region"),
-    (
-        "region_in_single",
-        "as single_serialises, for a parallel region that is opened in a single or masked region",
-    ),
-    ("single_creator", "as single_serialises, in a program with explicit tasks"),
-    ("serial_part", "serial code before this region; 250 ms or more at the program's begin and end"),
-    (
-        "serial_function",
-        "a function of the program takes 250 ms of processor time and a tenth of all, by samples, and all of it in serial code",
-    ),
-    (
-        "user_spinning",
-        "by samples, a function takes 50 ms of processor time and a twentieth of all for flushes, or to test whether a lock is free",
-    ),
-    (
-        "memory_bound",
-        "by counters, less than half an instruction per cycle in a construct; where it is counted, ten cache misses or more in 1000 instructions, or else half of the cycles stalled in the back end",
-    ),
-    ("narrow_team", "the region has fewer threads than N, and so have regions inside it"),
-    ("false_num_threads", "as narrow_team, and the region gets fewer threads than it asks for"),
-    (
-        "nested_oversubscription",
-        "begin, end and barriers of a region inside another, while more threads are busy than there are processors, and keep these busy",
-    ),
-    ("critical_contention", "threads wait for a critical region"),
-    ("critical_for_atomic", "as critical_contention, held for 500 ns or less on average"),
-    ("lock_contention", "threads wait for a lock"),
-    ("atomic_contention", "threads wait for an atomic update"),
-    (
-        SEVERAL_MUTEXES,
-        "threads wait for several mutexes, and to free all of them gains more than to free each",
-    ),
-    ("ordered_serialises", "threads wait for their turn in an ordered region"),
-    (
-        "too_few_tasks",
-        "threads at a barrier have no task while others run theirs, and chance does not explain it",
-    ),
-    ("taskwait_chain", "as too_few_tasks, with less than two tasks for each wait"),
-    ("dependence_chain", "as too_few_tasks, where most tasks wait for others that they depend on"),
-    (
-        "tasks_too_fine",
-        "more than 1000 tasks of less than 5 us, on average, and to create, fetch and await them costs a quarter of that or more",
-    ),
-    ("region_too_small", "two visits or more, in which a member works less than 20 us on average"),
-    (
-        "needless_barrier",
-        "the cost of a barrier at which most threads arrive with less than 1 us of work since the one before",
-    ),
-    ("chunk_too_small", "more than 1000 chunks of less than 2 us, on average"),
-    ("late_wake_up", "threads begin late in a region that is entered ten times or more"),
-    (
-        "oversubscription",
-        "as late_wake_up, in a process that has more threads than processors, and keeps these busy",
-    ),
-    ("target_wait", "the host waits in a target construct"),
-    ("small_kernels", "as target_wait, with 100 kernels or more that run less than 10 us on average"),
-    (
-        "small_transfers",
-        "the host waits in 100 operations or more on device data of less than 64 KiB on average, at one line",
-    ),
-    (
-        "transfers_not_overlapped",
-        "a device moves bytes and runs kernels, at the same time for less than a fifth of the shorter of both",
-    ),
-    ("reduction_cost", "threads combine the results of a reduction"),
-    ("preempted", "others had the processors of threads that worked at this place"),
-    (
-        TRACER_DISTURBS,
-        "the tracer's events and its writing take more than 1 % of the threads' time, whatever the gain; of traces that do not say what an event costs, its writing",
-    ),
+use super::pages;
+
+/// A rule that finds something.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// Its id, which stays the same.
+    pub id: &'static str,
+    /// What it finds, in a few words: the title of its page and of its findings.
+    pub title: &'static str,
+    /// When it applies beside a gain of 3 % of the wall time.
+    pub when: &'static str,
+}
+
+impl Rule {
+    /// Its page, in Markdown: what it means, code before and after, and when it is wrong.
+    pub fn page(&self) -> &'static str {
+        pages::of(self.id)
+    }
+
+    /// The rule that has this id.
+    pub fn by_id(id: &str) -> Option<&'static Rule> {
+        RULES.iter().find(|rule| rule.id == id)
+    }
+}
+
+/// All rules. `docs/analysis.md` has the same table, with [`MIN_GAIN`] before it.
+pub const RULES: &[Rule] = &[
+    Rule {
+        id: "load_imbalance",
+        title: "Load imbalance",
+        when: "threads finish the work at this place at different times, more than chance explains",
+    },
+    Rule {
+        id: "single_serialises",
+        title: "Threads wait for a single region",
+        when: "the other threads wait for the one in a single region",
+    },
+    Rule {
+        id: "region_in_single",
+        title: "Parallel region inside a single region",
+        when: "as single_serialises, for a parallel region that is opened in a single or masked region",
+    },
+    Rule {
+        id: "single_creator",
+        title: "One thread creates all tasks",
+        when: "as single_serialises, in a program with explicit tasks",
+    },
+    Rule {
+        id: "serial_part",
+        title: "Serial code",
+        when: "serial code before this region; at the start and end of the program only if it takes 250 ms or more",
+    },
+    Rule {
+        id: "serial_function",
+        title: "Function that only runs serially",
+        when: "by samples, a function of the program takes 250 ms of CPU time and a tenth of all of it, only in serial code",
+    },
+    Rule {
+        id: "user_spinning",
+        title: "Busy waiting in the program",
+        when: "by samples, a function spends 50 ms of CPU time and a twentieth of all of it on flushes or on testing whether a lock is free",
+    },
+    Rule {
+        id: "memory_bound",
+        title: "Code that waits for memory",
+        when: "by counters, less than half an instruction per cycle in a construct; where it is counted, ten cache misses or more in 1000 instructions, or else half of the cycles stalled in the back end",
+    },
+    Rule {
+        id: "narrow_team",
+        title: "Region with few threads",
+        when: "the region has fewer threads than N, and so have regions inside it",
+    },
+    Rule {
+        id: "false_num_threads",
+        title: "Fewer threads than requested",
+        when: "as narrow_team, and the region gets fewer threads than it asks for",
+    },
+    Rule {
+        id: "nested_oversubscription",
+        title: "Nested regions with too many threads",
+        when: "start, end and barriers of a nested region, while more threads are busy than there are CPUs, and keep these busy",
+    },
+    Rule {
+        id: "critical_contention",
+        title: "Contention for a critical region",
+        when: "threads wait for a critical region",
+    },
+    Rule {
+        id: "critical_for_atomic",
+        title: "Critical region that could be atomic",
+        when: "as critical_contention, held for 500 ns or less on average",
+    },
+    Rule { id: "lock_contention", title: "Contention for a lock", when: "threads wait for a lock" },
+    Rule {
+        id: "atomic_contention",
+        title: "Contention for an atomic update",
+        when: "threads wait for an atomic update",
+    },
+    Rule {
+        id: SEVERAL_MUTEXES,
+        title: "Contention for several mutexes",
+        when: "threads wait for several mutexes, and freeing all of them saves more than freeing each of them",
+    },
+    Rule {
+        id: "ordered_serialises",
+        title: "Threads wait for an ordered region",
+        when: "threads wait for their turn in an ordered region",
+    },
+    Rule {
+        id: "too_few_tasks",
+        title: "Too few tasks",
+        when: "threads at a barrier have no task while others run theirs, more than chance explains",
+    },
+    Rule {
+        id: "taskwait_chain",
+        title: "Tasks that are waited for one by one",
+        when: "as too_few_tasks, with less than two tasks for each wait",
+    },
+    Rule {
+        id: "dependence_chain",
+        title: "Tasks in a chain of dependences",
+        when: "as too_few_tasks, and most tasks wait for the tasks they depend on",
+    },
+    Rule {
+        id: "tasks_too_fine",
+        title: "Tasks are too small",
+        when: "more than 1000 tasks of less than 5 us on average, and creating, fetching and awaiting them costs a quarter of that or more",
+    },
+    Rule {
+        id: "region_too_small",
+        title: "Region is too small",
+        when: "two visits or more, in which a member works less than 20 us on average",
+    },
+    Rule {
+        id: "needless_barrier",
+        title: "Barrier without work before it",
+        when: "the cost of a barrier at which most threads arrive with less than 1 us of work since the one before",
+    },
+    Rule {
+        id: "chunk_too_small",
+        title: "Chunks are too small",
+        when: "more than 1000 chunks of less than 2 us, on average",
+    },
+    Rule {
+        id: "late_wake_up",
+        title: "Late thread start-up",
+        when: "threads start late in a region that is entered ten times or more",
+    },
+    Rule {
+        id: "oversubscription",
+        title: "More threads than CPUs",
+        when: "as late_wake_up, in a process that has more threads than CPUs, and keeps these busy",
+    },
+    Rule {
+        id: "target_wait",
+        title: "Host waits for the device",
+        when: "the host waits in a target construct",
+    },
+    Rule {
+        id: "small_kernels",
+        title: "Kernels are too small",
+        when: "as target_wait, with 100 kernels or more that run less than 10 us on average",
+    },
+    Rule {
+        id: "small_transfers",
+        title: "Many small transfers",
+        when: "the host waits in 100 operations or more on device data of less than 64 KiB on average, at one line",
+    },
+    Rule {
+        id: "transfers_not_overlapped",
+        title: "Transfers do not overlap kernels",
+        when: "a device moves bytes and runs kernels, at the same time for less than a fifth of the shorter of both",
+    },
+    Rule {
+        id: "reduction_cost",
+        title: "Expensive reduction",
+        when: "threads combine the results of a reduction",
+    },
+    Rule {
+        id: "preempted",
+        title: "Threads lose their CPU",
+        when: "threads that worked at this place lost their CPU to other threads",
+    },
+    Rule {
+        id: TRACER_DISTURBS,
+        title: "Tracing slows the program down",
+        when: "the tracer's events and its writing take more than 1 % of the threads' time, whatever the gain; of traces that do not say what an event costs, its writing",
+    },
 ];
 
 /// Regions that are entered less often do not show how threads are woken.
@@ -167,7 +278,7 @@ pub(super) const TRACER_DISTURBS: &str = "tracer_disturbs";
 
 #[cfg(test)]
 mod tests {
-    use super::RULES;
+    use super::{RULES, Rule};
 
     /// Each id of the table is that of a finding, and each id that is followed by its text is in the table.
     #[test]
@@ -181,7 +292,7 @@ mod tests {
             include_str!("functions.rs"),
             include_str!("mutexes.rs"),
         ];
-        for (id, _) in RULES {
+        for Rule { id, .. } in RULES {
             let name = match *id {
                 super::TRACER_DISTURBS => "TRACER_DISTURBS,",
                 super::SEVERAL_MUTEXES => "SEVERAL_MUTEXES,",
@@ -194,7 +305,7 @@ mod tests {
         let advice: Vec<&str> = advice.collect();
         for two in advice.windows(2).filter(|two| two[1].starts_with("format!(")) {
             let id = two[0].trim_end_matches(',').trim_matches('"');
-            let is_in_table = RULES.iter().any(|(known, _)| *known == id);
+            let is_in_table = Rule::by_id(id).is_some();
             assert!(is_in_table || !two[0].starts_with('"'), "{id} is not in the table");
         }
     }
@@ -202,7 +313,7 @@ mod tests {
     #[test]
     fn the_documentation_has_the_same_table() {
         let text = include_str!("../../../docs/analysis.md");
-        for (id, when) in RULES {
+        for Rule { id, when, .. } in RULES {
             let row = format!("| `{id}` | {when} |");
             assert!(text.contains(&row), "docs/analysis.md lacks\n{row}");
         }

@@ -30,8 +30,8 @@ macro_rules! causes {
 causes! {
     Useful "useful": "The thread runs the program: its serial part on an initial thread, code in a region, an explicit task.";
     Serial "serial": "The thread has nothing to do: no parallel region is open.";
-    NarrowTeam "narrow_team": "The thread has nothing to do: the open regions have fewer threads than were busy at the busiest time.";
-    Fork "fork": "The region has begun and the thread's implicit task has not.";
+    NarrowTeam "narrow_team": "The thread has nothing to do: the open regions have fewer threads than the peak.";
+    Fork "fork": "The region has started, and the thread's implicit task has not.";
     Join "join": "The thread waits at the region's end after its last member has arrived and its last task has ended, or has left the region before it ends.";
     Imbalance "imbalance": "The thread waits at a barrier for a member that has not arrived.";
     Barrier "barrier": "The thread is in a barrier at which all members have arrived and no task runs.";
@@ -44,7 +44,7 @@ causes! {
     Reduction "reduction": "The thread combines the results of a reduction.";
     Target "target": "The thread is in the host's part of a target construct.";
     Runtime "runtime": "The thread is in the runtime for another reason that events show.";
-    Preempted "preempted": "The thread could run the program, and others had its processor. Shown only where counters say so.";
+    Preempted "preempted": "The thread was runnable but preempted. Shown only where counters say so.";
     Tracer "tracer": "The thread writes the tracer's own buffer, or the tracer writes what is left when the program has ended.";
     Unobserved "unobserved": "Nothing is known: recording was off, events were lost or overwritten, or the process did not run.";
 }

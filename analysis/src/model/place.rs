@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
+use std::path::Path;
 
 use omptrace_symbols::FileNames;
 use omptrace_timeline::model::{self, Construct, Region, plain_name, split_place};
@@ -9,6 +10,12 @@ use serde::{Deserialize, Serialize};
 
 /// Names of code outside of parallel regions begin so.
 const SERIAL: &str = "serial code";
+
+/// What begins a directive in Fortran.
+const SENTINEL: &str = "!$omp ";
+
+/// The extensions of Fortran's files, in lower case: `.F90` goes through the preprocessor first.
+const FORTRAN: &[&str] = &["f", "for", "ftn", "fpp", "f77", "f90", "f95", "f03", "f08", "f18", "f23"];
 
 /// Where something is in the program. Parts that are not known are `None`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -204,10 +211,23 @@ impl Place {
         self.line.is_some() && !matches!(self.position, Some(Position::Inside | Position::Near))
     }
 
-    /// The construct for people: `!$omp parallel`.
+    /// The construct as the language of its file spells it: `parallel`, and `!$omp parallel` in Fortran.
     pub fn construct_name(&self) -> String {
-        let sentinel = if self.is_directive { "!$omp " } else { "" };
+        let sentinel = if self.is_directive && self.is_fortran() { SENTINEL } else { "" };
         format!("{sentinel}{}", self.construct)
+    }
+
+    /// The place's key in JSON of other tools, which has the sentinel in every language: `!$omp parallel @stencil.c:35`.
+    pub(crate) fn key_with_sentinel(&self) -> String {
+        let sentinel = if self.is_directive && !self.is_fortran() { SENTINEL } else { "" };
+        format!("{sentinel}{}", self.long())
+    }
+
+    /// Whether the file's extension is one of Fortran's.
+    fn is_fortran(&self) -> bool {
+        let extension = self.file.as_deref().and_then(|file| Path::new(file).extension()?.to_str());
+        let extension = extension.map(str::to_ascii_lowercase);
+        extension.is_some_and(|extension| FORTRAN.contains(&&*extension))
     }
 
     /// `stencil.c:35`, `near stencil.c:35`; where the construct's own line is not known otherwise, as [`Place::long`].
@@ -221,7 +241,7 @@ impl Place {
         line.map(|line| format!("near {line}"))
     }
 
-    /// `!$omp parallel @stencil.c:35`, `!$omp parallel inside @stencil.c:35`, `!$omp single near @stencil.c:35`.
+    /// `parallel @stencil.c:35`, `parallel inside @stencil.c:35`, `!$omp single near @stencil.f90:35`.
     pub fn long(&self) -> String {
         let construct = self.construct_name();
         let how = match self.position {
@@ -329,18 +349,37 @@ mod tests {
             (&*known.construct, known.is_directive, known.position),
             ("parallel", true, Some(Position::At))
         );
-        assert_eq!(known.long(), "!$omp parallel @a.c:7");
+        assert_eq!(known.long(), "parallel @a.c:7");
         let inside =
             read(r#"{"construct":"!$omp parallel inside @a.c:7","file":null,"line":null,"function":null}"#);
         assert_eq!(
             (&*inside.construct, inside.file.as_deref(), inside.line),
             ("parallel", Some("a.c"), Some(7))
         );
-        assert_eq!(inside.long(), "!$omp parallel inside @a.c:7");
+        assert_eq!(inside.long(), "parallel inside @a.c:7");
         let serial = read(r#"{"construct":"serial code before a.c:7","file":"a.c","line":7,"function":"f"}"#);
         assert_eq!(serial.position, Some(Position::Before));
         let nowhere = read(r#"{"construct":"!$omp parallel @app+0x12"}"#);
-        assert_eq!((&*nowhere.long(), nowhere.position), ("!$omp parallel @app+0x12", None));
+        assert_eq!((&*nowhere.long(), nowhere.position), ("parallel @app+0x12", None));
+    }
+
+    #[test]
+    fn constructs_are_spelled_as_in_the_language_of_their_file() {
+        for (file, name) in [
+            (Some("/src/a.c"), "parallel @a.c:7"),
+            (Some("/src/a.cpp"), "parallel @a.cpp:7"),
+            (Some("/src/f90"), "parallel @f90:7"),
+            (Some("/src/a.f90"), "!$omp parallel @a.f90:7"),
+            (Some("/src/a.F"), "!$omp parallel @a.F:7"),
+            (None, "parallel"),
+        ] {
+            let place = Place::at("!$omp parallel", file, file.map(|_| 7), None);
+            assert_eq!(place.long(), name);
+            let key = place.key_with_sentinel();
+            assert!(key.starts_with("!$omp parallel") && key.ends_with(name), "{key}");
+        }
+        let lock = Place::at("omp_set_lock", Some("a.f90"), Some(7), None);
+        assert_eq!((lock.long(), lock.key_with_sentinel()), ("omp_set_lock @a.f90:7".into(), lock.long()));
     }
 
     #[test]

@@ -79,13 +79,8 @@ pub(crate) fn percents(share: f64) -> String {
 }
 
 impl Answers {
-    /// Whether there is anything to say: a trace has time.
-    fn is_any(&self) -> bool {
-        self.accounting.total() > 0
-    }
-
     /// The losses, the greatest first.
-    fn losses(&self) -> Vec<(Cause, u64)> {
+    pub(crate) fn losses(&self) -> Vec<(Cause, u64)> {
         let losses = self.accounting.iter();
         let mut losses: Vec<_> = losses.filter(|(cause, ns)| cause.is_loss() && *ns > 0).collect();
         losses.sort_by_key(|(cause, ns)| (std::cmp::Reverse(*ns), *cause));
@@ -109,7 +104,7 @@ impl Answers {
         })
     }
 
-    fn blamed_for(&self, cause: Cause) -> impl Iterator<Item = &Blame> {
+    pub(crate) fn blamed_for(&self, cause: Cause) -> impl Iterator<Item = &Blame> {
         self.blame.iter().filter(move |blame| blame.cause == cause)
     }
 
@@ -133,7 +128,7 @@ impl Answers {
 
     /// Sums up in a sentence where the threads' time went; `None` of a trace without time.
     pub fn headline(&self) -> Option<String> {
-        if !self.is_any() {
+        if !self.has_time() {
             return None;
         }
         let losses = self.losses();
@@ -529,18 +524,18 @@ mod tests {
 4 threads, 10.0 s: 61 % useful; 24 % lost by imbalance at stencil.c:35, 9 % to
 serial code, 6 % to locks mostly at stencil.c:61
 
-where the threads' time went     time  share %
-useful                         24.4 s     61.0  ############
-imbalance                      9.60 s     24.0  #####
-  !$omp for @stencil.c:35      9.00 s     22.5  #####
-  !$omp single @stencil.c:50   601 ms      1.5
-serial                         3.60 s      9.0  ##
-lock                           2.39 s      6.0  #
-  !$omp lock @stencil.c:61     1.30 s      3.3  #
-  !$omp lock @stencil.c:62     500 ms      1.3
-  !$omp lock @stencil.c:63     300 ms      0.7
-  elsewhere                    290 ms      0.7
-2 other causes                10.0 ms      0.0
+where the threads' time went    time  share %
+useful                        24.4 s     61.0  ############
+imbalance                     9.60 s     24.0  #####
+  for @stencil.c:35           9.00 s     22.5  #####
+  single @stencil.c:50        601 ms      1.5
+serial                        3.60 s      9.0  ##
+lock                          2.39 s      6.0  #
+  lock @stencil.c:61          1.30 s      3.3  #
+  lock @stencil.c:62          500 ms      1.3
+  lock @stencil.c:63          300 ms      0.7
+  elsewhere                   290 ms      0.7
+2 other causes               10.0 ms      0.0
 
 "
         );
@@ -616,7 +611,7 @@ findings; gains are of wall time, and do not add up
             ..CriticalPath::default()
         };
         let text = shown(&answers).replace('\n', " ");
-        let rows = "; 60.0 % at !$omp for @stencil.c:35, 40.0 % at !$omp parallel @stencil.c:35";
+        let rows = "; 60.0 % at for @stencil.c:35, 40.0 % at parallel @stencil.c:35";
         assert!(text.contains(rows), "{text}");
     }
 }

@@ -4,6 +4,8 @@ pub(crate) mod answers;
 mod cells;
 mod constructs;
 mod devices;
+pub(crate) mod first_screen;
 pub(crate) mod stats;
+pub(crate) mod styled;
 pub(crate) mod table;
 mod threads;

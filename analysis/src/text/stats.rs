@@ -171,7 +171,7 @@ impl Stats {
     fn write_functions(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
         let Some(sampled) = &self.sampling else {
             let why = self.no_samples.as_deref().unwrap_or("none were taken");
-            return write_wrapped(f, &format!("no samples: {why}"), 0, layout);
+            return write_wrapped(f, &format!("no samples in this trace: {why}"), 0, layout);
         };
         write_wrapped(f, &sampled.words(), 0, layout)?;
         let mut table = Table::new("function", &FUNCTION);

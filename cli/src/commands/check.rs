@@ -24,7 +24,7 @@ Example:
   omptrace check traces/ && echo sound
   omptrace check app.otf2")]
 pub(crate) struct Check {
-    /// Traces, or folders of them; OTF2 archives of any writer, or their anchors (*.otf2)
+    /// Traces, or directories of them; OTF2 archives of any writer, or their anchors (*.otf2)
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// How much of the answer; an object per line and input.

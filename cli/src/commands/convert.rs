@@ -35,34 +35,34 @@ Examples:
   omptrace convert app.omptrace --to perfetto --window 2.0s..2.5s --min-duration 10us
   omptrace convert app.omptrace --to perfetto --critical-path")]
 pub(crate) struct Convert {
-    /// Traces, or folders of them
+    /// Traces, or directories of them
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// The format [default: the one that OUT's name ends with, as in app.pftrace or app.json.gz]
+    /// Output format [default: from the extension of OUT, as in app.pftrace or app.json.gz]
     #[arg(long, value_name = "FORMAT", value_parser = format_names())]
     pub(crate) to: Option<&'static Format>,
-    /// The file to write, compressed where its name ends with .gz; `-` is stdout. For otf2 and parquet, the folder [default: the first
-    /// input's name with the format's extension]
+    /// Output file, compressed if its name ends with .gz; `-` is stdout. A directory for otf2 and parquet [default: the first input's
+    /// name with the format's extension]
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
-    /// For chrome and perfetto: several files in the order of time, each complete by itself and of about this size, as in
-    /// 500M. The size is that before compression. OUT gets -001, -002 and so on before its extension
+    /// chrome and perfetto: write several files in time order, each complete and of about this size before compression, as in
+    /// 500M. OUT gets -001, -002 and so on before its extension
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) split: Option<u64>,
-    /// For parquet: only part I of N, every N-th process, or a part of a large one where N is more than there are. Parts
-    /// join what is in the folder. Several machines may write one data set so, each with all inputs and a part of its own
+    /// parquet: write only part I of N, which is every N-th process, or a part of a large process if there are fewer than N.
+    /// Parts are added to the directory, so several machines can write one data set, each with all inputs and its own part
     #[arg(long = "part", value_name = "I/N", value_parser = units::part)]
     pub(crate) part_of: Option<(NonZero<usize>, NonZero<usize>)>,
-    /// Also each chunk that a thread gets of a loop that is not static: as many slices as the program has chunks
+    /// Also export each chunk of dynamic and guided loops (one slice per chunk)
     #[arg(long)]
     pub(crate) chunks: bool,
-    /// Also the critical path of each process: the longest chain of work, as a track, with arrows from thread to thread
+    /// Also export the critical path of each process as a track, with arrows from thread to thread
     #[arg(long)]
     pub(crate) critical_path: bool,
-    /// How many threads may work at once; the export is the same [default: as many as there are processors]
+    /// Number of threads to use; does not affect the export [default: the number of CPUs]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
     /// What only one format has.

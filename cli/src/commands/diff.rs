@@ -38,16 +38,16 @@ Examples:
   omptrace diff --md before.omptrace after.omptrace >> $GITHUB_STEP_SUMMARY"
 )]
 pub(crate) struct Diff {
-    /// The runs before
+    /// Runs before the change
     #[arg(required = true, value_name = "BEFORE")]
     pub(crate) before: Vec<PathBuf>,
-    /// The runs after
+    /// Runs after the change
     #[arg(last = true, value_name = "AFTER")]
     pub(crate) after: Vec<PathBuf>,
-    /// End with status 1 where one of these changes is seen, as in 'parallel_efficiency<-3%,duration@solve.c:41>5%'
+    /// Exit with status 1 if one of these changes is found, as in 'parallel_efficiency<-3%,duration@solve.c:41>5%'
     #[arg(long, value_name = "NAME<N%,...")]
     pub(crate) fail_on: Vec<Conditions>,
-    /// Report no difference below this
+    /// Do not report smaller differences
     #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = units::percent)]
     pub(crate) min_effect: f64,
     /// Where to look for names that the traces do not bring along.
@@ -56,7 +56,7 @@ pub(crate) struct Diff {
     /// Where numbers come from.
     #[command(flatten)]
     pub(crate) source: SourceOptions,
-    /// Markdown, for tickets and for summaries of CI
+    /// Print Markdown, for tickets and CI job summaries
     #[arg(long, conflicts_with = "json")]
     pub(crate) md: bool,
     /// How much of the answer.

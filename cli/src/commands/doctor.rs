@@ -37,8 +37,8 @@ Examples:
   omptrace doctor ./app
   omptrace doctor -- mpirun -n 4 ./app --size 100")]
 pub(crate) struct Doctor {
-    /// Say whether this program can be traced, and how. Like `record`, it takes the whole command: what follows the program are
-    /// the program's arguments, among which there may be another program, as behind `mpirun`
+    /// Check whether this program can be traced, and how. Takes the whole command, like `record`; its arguments may name another
+    /// program, as with `mpirun`
     #[arg(
         value_name = "PROGRAM",
         trailing_var_arg = true,
@@ -51,7 +51,7 @@ pub(crate) struct Doctor {
     /// The tracer's library [default: libomptrace.so beside this program, or in ../lib]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool: Option<PathBuf>,
-    /// LLVM's runtime for programs built by GCC [default: the newest that is installed]
+    /// LLVM's runtime for programs built by GCC [default: the newest installed]
     #[arg(long, value_name = "PATH", env = "OMPTRACE_LIBOMP", hide_env_values = true)]
     pub(crate) libomp: Option<PathBuf>,
 }

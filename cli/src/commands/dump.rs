@@ -18,11 +18,11 @@ use crate::output::{message, streams};
 #[command(after_help = "\
 With --json one object per line: stream, time_ns since the session's start, event (the callback's name in \
 OMPT), endpoint where there is one, and the arguments by their names in OMPT; ids and addresses are \
-hexadecimal strings. --top and --max-bytes print the first lines, and count those that are left out.
+hexadecimal strings. --limit and --max-bytes print the first lines, and count those that are left out.
 
 Examples:
   omptrace dump app.omptrace | less
-  omptrace dump app.omptrace --json --top 20
+  omptrace dump app.omptrace --json --limit 20
   omptrace dump app.omptrace --json | jq -r .event | sort | uniq -c")]
 pub(crate) struct Dump {
     /// The trace

@@ -23,7 +23,7 @@ Examples:
   omptrace info traces/ --json | jq .lost
   omptrace info traces/ --splits 128M --json    # parts of a job for several machines")]
 pub(crate) struct Info {
-    /// Traces, or folders of them
+    /// Traces, or directories of them
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// List parts of at most SIZE of a trace each, as in 128M: what `convert --to parquet --part I/N` converts, if N is their

@@ -16,9 +16,9 @@ mod stats;
 mod symbolize;
 mod view;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use crate::options::{man, version};
+use crate::options::{help, man, version};
 use crate::output::failure::{Outcome, Result};
 use crate::system::probe;
 use crate::top;
@@ -32,16 +32,27 @@ use crate::top;
     subcommand_required = true,
     after_help = "\
 Examples:
-  omptrace record -o app.omptrace -- ./app
-  omptrace info app.omptrace
-  omptrace convert app.omptrace --to perfetto -o app.pftrace    (open it at https://ui.perfetto.dev)
+  omptrace record -o app.omptrace ./app     run a program and see where its time goes
+  omptrace stats app.omptrace               the answer again, in more detail
+  omptrace report app.omptrace              the same as a web page
+  omptrace view app.omptrace                the timeline, in Perfetto
+  omptrace help load_imbalance              what a finding means (omptrace help findings lists all)
 
-Exit status: 0 all is well, 1 something was found, 2 failure; `record` returns that of the program."
+Exit status: 0 success, 1 something was found, 2 failure; `record` returns the program's.
+Documentation: https://github.com/omptrace/omptrace/tree/main/docs"
 )]
 pub(crate) struct Arguments {
     /// What to do.
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Arguments {
+    /// The command line of this process. What it asks for by `--help`, and what is wrong with it, is printed, and the process ends.
+    pub(crate) fn of_this_process() -> Arguments {
+        let matches = help::definition(Arguments::command()).get_matches();
+        Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
 }
 
 /// Makes of each row `/// help  Name: module::function;` a command: its options are `module::Name`, and `module::function`
@@ -67,23 +78,23 @@ macro_rules! commands {
 commands! {
     /// Run a program and record what its OpenMP runtime does
     Record: record::run;
-    /// Print the variables that trace a program without `record`, for job scripts
+    /// Print the environment variables that trace a program without `record`, for job scripts
     Env: env::run;
-    /// Complete the traces that `record` did not: of a killed job, or of a program run by hand
+    /// Finish incomplete traces (after a crash, or without `record`)
     Recover: recover::run;
-    /// Name the code of traces: functions and source lines, stored in the traces
+    /// Resolve code addresses to functions and source lines, and store them in the traces
     Symbolize: symbolize::run;
-    /// Convert traces to a format that a viewer reads, or to text
+    /// Convert traces for other viewers, or to text
     Convert: convert::run;
     /// Open traces in Perfetto's UI, in a browser
     View: view::run;
-    /// Show where the time went, in numbers: per construct, per thread
+    /// Show where the time went: causes, places, efficiencies, findings
     Stats: stats::run;
-    /// Make a page of where the time went and why, to hand on
+    /// Write a self-contained HTML report
     Report: report::run;
-    /// Watch a running program: where its time goes now
+    /// Watch where a running program's time goes
     Top: top::run;
-    /// Compare two sets of runs: what takes longer or shorter than chance explains
+    /// Compare two sets of runs and report statistically significant changes
     Diff: diff::run;
     /// Show how a program scales, from runs with different numbers of threads or processes
     Scaling: scaling::run;
@@ -91,9 +102,9 @@ commands! {
     Info: info::run;
     /// Print every event as it was recorded
     Dump: dump::run;
-    /// Look for damage, loss and contradictions
+    /// Check traces for damage, loss and contradictions
     Check: check::run;
-    /// Find OpenMP runtimes and what each lets a tool see; say whether a program can be traced
+    /// Check which OpenMP runtimes and programs here can be traced
     Doctor: doctor::run;
     /// Print the man page
     #[command(hide = true)]
@@ -112,7 +123,7 @@ mod definition {
     pub(crate) use man::{Completions, Man};
 
     pub(super) fn page(_: &Man) -> Result<Outcome> {
-        man::page(Arguments::command())
+        man::page(help::definition(Arguments::command()))
     }
 
     pub(super) fn completions(arguments: &Completions) -> Result<Outcome> {
@@ -129,5 +140,6 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Arguments::command().debug_assert();
+        help::definition(Arguments::command()).debug_assert();
     }
 }

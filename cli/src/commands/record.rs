@@ -18,6 +18,7 @@ use serde_json::{Value, json};
 use crate::options::shared::{Libgomp, Tracer, WhenLibgomp};
 use crate::output::failure::{Failure, Outcome, Result};
 use crate::output::message;
+use crate::output::quoted_path::typed_all;
 use crate::record::advice::{self, INSTALL_LIBOMP};
 use crate::record::child_process::{self, End, Ran};
 use crate::record::command_words::{Words, new_root};
@@ -26,17 +27,18 @@ use crate::record::diagnosis::{self, Diagnosis, Traceable};
 use crate::record::energy::{Meter, POWERCAP};
 use crate::record::find_tracer::{self, prepended};
 use crate::record::kept_modules::Keeper;
+use crate::record::launched_rank::LaunchedRank;
 use crate::record::libgomp::{self, Decision};
 use crate::record::libgomp_replacement;
 use crate::record::observed_process::Seen;
 use crate::record::permissions;
 use crate::record::preload::{self, Preload};
-use crate::record::record_summary;
+use crate::record::record_summary::{self, RunEnd};
 use crate::record::recorded_traces::{Notes, Registry, Session};
 use crate::record::separate_namespaces;
 use crate::record::tunables;
 use crate::record::unregistered_traces::{self, Unnoted};
-use crate::seal::sealing::{self, Job};
+use crate::seal::sealing::{self, Done, Job};
 use crate::seal::summaries::{self, Added, SummaryOptions};
 use crate::system::executable::Program;
 use crate::system::fd_limit::{self, Limit};
@@ -62,8 +64,8 @@ pub(crate) enum Symbols {
     override_usage = "omptrace record [OPTIONS] [--] <PROGRAM> [ARGS]...",
     after_help = "\
 PROGRAM may be a launcher or a script (mpirun, srun, numactl, python, ./run.sh): each process that \
-starts an OpenMP runtime writes a file of its own. Input and output are the program's; what `record` \
-says goes to stderr.
+starts an OpenMP runtime writes its own trace. Input and output are the program's; `record` prints \
+to stderr only.
 
 Examples:
   omptrace record ./app --size 100
@@ -79,16 +81,16 @@ pub(crate) struct Record {
     /// Programs built by GCC.
     #[command(flatten)]
     pub(crate) libgomp: Libgomp,
-    /// Functions and source lines: stored in the trace when the program has ended, looked up later, or never
+    /// When to look up functions and source lines: at the end of the run, later, or never
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) symbols: Symbols,
-    /// Leave out where the time went, which is said when the program has ended
+    /// Print nothing unless something goes wrong
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Summaries.
     #[command(flatten)]
     pub(crate) summary: SummaryOptions,
-    /// Show what the program does on the screen of `omptrace top` while it runs. Its input and output must not be the terminal
+    /// Show `omptrace top` while the program runs. The program's input and output must not be the terminal
     #[arg(long)]
     pub(crate) live: bool,
     /// The program and its arguments
@@ -137,7 +139,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
                 root.display()
             ));
         }
-        None if refusals.is_empty() => report_decision(&decision, &programs, arguments.libgomp.libgomp),
+        None if refusals.is_empty() => report_decision(&decision, &programs, arguments),
         None => {}
     }
     let preload = match &*libraries {
@@ -224,16 +226,12 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         }
         let done = sealing::seal_all(jobs);
         let added = add_summaries(arguments, &summaries::completed(&done), &ran);
-        sealing::report(&done);
+        sealing::report_problems(&done);
         sealing::report_nameless(&done);
-        sealing::report_withheld(&done);
         if let Decision::ReplaceBy(stand_in) = &decision {
             libgomp_replacement::report(&done, stand_in, &programs, &loader);
         }
-        report_time(arguments, &summaries::completed(&done), added);
-        for line in sealing::next_commands(&done).into_iter().flatten() {
-            message::note(&line);
-        }
+        report_end(arguments, &ran, &done, added, &decision);
     }
     Ok(Outcome::Program(ran.end.status()))
 }
@@ -245,19 +243,36 @@ fn add_summaries(arguments: &Record, traces: &[PathBuf], ran: &Ran) -> Added {
         false => {
             let ns = ran.ended.raw_ns.saturating_sub(ran.started.raw_ns);
             let ran = Duration::from_nanos(ns);
-            summaries::add(traces, Some(summaries::patience(ran)))
+            summaries::add(traces, Some(summaries::patience(ran)), !arguments.quiet)
         }
     }
 }
 
-/// Says where the time went.
-fn report_time(arguments: &Record, traces: &[PathBuf], added: Added) {
-    match added.stats {
-        _ if arguments.quiet || traces.is_empty() => {}
-        Some(stats) => record_summary::of(&stats),
-        None if added.is_late => record_summary::later(traces),
-        None => record_summary::report(traces),
+/// Says how the program ended, where its time went and where the traces are. Nothing is said where that was not asked for and all is
+/// well, nor by the ranks of a launch but the first.
+fn report_end(arguments: &Record, ran: &Ran, done: &[Done], added: Added, decision: &Decision) {
+    let rank = LaunchedRank::of_this_process();
+    let is_another_rank = rank.is_some_and(|rank| rank.rank > 0);
+    if done.iter().all(|done| done.result.is_err()) {
+        return;
     }
+    if arguments.quiet || is_another_rank {
+        let (held, is_whole) = sealing::held(done);
+        if !is_whole {
+            message::warning(&format!("{}: {held}", typed_all(&summaries::completed(done))));
+        }
+        return;
+    }
+    sealing::report_withheld(done);
+    let hidden = match decision {
+        Decision::ObserveBy(adapter) if done.iter().take(4).any(sealing::is_of_libgomp) => Some(format!(
+            "{} observes GCC's libgomp: static loops, masked regions and atomics are not visible",
+            adapter.file_name().unwrap_or_default().display()
+        )),
+        _ => None,
+    };
+    let end = RunEnd { program: &arguments.program, ran: *ran, done, hidden, rank };
+    record_summary::report(&end, added);
 }
 
 const OUTPUT: &str = "OMPTRACE_OUTPUT";
@@ -278,7 +293,7 @@ fn output(variables: &find_tracer::Variables) -> Result<OsString> {
 fn report_unnoted(unnoted: &Unnoted) {
     for session in &unnoted.sessions {
         message::note(&format!(
-            "{} is of this run, although no note of it is here (it ran as another user, saw other folders, or removed the note)",
+            "{} is of this run, although no note of it is here (it ran as another user or in another container, or removed the note)",
             message::near(&session.trace).display()
         ));
     }
@@ -299,28 +314,30 @@ fn audited<'a>(options: &Libgomp, decision: &Decision, preload: Option<&'a Prelo
     }
 }
 
-fn report_decision(decision: &Decision, programs: &[Program], when: WhenLibgomp) {
+fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record) {
     // Said before a long run that may be traced in vain.
     let is_any_seen = programs.iter().any(|program| program.has_openmp() || program.runs_packages());
-    let is_unknown = when == WhenLibgomp::Auto && !programs.is_empty() && !is_any_seen;
+    let is_unknown = !arguments.quiet
+        && arguments.libgomp.libgomp == WhenLibgomp::Auto
+        && !programs.is_empty()
+        && !is_any_seen;
     match decision {
         Decision::Keep if is_unknown => message::note(
-            "no OpenMP runtime can be seen before the run; programs and libraries of GCC that come into play later are not \
-             traced, as libomptgomp.so is not installed beside the tracer",
+            "no OpenMP runtime can be seen before the run; GCC programs and libraries that are loaded later are not traced, because \
+             libomptgomp.so is not installed beside the tracer",
         ),
         Decision::ObserveBy(_) if is_unknown => message::note(
-            "no OpenMP runtime can be seen before the run; programs that are started later are traced, those of GCC on libgomp",
+            "no OpenMP runtime can be seen before the run; programs that it starts are traced, GCC programs on libgomp",
         ),
-        Decision::Keep => {}
-        Decision::ObserveBy(adapter) => message::note(&format!(
-            "{} observes GCC's libgomp: static loops, masked regions and atomics are inlined by GCC and cannot be seen",
-            adapter.display()
-        )),
+        // Said when it has been seen to matter: see [`report_end`].
+        Decision::Keep | Decision::ObserveBy(_) => {}
         Decision::ReplaceBy(stand_in) => {
-            message::note(&format!(
-                "{} takes the place of GCC's libgomp (--libgomp keep prevents it)",
-                stand_in.libomp.display()
-            ));
+            if !arguments.quiet {
+                message::note(&format!(
+                    "{} takes the place of GCC's libgomp (--libgomp keep prevents it)",
+                    stand_in.libomp.display()
+                ));
+            }
             if !stand_in.lacking.is_empty() {
                 message::warning(&format!(
                     "{}: results may be wrong, and the program may crash",
@@ -518,7 +535,7 @@ fn report_likely_reason(
         return;
     };
     if diagnosis::refusal_by_own_tool(program, false, loader).is_some() {
-        message::note("likely reason: the OMPT tool of its own, as said before the run");
+        message::note("likely reason: the program has its own OMPT tool (see above)");
         return;
     }
     let diagnosis = Diagnosis::of(program, decision);
@@ -545,7 +562,7 @@ fn report_likely_reason(
         ),
         (Traceable::Yes | Traceable::Replaced, _) => (
             format!(
-                "{path} could have been traced, but ran no OpenMP construct, or its runtime did not load the tracer"
+                "{path} could have been traced, but executed no OpenMP construct, or its runtime did not load the tracer"
             ),
             Some(format!("{HOW_TOOLS_ARE_FOUND}; {WHERE_ELSE}")),
         ),

@@ -31,7 +31,7 @@ pub(crate) struct Recover {
     /// Summaries.
     #[command(flatten)]
     pub(crate) summary: SummaryOptions,
-    /// Traces, or folders of them
+    /// Traces, or directories of them
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 }
@@ -55,9 +55,10 @@ pub(crate) fn run(arguments: &Recover) -> Result<Outcome> {
         .collect();
     let done = sealing::seal_all(jobs);
     if !arguments.summary.no_summary {
-        summaries::add(&summaries::completed(&done), None);
+        summaries::add(&summaries::completed(&done), None, true);
     }
     sealing::report(&done);
+    sealing::report_problems(&done);
     if done.iter().any(|done| done.result.is_err()) {
         return Err(Failure::new("not every trace could be completed"));
     }

@@ -43,24 +43,24 @@ Examples:
   omptrace report app.omptrace --md >> $GITHUB_STEP_SUMMARY"
 )]
 pub(crate) struct Report {
-    /// Traces of one run, or folders of them; in front of --, the runs before
+    /// Traces of one run, or directories of them; before --, the runs to compare with
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// The runs after
+    /// Runs after the change
     #[arg(last = true, value_name = "AFTER")]
     pub(crate) after: Vec<PathBuf>,
-    /// The page; - is stdout [default: report.html, or stdout with --md]
+    /// Output file; - is stdout [default: report.html, or stdout with --md]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Markdown of at most 64 KiB, for tickets and for summaries of CI
+    /// Write Markdown of at most 64 KiB, for tickets and CI job summaries
     #[arg(long)]
     pub(crate) md: bool,
-    /// A directory with sources of the program: files in it may be shown, also where the program was built elsewhere. More
-    /// than one can be given [default: the current directory, or the checkout that it lies in; never hidden files]. Where
-    /// Clang left a checksum, the file that has it is shown from anywhere
+    /// Directory with the program's sources, which the report may quote even if the program was built elsewhere. Can be repeated
+    /// [default: the current directory or its checkout; never hidden files]. Files that match a checksum from Clang are quoted
+    /// from anywhere
     #[arg(long = "source", value_name = "DIR")]
     pub(crate) source_dirs: Vec<PathBuf>,
-    /// No lines of the program's sources
+    /// Do not quote the program's sources
     #[arg(long, conflicts_with = "source_dirs")]
     pub(crate) no_source: bool,
     /// Where to look for names that the traces do not bring along.

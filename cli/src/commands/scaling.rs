@@ -26,10 +26,10 @@ Examples:
   OMP_NUM_THREADS=8 omptrace record -o 8.omptrace -- ./app
   omptrace scaling 1.omptrace 8.omptrace")]
 pub(crate) struct Scaling {
-    /// The runs
+    /// Runs with different numbers of threads or processes
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// The work grows with the threads; without this, all runs have the same work
+    /// Weak scaling: the work grows with the threads [default: all runs do the same work]
     #[arg(long)]
     pub(crate) weak: bool,
     /// Where to look for names that the traces do not bring along.
@@ -38,7 +38,7 @@ pub(crate) struct Scaling {
     /// Where numbers come from.
     #[command(flatten)]
     pub(crate) source: SourceOptions,
-    /// Markdown, for tickets and for summaries of CI
+    /// Print Markdown, for tickets and CI job summaries
     #[arg(long, conflicts_with = "json")]
     pub(crate) md: bool,
     /// How much of the answer.

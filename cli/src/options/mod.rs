@@ -9,6 +9,7 @@
 //! ```
 
 pub(crate) mod format_flags;
+pub(crate) mod help;
 pub(crate) mod man;
 pub(crate) mod settings;
 pub(crate) mod shared;

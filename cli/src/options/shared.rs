@@ -19,15 +19,15 @@ pub(crate) struct Tracer {
     /// Its variables.
     #[command(flatten)]
     pub(crate) settings: SettingOptions,
-    /// A flight recorder: keep the newest events of each thread only, in this much memory, as in 64M. They are written at
-    /// the end [OMPTRACE_MODE, OMPTRACE_BUFFER]
+    /// Flight-recorder mode: keep only the last SIZE of events per thread, as in 64M, and write them at the end
+    /// [OMPTRACE_MODE, OMPTRACE_BUFFER]
     #[arg(long, value_name = "SIZE", value_parser = flight_size, conflicts_with_all = ["buffer", "on-full", "compress"])]
     pub(crate) flight: Option<String>,
     /// The tracer's library [default: libomptrace.so beside this program, or in ../lib]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool: Option<PathBuf>,
-    /// Put the tracer into every program from its start, also where none is seen to need it. Use it for a runtime older
-    /// than OpenMP 5.0 that a program loads later, or that a script's program has [LD_PRELOAD]
+    /// Always preload the tracer, e.g. for a runtime older than OpenMP 5.0 that the program loads late or that a script's
+    /// program uses [LD_PRELOAD]
     #[arg(long)]
     pub(crate) preload: bool,
 }
@@ -36,17 +36,17 @@ pub(crate) struct Tracer {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Programs built by GCC")]
 pub(crate) struct Libgomp {
-    /// GCC's runtime libgomp has no tools interface. `observe` gives it one by `libomptgomp.so`, and the program runs on
-    /// libgomp. `replace` puts LLVM's runtime in its place, which runs most of the same programs, with its own scheduling.
-    /// `keep` does neither. `auto` observes where the program or a library of it needs libgomp, and for Python, R and
-    /// Octave. It replaces where LLVM's or Intel's runtime is in the same program, since one runtime can be traced
+    /// How to trace programs built by GCC. Its runtime libgomp has no tools interface: `observe` adds one with
+    /// `libomptgomp.so`, and the program still runs on libgomp. `replace` runs it on LLVM's runtime instead, which has its own
+    /// scheduling. `keep` does neither. `auto` observes if the program or one of its libraries needs libgomp, and for Python, R
+    /// and Octave; it replaces libgomp if the program also uses LLVM's or Intel's runtime, because only one can be traced
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) libgomp: WhenLibgomp,
-    /// Observe also libraries that the program loads with RTLD_DEEPBIND, and functions of libgomp that it looks up by dlsym.
-    /// The loader then asks libomptgomp.so about each binding [LD_AUDIT]
+    /// Also trace libraries loaded with RTLD_DEEPBIND, and libgomp functions found by dlsym. The loader then asks
+    /// libomptgomp.so about each binding [LD_AUDIT]
     #[arg(long)]
     pub(crate) audit: bool,
-    /// LLVM's or Intel's runtime to put there [default: the program's own, else the newest that is installed]
+    /// Path of the LLVM or Intel runtime to use instead of libgomp [default: the program's own, else the newest installed]
     #[arg(long, value_name = "PATH", env = "OMPTRACE_LIBOMP", hide_env_values = true)]
     pub(crate) libomp: Option<PathBuf>,
 }
@@ -68,8 +68,8 @@ pub(crate) enum WhenLibgomp {
 /// Where names are looked up.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct DebugDirs {
-    /// A folder with debug files, or with the traced programs: as `.build-id/12/345678.debug` or under their own names.
-    /// More than one can be given [default: beside each program, and /usr/lib/debug]
+    /// Directory with debug files or with the traced programs, as `.build-id/12/345678.debug` or under their own names. Can be
+    /// repeated [default: beside each program, and /usr/lib/debug]
     #[arg(long, value_name = "DIR")]
     pub(crate) debug_dir: Vec<PathBuf>,
 }
@@ -90,17 +90,17 @@ impl DebugDirs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Less of a large trace")]
 pub(crate) struct Part {
-    /// A part of the time, as in 2.0s..2.5s, ..10ms or 2s..; what is longer is cut
+    /// Only this part of the time, as in 2.0s..2.5s, ..10ms or 2s..; longer slices are cut
     #[arg(long, value_name = "FROM..TO", value_parser = units::window, allow_hyphen_values = true)]
     pub(crate) window: Option<(Ns, Ns)>,
-    /// These threads: a number (0 is the first of a process), the operating system's id, or a part of the name, as in
-    /// 'worker 3'. It can be given several times
+    /// Only these threads: a number (0 is the first of a process), the operating system's id, or part of the name, as in
+    /// 'worker 3'. Can be repeated
     #[arg(long = "thread", value_name = "THREAD")]
     pub(crate) threads: Vec<String>,
-    /// Hide slices that are shorter than this, as in 10us; instants are kept
+    /// Hide slices shorter than this, as in 10us; instants are kept
     #[arg(long, value_name = "TIME", value_parser = units::nanoseconds)]
     pub(crate) min_duration: Option<u64>,
-    /// The details of each slice
+    /// Details to store with each slice
     #[arg(long = "args", value_name = "WHICH", default_value = "all", value_parser = argument_choice())]
     pub(crate) arguments: ArgumentChoice,
 }

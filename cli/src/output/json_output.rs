@@ -1,7 +1,7 @@
 //! Answers for programs: JSON, whole unless less was asked for.
 //!
 //! ```text
-//! value --select--> part --top, --max-bytes--> shorter part, with what was left out --> a line
+//! value --select--> part --limit, --max-bytes--> shorter part, with what was left out --> a line
 //! ```
 
 use std::collections::BTreeMap;
@@ -37,20 +37,20 @@ impl<A> WithSchema<A> {
 /// How much of an answer is printed, and for whom.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct AnswerOptions {
-    /// For programs
+    /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Of the JSON, only the part at this path, as in findings.0.text. Behind a list, a name is that of each element's field, as
-    /// in regions.line
+    /// Print one value of the JSON, as in findings.0.text. A name after a list selects that field of every element, as in
+    /// regions.line
     #[arg(long, value_name = "PATH")]
     pub(crate) select: Option<String>,
-    /// The first N of each list or table; 0 is all
-    #[arg(long, value_name = "N")]
+    /// At most N rows of each list or table; 0 is no limit
+    #[arg(long = "limit", alias = "top", value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// At most SIZE of JSON or of the tables of stats, as in 16K: as many rows of each as there is room for
+    /// At most SIZE of JSON or of stats tables, as in 16K: as many rows of each as fit
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, conflicts_with_all = ["top", "all"])]
     pub(crate) max_bytes: Option<u64>,
-    /// All rows of tables, also on a terminal. Files, pipes and JSON have all unless --top or --max-bytes is given
+    /// Do not truncate tables on a terminal. Files, pipes and JSON are truncated only by --limit and --max-bytes
     #[arg(long, conflicts_with = "top")]
     pub(crate) all: bool,
 }

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use omptrace_analysis::{Layout, Style};
+use omptrace_analysis::{Layout, Lines, Look, Style};
 use omptrace_symbols::printable::{is_unprintable, printable};
 
 use crate::output::streams;
@@ -38,6 +38,28 @@ pub(crate) fn columns(out: &impl AsFd) -> Option<usize> {
     let given = given.and_then(|columns| columns.parse().ok());
     let of_terminal = || terminal_size::terminal_size_of(out).map(|(width, _)| width.0.into());
     given.or_else(of_terminal).filter(|width| *width > 0)
+}
+
+/// How lines with colours and bars look there: without either in a pipe or a file, and without colours where the user refuses
+/// them (<https://no-color.org>).
+pub(crate) fn look(out: &(impl AsFd + IsTerminal)) -> Look {
+    /// Longer lines are no easier to read.
+    const MAX_WIDTH: usize = 100;
+
+    let is_utf8 = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(|name| {
+        let value = env::var(name).ok().filter(|value| !value.is_empty())?;
+        Some(value.to_ascii_lowercase().replace('-', "").contains("utf8"))
+    });
+    Look {
+        width: columns(out).unwrap_or(Look::PLAIN.width).min(MAX_WIDTH),
+        colours: wants_colours(out),
+        blocks: out.is_terminal() && is_utf8 == Some(true),
+    }
+}
+
+/// Prints lines on stderr, in one piece. Where that cannot be, the work goes on all the same.
+pub(crate) fn block(lines: &Lines, look: Look) {
+    let _unheard = streams::stderr().write_all(lines.text(look).as_bytes());
 }
 
 /// How tables for stdout are laid out: as wide as it is, or in Markdown.
@@ -101,12 +123,14 @@ fn say(kind: &str, text: &str) {
 /// `text` in an ANSI style, where stderr is a terminal whose user wants colours (<https://no-color.org>).
 fn paint(text: &str, style: &str) -> String {
     static COLOURS: OnceLock<bool> = OnceLock::new();
-    let colours = *COLOURS.get_or_init(|| {
-        let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let dumb = env::var_os("TERM").is_some_and(|value| value == "dumb");
-        streams::stderr().is_terminal() && !refused && !dumb
-    });
+    let colours = *COLOURS.get_or_init(|| wants_colours(&streams::stderr()));
     if colours { format!("\x1b[{style}m{text}\x1b[0m") } else { text.to_owned() }
+}
+
+fn wants_colours(out: &impl IsTerminal) -> bool {
+    let refused = env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = env::var_os("TERM").is_some_and(|value| value == "dumb");
+    out.is_terminal() && !refused && !dumb
 }
 
 /// A number with its digits in groups of three: `1,234,567`.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use clap::ValueEnum;
-use omptrace_analysis::answers::{Finding, RULES};
+use omptrace_analysis::answers::{Finding, Rule};
 use omptrace_analysis::{percent, printable, time};
 use omptrace_symbols::normalised;
 use serde_json::{Value, json};
@@ -39,11 +39,11 @@ pub(crate) fn text(format: ProblemFormat, findings: &[Finding], duration_ns: u64
 /// What it is, and what it costs.
 fn message(finding: &Finding, duration_ns: u64) -> String {
     let share = finding.gain_ns as f64 / duration_ns.max(1) as f64;
-    format!("{}; {} ({} %) to gain", finding.text, time(finding.gain_ns), percent(share))
+    format!("{}; fixing it saves up to {} ({} %)", finding.text, time(finding.gain_ns), percent(share))
 }
 
-/// The page that explains the rules.
-const HELP: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/analysis.md#findings");
+/// The pages that explain the rules, one each.
+const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/findings/");
 
 /// Code hosts refuse a whole file in which a result has no location. A finding whose file is not known is a notification instead: they
 /// show none, and other readers show all.
@@ -99,19 +99,20 @@ fn sarif(findings: &[Finding], duration_ns: u64) -> Value {
 
 /// A rule, with what code hosts show of it.
 fn rule(id: &str) -> Value {
-    let title = capitalised(&id.replace('_', " "));
-    let condition = RULES.iter().find(|(rule, _)| *rule == id);
-    let condition = capitalised(condition.map_or("", |(_, condition)| condition)) + ".";
+    let rule = Rule::by_id(id);
+    let title = rule.map_or_else(|| capitalised(&id.replace('_', " ")), |rule| rule.title.to_owned());
+    let page = format!("{PAGES}{id}.md");
+    let condition = capitalised(rule.map_or("", |rule| rule.when)) + ".";
     let help = "The message of a result says what to try and how much wall time that saves.";
     json!({
         "id": id,
         "shortDescription": { "text": format!("{title}.") },
         "fullDescription": { "text": condition },
         "help": {
-            "text": format!("{condition} {help} {HELP} has all rules."),
-            "markdown": format!("{condition} {help} See [all rules]({HELP})."),
+            "text": format!("{condition} {help} See {page}."),
+            "markdown": format!("{condition} {help} See [what it means]({page})."),
         },
-        "helpUri": HELP,
+        "helpUri": page,
         "defaultConfiguration": { "level": "warning" },
         "properties": { "tags": ["performance", "openmp"] },
     })
@@ -194,8 +195,8 @@ mod tests {
         let findings = [finding(Some("/src/a b.c")), finding(None)];
         assert_eq!(
             text(ProblemFormat::Lines, &findings, 1_000_000_000),
-            "/src/a b.c:35: warning: threads wait; 121 ms (12.1 %) to gain [load_imbalance]\n\
-             warning: threads wait; 121 ms (12.1 %) to gain [load_imbalance]\n"
+            "/src/a b.c:35: warning: threads wait; fixing it saves up to 121 ms (12.1 %) [load_imbalance]\n\
+             warning: threads wait; fixing it saves up to 121 ms (12.1 %) [load_imbalance]\n"
         );
     }
 
@@ -234,7 +235,7 @@ mod tests {
 
     #[test]
     fn rules_have_descriptions() {
-        for (id, _) in RULES {
+        for Rule { id, .. } in omptrace_analysis::answers::RULES {
             let rule = rule(id);
             for field in ["shortDescription", "fullDescription", "help"] {
                 let text = rule[field]["text"].as_str().unwrap();

@@ -1,10 +1,11 @@
 //! What a reader of a timeline should see first: the top finding where it cost the most, and the critical path.
 
-use omptrace_analysis::Stats;
 use omptrace_analysis::answers::{self, Finding, Moment};
+use omptrace_analysis::summary::Summary;
+use omptrace_analysis::{Input, Options, Stats};
 use omptrace_symbols as symbols;
 use omptrace_timeline::filter::{ExtraInterval, ExtraTrack};
-use omptrace_timeline::model::{Category, LinkKind, ProcessId};
+use omptrace_timeline::model::{Category, LinkKind, Ns, ProcessId};
 use omptrace_trace_format::Reader;
 
 use crate::options::units;
@@ -71,6 +72,83 @@ pub(crate) fn of(reader: &Reader, symbols: &symbols::Options) -> Highlights {
     }
 }
 
+/// The top finding of traces that are more than a viewer takes, and the window around it that has about this `share` of their time.
+/// Where a trace has no summary, the finding is that of the run's first part of that length: all of it would take longer than the user
+/// waits.
+pub(crate) fn in_window(
+    readers: &[Reader],
+    symbols: &symbols::Options,
+    share: f64,
+) -> (Highlights, (Ns, Ns)) {
+    let summaries: Option<Vec<Summary>> =
+        readers.iter().map(|reader| Summary::read(reader.path()).ok().flatten()).collect();
+    let all = readers.iter().filter_map(known_duration).max();
+    let length = |all: u64| ((all as f64 * share) as i64).max(1);
+    let stats = match (&summaries, all) {
+        (Some(summaries), _) => {
+            let inputs: Vec<Input<'_>> =
+                summaries.iter().map(|summary| Input { trace: None, summary: Some(summary) }).collect();
+            Stats::of_inputs(&inputs, symbols).ok()
+        }
+        (None, Some(all)) => {
+            let inputs: Vec<Input<'_>> =
+                readers.iter().map(|reader| Input { trace: Some(reader), summary: None }).collect();
+            let window = Some((0, length(all)));
+            let options = Options { symbols: symbols.clone(), window, ..Options::default() };
+            Stats::of_sources(&inputs, &options).ok()
+        }
+        (None, None) => Some(Stats::of(&readers.iter().collect::<Vec<_>>(), symbols)),
+    };
+    let stats = stats.map(|(stats, _)| stats).unwrap_or_default();
+    let all = match summaries {
+        Some(_) => stats.answers.duration_ns,
+        None => all.unwrap_or(stats.answers.duration_ns),
+    };
+    let answers = &stats.answers;
+    let finding = answers.findings.iter().find(|finding| !finding.instances.is_empty());
+    let Some((finding, worst)) = finding.and_then(|finding| Some((finding, finding.instances.first()?)))
+    else {
+        return (Highlights::default(), (0, length(all)));
+    };
+    let window = window_at(worst, length(all));
+    let words = answers.in_a_line(finding);
+    let shown = Finding {
+        instances: finding.instances.iter().filter(|moment| is_within(moment, window)).cloned().collect(),
+        ..finding.clone()
+    };
+    let visible = around(worst, window);
+    let number = |ns: i64| ns.max(0).cast_unsigned();
+    let highlights = Highlights {
+        tracks: vec![of_finding(&shown, &words)],
+        start: Start {
+            pinned: vec![TOP_FINDING.to_owned()],
+            visible: Some((number(visible.0), number(visible.1))),
+            selected: is_within(worst, window)
+                .then(|| (number(worst.begin_ns), number(worst.end_ns - worst.begin_ns))),
+        },
+        place: Some(format!("{}..{}: {words}", units::seconds(visible.0), units::seconds(visible.1))),
+    };
+    (highlights, window)
+}
+
+/// How long a process was traced, as the trace says it.
+fn known_duration(reader: &Reader) -> Option<u64> {
+    let end = reader.metadata().end.as_ref()?;
+    end.raw_ns?.checked_sub(end.began_raw_ns?).filter(|ns| *ns > 0)
+}
+
+/// A window of this length around a moment; from its begin on where it is longer.
+fn window_at(moment: &Moment, length: i64) -> (Ns, Ns) {
+    let own = moment.end_ns.saturating_sub(moment.begin_ns).max(0);
+    let before = (length.saturating_sub(own) / 2).max(0);
+    let begin = moment.begin_ns.saturating_sub(before).max(0);
+    (begin, begin.saturating_add(length.max(1)))
+}
+
+fn is_within(moment: &Moment, window: (Ns, Ns)) -> bool {
+    window.0 <= moment.begin_ns && moment.end_ns <= window.1
+}
+
 /// When the finding was seen. Of instances that overlap, the one that cost the most shows.
 fn of_finding(finding: &Finding, words: &str) -> ExtraTrack {
     let mut intervals: Vec<ExtraInterval> = Vec::new();
@@ -116,6 +194,14 @@ mod tests {
     fn a_moment_is_shown_with_what_is_around_it() {
         assert_eq!(around(&moment(200, 250), (0, 1000)), (100, 350));
         assert_eq!(around(&moment(10, 60), (5, 80)), (5, 80));
+    }
+
+    #[test]
+    fn a_window_is_around_the_moment_and_not_before_the_start() {
+        assert_eq!(window_at(&moment(1000, 1100), 300), (900, 1200));
+        assert_eq!(window_at(&moment(10, 20), 300), (0, 300));
+        assert_eq!(window_at(&moment(1000, 2000), 300), (1000, 1300));
+        assert!(is_within(&moment(1000, 1100), (900, 1200)) && !is_within(&moment(1000, 2000), (1000, 1300)));
     }
 
     #[test]

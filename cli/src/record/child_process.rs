@@ -38,6 +38,8 @@ pub(crate) struct Ran {
     pub(crate) pid: u32,
     /// How it ended.
     pub(crate) end: End,
+    /// The CPU time that it and the processes that it waited for took; `None` where the system does not say.
+    pub(crate) cpu_ns: Option<u64>,
     /// Before it was started.
     pub(crate) started: Now,
     /// When it had ended.
@@ -78,6 +80,7 @@ pub(crate) fn run(command: &mut Command) -> io::Result<Ran> {
     handlers.push(Handler::install(libc::SIGINT, survive)?);
     let _quit = Handler::install(libc::SIGQUIT, survive)?;
     signals::pass_pipe_on(command);
+    let before_ns = children_ns();
     let started = Now::read();
     let mut child = command.spawn()?;
     let pid = child.id();
@@ -92,7 +95,8 @@ pub(crate) fn run(command: &mut Command) -> io::Result<Ran> {
         Some(signal) => End::Signal(signal),
         None => End::Exit(status.code().unwrap_or_default()),
     };
-    Ok(Ran { pid, end, started, ended })
+    let cpu_ns = children_ns().zip(before_ns).map(|(after, before)| after.saturating_sub(before));
+    Ok(Ran { pid, end, cpu_ns, started, ended })
 }
 
 /// The clock that traces have, in nanoseconds.
@@ -109,6 +113,19 @@ pub(crate) fn interrupt_group() {
 /// The processor time that this program has taken, in nanoseconds.
 pub(crate) fn processor_ns() -> u64 {
     nanoseconds(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// The CPU time of all processes that this one has waited for, and that these have waited for.
+fn children_ns() -> Option<u64> {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: the kernel writes a `rusage` to the place given; all zeros is a valid one, too.
+    let usage = unsafe {
+        (libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr()) == 0).then(|| usage.assume_init())
+    }?;
+    let ns = |time: libc::timeval| {
+        time.tv_sec.cast_unsigned() * 1_000_000_000 + time.tv_usec.cast_unsigned() * 1_000
+    };
+    Some(ns(usage.ru_utime) + ns(usage.ru_stime))
 }
 
 /// By the system itself, as the tracer asks: libraries that are preloaded to fake the time replace libc's function.

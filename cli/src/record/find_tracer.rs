@@ -4,7 +4,7 @@ use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use omptrace_settings::Setting;
 use omptrace_settings::value::Kind;
@@ -101,20 +101,24 @@ fn folder(setting: &Setting, path: &Path) -> Result<OsString> {
     let given = format!("--{option} {}", path.display());
     let found = fs::canonicalize(path).map_err(|error| Failure::because(&given, &error))?;
     if !found.is_dir() {
-        return Err(Failure::new(format!("{given} is no folder")));
+        return Err(Failure::new(format!("{given} is not a directory")));
     }
     Ok(found.into_os_string())
 }
 
-/// The output's pattern as an absolute path: a program may go to another folder before OpenMP starts.
+/// The output's pattern as an absolute path: a program may go to another directory before OpenMP starts. Its directory is made where it
+/// is not there, up to the first part that each process has for itself, which the tracer makes.
 fn output(output: &Path) -> Result<OsString> {
     let names_a_folder = output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/");
     let output = if names_a_folder { output.join(usual_name()) } else { output.to_owned() };
     let folder = output.parent().unwrap_or(Path::new(""));
-    let is_pattern = folder.as_os_str().as_encoded_bytes().contains(&b'%');
-    if !folder.as_os_str().is_empty() && !is_pattern && !folder.is_dir() {
-        return Err(Failure::new(format!("there is no folder {} for the trace", folder.display()))
-            .hint(format!("mkdir -p {}", crate::output::message::shell_word(folder.as_os_str()))));
+    let is_fixed = |part: &Component<'_>| !part.as_os_str().as_encoded_bytes().contains(&b'%');
+    let fixed: PathBuf = folder.components().take_while(is_fixed).collect();
+    if !fixed.as_os_str().is_empty() && !fixed.is_dir() {
+        fs::create_dir_all(&fixed).map_err(|error| {
+            let what = format!("cannot make the directory {} for the trace", fixed.display());
+            Failure::because(what, &error).hint("name another place with -o")
+        })?;
     }
     absolute_pattern(&output)
 }

@@ -107,7 +107,7 @@ mod tests {
 
     /// It ran from second 1000 to 1100.
     fn ran() -> Ran {
-        Ran { pid: 1, end: End::Exit(0), started: now(1000 * S), ended: now(1100 * S) }
+        Ran { pid: 1, end: End::Exit(0), cpu_ns: None, started: now(1000 * S), ended: now(1100 * S) }
     }
 
     /// Tracing began in second 1010, by a clock that is so much ahead.

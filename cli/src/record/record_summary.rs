@@ -1,71 +1,204 @@
-//! The sentences of `record` on where the time went, when its program has ended.
+//! What `record` says when its program has ended: how it ended, where its time went, what to do about that, where the trace is.
+//!
+//! ```text
+//! omptrace: ./stencil 4800 20 finished in 2.17 s, exit status 0 (3.4 s CPU; 2 threads, 2 CPUs)
+//!
+//!   Parallel efficiency  68 %  ##############......
+//!   [...]
+//!   1. Load imbalance at stencil.c:35                saves up to 325 ms (15 %)
+//!   [...]
+//!   Trace  stencil.omptrace (22 kB, 3,664 events, none lost)
+//!   Next   omptrace report stencil.omptrace    web page to share
+//!          omptrace view stencil.omptrace      timeline in the browser
+//! ```
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use omptrace_analysis::Stats;
+use omptrace_analysis::{Line, Lines, Look, Stats, Tint, counted, shortened, time};
 use omptrace_symbols as symbols;
 
 use crate::input::input_choice::{ReadFrom, Sources, Wanted};
 use crate::output::message;
-use crate::output::quoted_path::typed;
+use crate::output::quoted_path;
+use crate::record::child_process::{End, Ran, signal_name};
+use crate::record::launched_rank::LaunchedRank;
+use crate::seal::sealing::{self, Done};
+use crate::seal::summaries::{self, Added};
 
-/// Nobody waits longer for it.
+/// Nobody waits longer for the numbers of several traces.
 const MAX_WAIT: Duration = Duration::from_secs(2);
 /// Findings that are shown.
-const MAX_FINDINGS: usize = 3;
+const MAX_FINDINGS: usize = 2;
+/// The columns that the program and its arguments take at most.
+const MAX_COMMAND: usize = 44;
 
-/// Says it for a single trace that was analysed.
-pub(crate) fn of(stats: &Stats) {
-    lines(stats).iter().for_each(|line| message::note(line));
+/// The run that has ended.
+#[derive(Debug)]
+pub(crate) struct RunEnd<'a> {
+    /// The program and its arguments.
+    pub(crate) program: &'a [OsString],
+    /// How it ran.
+    pub(crate) ran: Ran,
+    /// Its traces, completed.
+    pub(crate) done: &'a [Done],
+    /// What the runtime hides from the trace, in a sentence.
+    pub(crate) hidden: Option<String>,
+    /// The rank of the program, where each rank is recorded by itself.
+    pub(crate) rank: Option<LaunchedRank>,
 }
 
-/// Says how to get it.
-pub(crate) fn later(traces: &[PathBuf]) {
-    let name = match traces {
-        [one] => typed(one),
-        _ => "TRACE...".to_owned(),
+/// The numbers of the traces.
+enum Answer {
+    Known(Box<Stats>),
+    /// They take longer than anybody waits.
+    Late,
+    /// The traces cannot be analysed; what is wrong with them is said already.
+    None,
+}
+
+/// Says all of it. `added`: the numbers of a single trace.
+pub(crate) fn report(run: &RunEnd<'_>, added: Added) {
+    let traces = summaries::completed(run.done);
+    let answer = match added.stats {
+        Some(stats) => Answer::Known(Box::new(stats)),
+        None if added.is_late => Answer::Late,
+        None => in_time(&traces),
     };
-    message::note(&format!("where the time went: omptrace stats {name}"));
+    let look = message::look(&crate::output::streams::stderr());
+    message::block(&block(run, &traces, &answer, look), look);
 }
 
-/// Says it for all traces together; where that takes longer than [`MAX_WAIT`], says how to get it.
-pub(crate) fn report(traces: &[PathBuf]) {
+fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> Lines {
+    let arguments = match run.rank {
+        Some(_) => quoted_path::folder_of(traces).unwrap_or_else(|| quoted_path::typed_all(traces)),
+        None => quoted_path::typed_all(traces),
+    };
+    let mut lines = Lines::default();
+    let stats = match answer {
+        Answer::Known(stats) => Some(&**stats).filter(|stats| stats.answers.has_time()),
+        Answer::Late | Answer::None => None,
+    };
+    headline(&mut lines, run, traces.len(), stats, look);
+    if let Answer::Late = answer {
+        let words = format!("The trace is not analysed yet. For the full answer: omptrace stats {arguments}");
+        lines.words(Line::of(Tint::Warning, "  ! "), &words, Tint::Plain, look);
+    }
+    if let Some(stats) = stats {
+        let answers = &stats.answers;
+        lines.extend(answers.doubts(look));
+        lines.gap();
+        lines.extend(answers.efficiency_bars(look));
+        if !answers.findings.is_empty() {
+            lines.gap();
+            lines.extend(answers.finding_cards(MAX_FINDINGS, look));
+        }
+        let more = answers.findings.len().saturating_sub(MAX_FINDINGS);
+        if more > 0 {
+            lines.push(Line::of(Tint::Dim, format!("  {more} more: omptrace stats {arguments}")));
+        }
+        if let Some(help) = answers.help_command(MAX_FINDINGS) {
+            lines.push(Line::of(Tint::Dim, format!("  What this means: {help}")));
+        }
+    }
+    lines.gap();
+    let label = if traces.len() == 1 { "  Trace  " } else { "  Traces " };
+    let (held, is_whole) = sealing::held(run.done);
+    let shown = match traces {
+        [_] => arguments.clone(),
+        _ => format!("{} in {arguments}", counted(traces.len() as u64, "file")),
+    };
+    let tint = if is_whole { Tint::Plain } else { Tint::Warning };
+    lines.push(Line::of(Tint::Plain, format!("{label}{shown}")).and(tint, format!(" ({held})")));
+    if let Some(hidden) = &run.hidden {
+        lines.words(Line::of(Tint::Plain, "         "), hidden, Tint::Dim, look);
+    }
+    next_commands(&mut lines, &arguments, stats.is_some(), run.rank, look);
+    lines
+}
+
+/// How the program ended, how long it took, and what it ran on.
+fn headline(lines: &mut Lines, run: &RunEnd<'_>, traces: usize, stats: Option<&Stats>, look: Look) {
+    let words: Vec<String> = run.program.iter().map(|word| message::shell_word(word)).collect();
+    let command = shortened(&words.join(" "), MAX_COMMAND);
+    let wall = time(run.ran.ended.raw_ns.saturating_sub(run.ran.started.raw_ns));
+    let ended = match run.ran.end {
+        End::Exit(0) => format!(" finished in {wall}, exit status 0"),
+        End::Exit(status) => format!(" failed with exit status {status} after {wall}"),
+        End::Signal(signal) => format!(" was killed by {} after {wall}", signal_name(signal)),
+    };
+    let mut on = Vec::new();
+    if let Some(rank) = run.rank {
+        on.push(format!("rank {} of {}", rank.rank, rank.ranks));
+    }
+    if traces > 1 {
+        on.push(counted(traces as u64, "process").replace("processs", "processes"));
+    }
+    on.extend(stats.map(|stats| counted(stats.answers.threads.into(), "thread")));
+    on.extend(
+        thread::available_parallelism()
+            .ok()
+            .map(|cpus| format!("{cpus} CPU{}", if cpus.get() == 1 { "" } else { "s" })),
+    );
+    let cpu = run.ran.cpu_ns.map(|ns| format!("{} CPU; ", time(ns))).unwrap_or_default();
+    let rest = format!("{ended} ({cpu}{})", on.join(", "));
+    let begin = Line::of(Tint::Bold, format!("omptrace: {command}"));
+    match begin.columns() + rest.chars().count() <= look.width {
+        true => lines.push(begin.and(Tint::Plain, rest)),
+        false => {
+            lines.push(begin.and(Tint::Plain, ended));
+            lines.push(Line::of(Tint::Plain, format!("  {cpu}{}", on.join(", "))));
+        }
+    }
+}
+
+/// The commands to type next, each with what it shows where there is room for that.
+fn next_commands(
+    lines: &mut Lines,
+    arguments: &str,
+    has_answer: bool,
+    rank: Option<LaunchedRank>,
+    look: Look,
+) {
+    let first = match (rank, has_answer) {
+        (Some(_), _) | (None, false) => ("stats", "where the time went"),
+        (None, true) => ("report", "web page to share"),
+    };
+    let commands = [first, ("view", "timeline in the browser")];
+    let commands = commands.map(|(command, shows)| (format!("omptrace {command} {arguments}"), shows));
+    let width = commands.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+    for ((command, shows), label) in commands.into_iter().zip(["  Next   ", "         "]) {
+        let line = Line::of(Tint::Plain, format!("{label}{command:<width$}"));
+        let has_room = line.columns() + 4 + shows.len() <= look.width;
+        lines.push(if has_room { line.and(Tint::Dim, format!("    {shows}")) } else { line });
+    }
+}
+
+/// The numbers of all traces together, unless they take longer than [`MAX_WAIT`].
+fn in_time(traces: &[PathBuf]) -> Answer {
     let analysed = traces.to_vec();
     let (sender, receiver) = mpsc::channel();
     let analysis = move || {
         // Nobody may wait for them any more.
-        let _unheard = sender.send(lines(&analyse(&analysed)));
+        let _unheard = sender.send(analyse(&analysed));
     };
     // Without another thread nothing would bound the time.
     if thread::Builder::new().spawn(analysis).is_err() {
-        return;
+        return Answer::None;
     }
     match receiver.recv_timeout(MAX_WAIT) {
-        Ok(lines) => lines.iter().for_each(|line| message::note(line)),
-        Err(RecvTimeoutError::Timeout) => later(traces),
-        Err(RecvTimeoutError::Disconnected) => {}
+        Ok(stats) => stats.map_or(Answer::None, |stats| Answer::Known(Box::new(stats))),
+        Err(RecvTimeoutError::Timeout) => Answer::Late,
+        Err(RecvTimeoutError::Disconnected) => Answer::None,
     }
 }
 
 /// The numbers of traces; none where one cannot be read.
-fn analyse(traces: &[PathBuf]) -> Stats {
-    let sources = Sources::open(traces, ReadFrom::Auto, Wanted::Replay);
-    let stats = sources.ok().and_then(|sources| {
-        let inputs = sources.inputs();
-        Stats::of_inputs(&inputs, &symbols::Options::default()).ok()
-    });
-    stats.map(|(stats, _)| stats).unwrap_or_default()
-}
-
-/// The headline and the first findings; none where there is no time.
-fn lines(stats: &Stats) -> Vec<String> {
-    let headline = stats.answers.headline();
-    let mut lines: Vec<String> = headline.into_iter().collect();
-    if !lines.is_empty() {
-        lines.extend(stats.answers.first_findings(MAX_FINDINGS));
-    }
-    lines
+fn analyse(traces: &[PathBuf]) -> Option<Stats> {
+    let sources = Sources::open(traces, ReadFrom::Auto, Wanted::Replay).ok()?;
+    let stats = Stats::of_inputs(&sources.inputs(), &symbols::Options::default()).ok()?;
+    Some(stats.0)
 }

@@ -1,7 +1,6 @@
 //! Completes traces, several at a time: spools taken in, chunks packed, index added.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -104,7 +103,7 @@ fn seal_one(
     })
 }
 
-/// Says what traces hold: one line for each, a line for all where there are several, then what was found wrong.
+/// Says what traces hold: one line for each, a line for all where there are several.
 pub(crate) fn report(done: &[Done]) {
     /// Of the ranks of a large job, the first ones show what there is to see.
     const MAX_LINES: usize = 12;
@@ -133,6 +132,25 @@ pub(crate) fn report(done: &[Done]) {
             message::bytes(sealed().map(|(trace, sealed)| bytes_of(trace, sealed)).sum())
         ));
     }
+}
+
+/// What traces hold together, as `22 kB, 3,664 events, none lost`; whether that is all there was.
+pub(crate) fn held(done: &[Done]) -> (String, bool) {
+    let sealed = || done.iter().filter_map(|done| Some((&done.trace, done.result.as_ref().ok()?)));
+    let of_all: Vec<&Sealed> = sealed().map(|(_, sealed)| sealed).collect();
+    let words = format!(
+        "{}, {}{}, {}",
+        message::bytes(sealed().map(|(trace, sealed)| bytes_of(trace, sealed)).sum()),
+        message::counted(of_all.iter().map(|sealed| sealed.events - sealed.sample_events).sum(), "event"),
+        samples(&of_all),
+        lost(&of_all)
+    );
+    (words, lost(&of_all) == NONE_LOST)
+}
+
+/// Says what was found wrong with traces, and which could not be completed.
+pub(crate) fn report_problems(done: &[Done]) {
+    let sealed = || done.iter().filter_map(|done| Some((&done.trace, done.result.as_ref().ok()?)));
     for (trace, sealed) in sealed() {
         report_diagnostics(trace, sealed);
         if let Some(spool) = &sealed.spool_left {
@@ -148,6 +166,13 @@ pub(crate) fn report(done: &[Done]) {
             message::warning(&format!("{}: {error}", message::near(&done.trace).display()));
         }
     }
+}
+
+/// Whether a trace is of GCC's runtime.
+pub(crate) fn is_of_libgomp(done: &Done) -> bool {
+    let reader = done.result.as_ref().ok().and_then(|_| Reader::open(&done.trace).ok());
+    let runtime = reader.and_then(|reader| reader.metadata().runtime.clone());
+    runtime.is_some_and(|runtime| runtime.version.contains("libgomp"))
 }
 
 /// The size of the file, which may have got a summary since.
@@ -197,13 +222,16 @@ fn samples(sealed: &[&Sealed]) -> String {
     }
 }
 
+/// What is said of traces that hold all events.
+const NONE_LOST: &str = "none lost";
+
 fn lost(sealed: &[&Sealed]) -> String {
     let lost = sealed.iter().map(|sealed| sealed.lost).sum();
     let samples = sealed.iter().map(|sealed| sealed.samples_lost).sum();
     let samples = (samples > 0).then(|| format!("{} LOST", message::counted(samples, "sample")));
     match (lost, samples) {
         (0, Some(samples)) => samples,
-        (0, None) if sealed.iter().all(|sealed| sealed.is_whole()) => "none lost".to_owned(),
+        (0, None) if sealed.iter().all(|sealed| sealed.is_whole()) => NONE_LOST.to_owned(),
         (0, None) => "SOME MISSING".to_owned(),
         (lost, None) => format!("{} LOST", message::number(lost)),
         (lost, Some(samples)) => format!("{} LOST, {samples}", message::number(lost)),
@@ -231,29 +259,4 @@ pub(crate) fn report_diagnostics(trace: &Path, sealed: &Sealed) -> bool {
         ));
     }
     is_any
-}
-
-/// Lines with the commands that show these traces, and count them up.
-pub(crate) fn next_commands(done: &[Done]) -> Option<Vec<String>> {
-    /// More would not be typed but globbed.
-    const MAX_NAMES: usize = 4;
-    /// The letters of a line behind `omptrace: next: `.
-    const MAX_LETTERS: usize = 64;
-
-    let mut traces = done.iter().filter(|done| done.result.is_ok()).map(|done| &done.trace).peekable();
-    traces.peek()?;
-    let mut names = String::new();
-    for trace in traces.by_ref().take(MAX_NAMES) {
-        let _ = write!(names, " {}", typed(trace));
-    }
-    if traces.next().is_some() {
-        names.push_str(" ...");
-    }
-    let on_one_line = format!("omptrace view{names}, or omptrace stats{names}");
-    if on_one_line.chars().count() <= MAX_LETTERS {
-        return Some(vec![format!("next: {on_one_line}")]);
-    }
-    let commands = [("next: ", "view"), ("or    ", "stats")];
-    let line = |(word, command)| format!("{word}omptrace {command}{names}");
-    Some(commands.map(line).to_vec())
 }

@@ -18,7 +18,7 @@ use crate::seal::sealing::Done;
 /// Whether traces get summaries.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct SummaryOptions {
-    /// Leave out the summary, which answers `stats`, `report`, `diff` and `scaling` without reading events
+    /// Do not store the analysis in the trace; `stats`, `report`, `diff` and `scaling` then read all events
     #[arg(long)]
     pub(crate) no_summary: bool,
 }
@@ -44,9 +44,9 @@ pub(crate) fn completed(done: &[Done]) -> Vec<PathBuf> {
     sealed.map(|done| done.trace.clone()).collect()
 }
 
-/// Puts a summary into each trace that has none, until the time is up. Those that got none are reported, but for those that
-/// cannot have one.
-pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>) -> Added {
+/// Puts a summary into each trace that has none, until the time is up. Those that got none are reported where that is
+/// asked for, but for those that cannot have one.
+pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>, is_talkative: bool) -> Added {
     let until = patience.map(|patience| Instant::now() + patience);
     let lacking: Vec<PathBuf> =
         traces.iter().filter(|trace| !matches!(Summary::read(trace), Ok(Some(_)))).cloned().collect();
@@ -84,10 +84,13 @@ pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>) -> Added {
             Err(NoSummary::Write(WriteError::TooLarge)) => too_large.push(trace),
             // Who asks for names later reads events.
             Err(NoSummary::NamesLookedUpLater | NoSummary::Running) => {}
+            Err(_) if !is_talkative => {}
             Err(error) => message::note(&format!("{}: no summary: {error}", message::near(&trace).display())),
         }
     }
-    report(missing, traces, &too_large);
+    if is_talkative {
+        report(missing, traces, &too_large);
+    }
     Added { stats, is_late: missing > 0 }
 }
 
@@ -105,13 +108,13 @@ fn report(missing: usize, traces: &[PathBuf], too_large: &[PathBuf]) {
             _ => "TRACE...".to_owned(),
         };
         message::note(&format!(
-            "{} without a summary, whose analysis takes longer; to add it: omptrace recover {name}",
+            "analysis of {} not finished; to finish it: omptrace recover {name}",
             message::counted(missing as u64, "trace")
         ));
     }
     if let Some(first) = too_large.first() {
         message::note(&format!(
-            "{} without a summary, which would take more than 64 KiB, as of {}: stats reads the events",
+            "{} without a summary, which would take more than 64 KiB (first: {}); stats reads the events",
             message::counted(too_large.len() as u64, "trace"),
             message::near(first).display()
         ));

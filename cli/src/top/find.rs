@@ -44,7 +44,7 @@ fn all() -> Result<Vec<PathBuf>> {
 
 fn of_process(pid: u32) -> Result<Vec<PathBuf>> {
     if !Path::new(&format!("/proc/{pid}")).exists() {
-        return Err(Failure::new(format!("no process has the id {pid}, and no file that name"))
+        return Err(Failure::new(format!("no process or file named {pid}"))
             .hint("`omptrace top` without an argument shows all traced programs"));
     }
     let mut found = BTreeSet::new();
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn a_process_that_is_not_there_is_an_error_that_says_what_to_do() {
         let failure = traces(Some(Path::new("4000000000"))).unwrap_err();
-        assert!(format!("{failure:?}").contains("no process has the id 4000000000"));
+        assert!(format!("{failure:?}").contains("no process or file named 4000000000"));
     }
 
     #[test]

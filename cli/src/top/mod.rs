@@ -44,16 +44,16 @@ Examples:
   omptrace top --once app.omptrace     the last second, as text
   omptrace top --once --json 4711      the same for programs")]
 pub(crate) struct Top {
-    /// A process id, a trace, or a folder of traces [default: all traced programs of this user]
+    /// Process id, trace, or directory of traces [default: all traced programs of this user]
     #[arg(value_name = "PID|TRACE")]
     pub(crate) target: Option<PathBuf>,
-    /// One look, and no screen
+    /// Print one snapshot and exit
     #[arg(long)]
     pub(crate) once: bool,
-    /// The time that a look is at, as in 500ms; of a finished trace, its end
+    /// Length of the observed window, as in 500ms; for a finished trace, its end
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::nanoseconds)]
     pub(crate) interval: u64,
-    /// The threads that each process could run on [default: those that were busy at the busiest time]
+    /// Available threads per process [default: the peak number observed]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZero<u32>>,
     /// Where to look for names that the traces do not bring along.

@@ -302,7 +302,7 @@ mod tests {
             "main",
             "useful               60.0 %",
             "imbalance            40.0 %",
-            "!$omp parallel @a.c:2",
+            "parallel @a.c:2",
             "? help",
         ] {
             assert!(screen.contains(words), "no {words:?} in\n{screen}");

@@ -185,7 +185,7 @@ fn list<T>(heading: &str, all: &[T], row: fn(&T) -> String, rows: usize, width: 
 
 fn more(text: &mut String, all: usize, rows: usize) {
     if all > rows {
-        let _ = writeln!(text, "  ... {} more: --top N", all - rows);
+        let _ = writeln!(text, "  ... {} more: --limit N", all - rows);
     }
 }
 

@@ -242,7 +242,7 @@ fn what_stats_is_to_select_must_be_there() {
     for (options, words) in [
         ("--window 1000s..", "nothing is within the window"),
         ("--phase solve", "no phase has that name"),
-        ("--thread nobody", "no thread is called nobody"),
+        ("--thread nobody", "no thread named nobody"),
     ] {
         let said = said(&folder, &format!("stats made.omptrace {options}"));
         assert_eq!((said.status, &*said.stdout), (Some(2), ""), "{options}");

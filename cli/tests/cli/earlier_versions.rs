@@ -4,13 +4,15 @@
 //! `OMPTRACE_BLESS=1` writes what came out; read the difference before you commit it.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 use crate::support::{folder, omptrace, run};
 
 /// What is asked of each set of traces, and the file that has the answer.
 const QUESTIONS: &[(&str, &[&str])] = &[
-    ("stats.txt", &["stats", "--all"]),
+    ("stats.txt", &["stats", "--full", "--all"]),
     ("stats.json", &["stats", "--json", "--all"]),
     ("events.json", &["stats", "--json", "--all", "--from", "events"]),
     ("check.txt", &["check"]),
@@ -106,4 +108,68 @@ fn separate_runs_are_shown_one_by_one() {
     let json = run(omptrace(&folder).args(["stats", "--select", "notes"]).args(&traces));
     assert!(json.stdout.contains("these are 2 separate runs, taken as one"), "{json:?}");
     assert!(json.stderr.contains("separate runs"), "{json:?}");
+}
+
+/// One sample in a folder of its own.
+fn sample(test: &str, set: &str) -> (PathBuf, String) {
+    let folder = folder(test);
+    fs::remove_file(folder.join("libomptrace.so")).unwrap();
+    let mut entries = fs::read_dir(samples().join(set)).unwrap().map(|entry| entry.unwrap());
+    let trace = entries.find(|entry| entry.path().extension().is_some_and(|it| it == "omptrace")).unwrap();
+    let name = trace.file_name().into_string().unwrap();
+    fs::copy(trace.path(), folder.join(&name)).unwrap();
+    (folder, name)
+}
+
+#[test]
+fn the_first_screen_fits_and_says_what_else_there_is() {
+    let (folder, trace) = sample("the_first_screen_fits", "stencil");
+    let said = run(omptrace(&folder).args(["stats", &trace]));
+    assert_eq!(said.status, Some(0), "{said:?}");
+    for words in
+        ["stencil", " wall", "Where the thread time went", "Efficiency (POP)", "More: --full", "--json"]
+    {
+        assert!(said.stdout.contains(words), "{words}\n{}", said.stdout);
+    }
+    assert!(said.stdout.lines().count() <= 40, "{}", said.stdout);
+    assert!(said.stdout.lines().all(|line| line.chars().count() <= 80), "{}", said.stdout);
+    assert!(!said.stdout.contains(['\x1b', '█']) && !said.stdout.contains("!$omp"), "{}", said.stdout);
+    // Who asks for more gets it, by the option's old name too.
+    let rows =
+        |option: &str| run(omptrace(&folder).args(["stats", "--by", "construct", option, "2", &trace]));
+    assert_eq!(rows("--limit").stdout, rows("--top").stdout);
+    let functions = run(omptrace(&folder).args(["stats", "--by", "function", &trace])).stdout;
+    assert!(functions.contains("omptrace record --sample"), "{functions}");
+}
+
+/// As programmers write them.
+#[test]
+fn constructs_are_spelled_as_in_their_language() {
+    for (set, has_sentinel) in [("stencil", false), ("fortran", true)] {
+        let (folder, trace) = sample(&format!("constructs_are_spelled_{set}"), set);
+        for question in [&["stats", "--full"][..], &["report", "--md"]] {
+            let said = run(omptrace(&folder).args(question).arg(&trace));
+            assert_eq!(said.stdout.contains("!$omp"), has_sentinel, "{set} {question:?}\n{}", said.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_trace_that_is_more_than_a_browser_takes_opens_as_a_window() {
+    let (folder, trace) = sample("more_than_a_browser_takes", "stencil");
+    for (options, has_window) in [(&["--max-events", "100"][..], true), (&["--whole"], false)] {
+        let mut view = omptrace(&folder);
+        view.args(["view", "--no-browser", "--port", "0"]).args(options).arg(&trace);
+        let mut view = view.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(view.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        view.kill().unwrap();
+        let said = String::from_utf8(view.wait_with_output().unwrap().stderr).unwrap();
+        assert!(address.starts_with("http://"), "{address}{said}");
+        assert_eq!(
+            said.contains("about 100 of ") && said.contains("--whole all of it"),
+            has_window,
+            "{said}"
+        );
+    }
 }

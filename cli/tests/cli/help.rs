@@ -39,6 +39,38 @@ fn help_is_as_reviewed() {
 }
 
 #[test]
+fn the_short_help_fits_a_screen_and_names_the_long_one() {
+    let folder = folder("the_short_help_fits_a_screen");
+    for command in commands(&folder) {
+        let said = run(omptrace(&folder).args([&command, "-h"]));
+        assert_eq!(said.status, Some(0), "{command}");
+        let lines = said.stdout.lines().count();
+        assert!(lines <= 46, "{command}: {lines} lines\n{}", said.stdout);
+        let more = format!("All options, with examples: omptrace {command} --help");
+        assert!(said.stdout.contains(&more), "{}", said.stdout);
+        let long = run(omptrace(&folder).args([&command, "--help"]));
+        assert!(
+            long.stdout.contains("Examples:") || long.stdout.contains("Example"),
+            "{command}\n{}",
+            long.stdout
+        );
+    }
+}
+
+#[test]
+fn findings_are_explained_without_network() {
+    let folder = folder("findings_are_explained_without_network");
+    let said = run(omptrace(&folder).args(["help", "load_imbalance"]));
+    assert_eq!((said.status, said.stderr.as_str()), (Some(0), ""));
+    assert!(said.stdout.starts_with("# Load imbalance\n"), "{}", said.stdout);
+    let all = run(omptrace(&folder).args(["help", "findings"]));
+    assert!(all.stdout.contains("  load_imbalance "), "{}", all.stdout);
+    let command = run(omptrace(&folder).args(["help", "record"]));
+    assert!(command.stdout.contains("Usage: omptrace record"), "{}", command.stdout);
+    assert_eq!(run(omptrace(&folder).args(["help", "nonsense"])).status, Some(2));
+}
+
+#[test]
 fn the_man_page_names_every_command_and_option() {
     let folder = folder("the_man_page_names_every_command_and_option");
     let said = run(omptrace(&folder).arg("man"));

@@ -205,11 +205,25 @@ fn without_an_output_traces_lie_in_the_folder_where_record_runs() {
 }
 
 #[test]
-fn a_missing_output_folder_is_reported_before_the_run() {
-    let folder = folder("a_missing_output_folder");
-    let said = run(&mut record(&folder, &["-o", "no/x.omptrace"], &["echo", "ran"]));
+fn a_missing_output_directory_is_made() {
+    let folder = folder("a_missing_output_directory");
+    for (output, made) in
+        [("a/", "a"), ("b/%e.%r.omptrace", "b"), ("c/d/x.omptrace", "c/d"), ("e/%h.d/x", "e")]
+    {
+        let said = run(&mut record(&folder, &["-o", output], &["echo", "ran"]));
+        assert_eq!((said.stdout.as_str(), said.status), ("ran\n", Some(0)), "{}", said.stderr);
+        assert!(folder.join(made).is_dir(), "{output}");
+    }
+    assert!(!folder.join("e/%h.d").exists());
+}
+
+#[test]
+fn an_output_directory_that_cannot_be_made_is_reported_before_the_run() {
+    let folder = folder("an_output_directory_that_cannot_be_made");
+    let said = run(&mut record(&folder, &["-o", "libomptrace.so/x.omptrace"], &["echo", "ran"]));
     assert_eq!((said.stdout.as_str(), said.status), ("", Some(2)));
-    assert_eq!(said.stderr, "error: there is no folder no for the trace\nhint: mkdir -p no\n");
+    let words = "error: cannot make the directory libomptrace.so for the trace: ";
+    assert!(said.stderr.starts_with(words) && said.stderr.contains("hint: "), "{}", said.stderr);
 }
 
 #[test]

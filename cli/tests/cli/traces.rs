@@ -112,10 +112,11 @@ fn record_completes_every_trace_and_reports_it() {
     let said = run(&mut record(&folder, &[], &["sh", "-c", &script]));
     assert_eq!(said.status, Some(3));
     for line in [
-        "omptrace: own.omptrace: 3 events of 1 thread, none lost, ",
-        "omptrace: child.omptrace: 3 events of 1 thread, none lost, ",
-        "omptrace: 2 files: 6 events, none lost, ",
-        "omptrace: next: omptrace view own.omptrace child.omptrace",
+        "omptrace: sh -c ",
+        " failed with exit status 3 after ",
+        "  Traces 2 files in own.omptrace child.omptrace (",
+        ", 6 events, none lost)",
+        "omptrace view own.omptrace child.omptrace",
     ] {
         assert!(said.stderr.contains(line), "{line}\n{}", said.stderr);
     }
@@ -126,6 +127,32 @@ fn record_completes_every_trace_and_reports_it() {
     let child = record_of(&folder.join("child.omptrace"));
     assert_eq!((child.exit_status, child.signal), (None, None));
     assert!(Reader::open(&folder.join("child.omptrace")).unwrap().summary().sealed);
+}
+
+/// As `-q` of cargo, perf and git.
+#[test]
+fn quiet_says_nothing_of_a_run_in_which_all_went_well() {
+    let folder = folder_with_trace("quiet_says_nothing");
+    let script = traced("own.omptrace", "$$.1") + &traced("child.omptrace", "4000000000.1");
+    let said = run(&mut record(&folder, &["--quiet"], &["sh", "-c", &script]));
+    assert_eq!((said.status, said.stdout.as_str(), said.stderr.as_str()), (Some(0), "", ""));
+    let dies = traced("own.omptrace", "$$.1") + "kill -KILL $$";
+    let said = run(&mut record(&folder, &["--quiet"], &["sh", "-c", &dies]));
+    assert!(said.stderr.contains("was killed by signal 9"), "{}", said.stderr);
+}
+
+/// Ranks that a launcher starts one by one say it once.
+#[test]
+fn one_rank_speaks_for_all() {
+    let folder = folder_with_trace("one_rank_speaks_for_all");
+    fs::create_dir(folder.join("job")).unwrap();
+    for (rank, says) in [("0", true), ("1", false)] {
+        let script = traced(&format!("job/{rank}.omptrace"), "$$.1");
+        let mut record = record(&folder, &[], &["sh", "-c", &script]);
+        let said = run(record.env("OMPI_COMM_WORLD_RANK", rank).env("OMPI_COMM_WORLD_SIZE", "2"));
+        assert_eq!(said.stderr.contains("rank 0 of 2"), says, "{}", said.stderr);
+        assert_eq!(said.stderr.contains("omptrace stats job/"), says, "{}", said.stderr);
+    }
 }
 
 #[test]
@@ -156,7 +183,11 @@ fn a_trace_that_cannot_be_completed_is_reported_and_the_others_are() {
     let said = run(&mut record(&folder, &[], &["sh", "-c", &script]));
     assert_eq!(said.status, Some(0));
     assert!(said.stderr.contains("warning: bad.omptrace: "), "{}", said.stderr);
-    assert!(said.stderr.contains("good.omptrace: 3 events"), "{}", said.stderr);
+    assert!(
+        said.stderr.contains("  Trace  good.omptrace (") && said.stderr.contains(", 3 events, none lost)"),
+        "{}",
+        said.stderr
+    );
 }
 
 #[test]
@@ -164,7 +195,7 @@ fn a_trace_called_like_an_option_is_suggested_as_a_path() {
     let folder = folder_with_trace("a_trace_called_like_an_option");
     let script = traced("./-x.omptrace", "$$.1");
     let said = run(&mut record(&folder, &[], &["sh", "-c", &script]));
-    let words = "next: omptrace view ./-x.omptrace";
+    let words = "omptrace view ./-x.omptrace";
     assert!(said.stderr.contains(words), "{}", said.stderr);
 }
 

@@ -98,7 +98,7 @@ settings! {
             value_name: "FILE",
             bare: None,
             help: "The trace file, one per process: %e program, %h host, %p process id, %r MPI rank, %t start time. \
-                A folder takes files of the usual name. A name that is taken gets `.2` and so on before its extension",
+                A directory gets files with the default name, and is made if it does not exist. Existing files are never overwritten: the new one gets `.2` and so on before its extension",
         }),
     }
     events: EventList {
@@ -111,7 +111,7 @@ settings! {
             short: None,
             value_name: "LIST",
             bare: None,
-            help: "What to record: a list of `default` (all but flush and state), `all`, groups and callbacks, as in \
+            help: "Events to record: a list of `default` (all but flush and state), `all`, groups and callbacks, as in \
                 `default,flush` or `-mutex`",
         }),
     }
@@ -125,9 +125,9 @@ settings! {
             short: None,
             value_name: "CLOCK",
             bare: Some("cpu"),
-            help: "Sample call stacks, too: cpu asks for one per millisecond of a thread's processor time, cpu:RATE for RATE \
-                per second; perf:RATE comes more often than the kernel's clock ticks, and sees user mode only; `,tasks` behind it records \
-                the stacks of those who create tasks, too; `--sample` alone is cpu",
+            help: "Also sample call stacks: cpu takes one per millisecond of a thread's CPU time, cpu:RATE takes RATE per second; perf:RATE \
+                can be faster than the kernel's clock tick, and sees user mode only; `,tasks` after either also records where tasks are \
+                created; `--sample` alone is cpu",
         }),
     }
     counters: Option<CounterList> {
@@ -140,7 +140,7 @@ settings! {
             short: None,
             value_name: "LIST",
             bare: None,
-            help: "Counters of each thread, too, as in `instructions,cycles`, `task-clock` or `page-faults`",
+            help: "Also count per thread, as in `instructions,cycles`, `task-clock` or `page-faults`",
         }),
     }
     cpu_time: Switch {
@@ -153,7 +153,7 @@ settings! {
             short: None,
             value_name: "SWITCH",
             bare: Some("1"),
-            help: "Find the time in which another thread had the processor; `--cpu-time` alone is 1",
+            help: "Measure time lost to preemption; `--cpu-time` alone is 1",
         }),
     }
     mode: Keep {
@@ -180,7 +180,7 @@ settings! {
             short: None,
             value_name: "SIZE",
             bare: None,
-            help: "Memory for events per thread, as in 4M; at least 256K, at most 1G",
+            help: "Event buffer per thread, as in 4M; at least 256K, at most 1G",
         }),
     }
     device_buffer: Bytes<{ 4 << 10 }, { 64 << 20 }> {
@@ -207,7 +207,7 @@ settings! {
             short: None,
             value_name: "ACTION",
             bare: None,
-            help: "When a thread's memory is full and the disk does not follow: the thread writes events itself, or drops \
+            help: "What to do when a thread's buffer is full and the disk cannot keep up: the thread writes events itself, or drops \
                 and counts them",
         }),
     }
@@ -221,8 +221,7 @@ settings! {
             short: None,
             value_name: "LEVEL",
             bare: None,
-            help: "Packing while the program runs, with processor time that nobody else wants: auto, off, or a level of \
-                zstd from 1 to 19",
+            help: "Compress while recording, at idle priority: auto, off, or a zstd level from 1 to 19",
         }),
     }
     spool: Option<Folder> {
@@ -235,7 +234,7 @@ settings! {
             short: None,
             value_name: "DIR",
             bare: None,
-            help: "Where the memory's file lies while the program runs, for example /dev/shm [default: beside the trace]",
+            help: "Directory for the buffer's backing file during the run, for example /dev/shm [default: beside the trace]",
         }),
     }
     log: LogLevel {

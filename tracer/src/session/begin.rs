@@ -1,5 +1,6 @@
 //! How a session begins, in the process that the runtime starts in, and in a forked child.
 
+use std::ffi::OsStr;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -80,6 +81,7 @@ impl Session {
             start: &start.format("%Y%m%dT%H%M%S").to_string(),
         };
         let wanted = system::absolute(names.expand(&config.output.0).as_ref());
+        make_folder_of_pattern(&config.output.0, &wanted);
         let cannot = |what: &str, path: &Path, error: io::Error| {
             format!(
                 "cannot {what} {}: {error}; choose another place by OMPTRACE_OUTPUT or OMPTRACE_SPOOL",
@@ -177,4 +179,13 @@ fn session_number(pid: u32, start: ClockPair) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
+}
+
+/// Makes the directory of a trace where that is a pattern, as in `traces/%e.%r/%p.omptrace`: nobody could make it before the run.
+/// Where it cannot be made, the creation of the trace says why.
+fn make_folder_of_pattern(pattern: &OsStr, wanted: &Path) {
+    let folder = |path: &Path| path.parent().map(Path::to_owned).unwrap_or_default();
+    if folder(Path::new(pattern)).as_os_str().as_encoded_bytes().contains(&b'%') {
+        let _ = std::fs::create_dir_all(folder(wanted));
+    }
 }

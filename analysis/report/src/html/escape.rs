@@ -4,8 +4,8 @@ use std::fmt::{self, Display, Formatter, Write};
 
 use omptrace_analysis::is_unprintable;
 
-/// Letters of a name that is shown; longer ones are cut.
-const MAX_LETTERS: usize = 160;
+/// The most letters of a name that are shown.
+const MAX_LETTERS: usize = 96;
 
 /// A text, escaped for HTML, between tags and in attributes with quotation marks.
 pub(crate) struct Text<'a>(pub(crate) &'a str);
@@ -29,12 +29,16 @@ impl Display for Text<'_> {
     }
 }
 
-/// A name, cut where it is very long.
+/// A name without its middle where it is very long: names of one program begin alike, and their ends tell them apart.
 pub(crate) fn short(name: &str) -> String {
-    match name.char_indices().nth(MAX_LETTERS) {
-        None => name.to_owned(),
-        Some((end, _)) => format!("{}\u{2026}", &name[..end]),
+    let letters = name.chars().count();
+    if letters <= MAX_LETTERS {
+        return name.to_owned();
     }
+    let begin = MAX_LETTERS / 2;
+    let end = MAX_LETTERS - 1 - begin;
+    let begin = name.chars().take(begin);
+    begin.chain(['\u{2026}']).chain(name.chars().skip(letters - end)).collect()
 }
 
 /// JSON that may be in a script element: `</script>` and `<!--` cannot be in it.
@@ -63,8 +67,14 @@ mod tests {
     }
 
     #[test]
-    fn long_names_are_cut() {
+    fn long_names_lose_their_middle() {
         assert_eq!(short("abc"), "abc");
-        assert_eq!(short(&"\u{e4}".repeat(500)).chars().count(), MAX_LETTERS + 1);
+        let name = format!("begin{}end", "\u{e4}".repeat(500));
+        let shown = short(&name);
+        assert_eq!(shown.chars().count(), MAX_LETTERS);
+        assert!(
+            shown.starts_with("begin") && shown.contains('\u{2026}') && shown.ends_with("end"),
+            "{shown}"
+        );
     }
 }

@@ -242,6 +242,10 @@ mod tests {
         // It is still worth looking at.
         assert!(page.matches("<tr").count() > 100, "{}", page.matches("<tr").count());
         assert!(page.matches("role=treeitem").count() > 10);
+        // Whatever scrolls sideways is reached by the keyboard (WCAG 2.1.1).
+        let scrolling = page.matches("<div class=scroll").count();
+        let reached = page.matches("<div class=scroll tabindex=0 role=region aria-label=\"").count();
+        assert!(scrolling > 8 && reached == scrolling, "{reached} of {scrolling}");
         assert!(page.contains("\"planes\":\"") && !page.contains("\"planes\":\"\""));
         let markdown = report.markdown();
         assert!(markdown.len() <= crate::markdown::MAX_MARKDOWN, "{}", markdown.len());

@@ -8,7 +8,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let more = |list: &str| format!("{} --select {list} --all", report.stats_command);
     if !answers.blame.is_empty() {
         let lead = "Each loss is charged to the place that caused it.";
-        section(out, "blame", "Whom the others waited for", lead);
+        section(out, "blame", "Causes of waiting", lead);
         let total = answers.accounting.total();
         let rows = answers.blame.iter().map(|row| {
             let Blame { cause, place, ns, .. } = row;

@@ -1,7 +1,7 @@
 //! Possible improvements, as cards.
 
 use super::*;
-use omptrace_analysis::answers::Position;
+use omptrace_analysis::answers::{Position, Rule};
 
 /// The command that opens a moment in a viewer.
 pub(crate) fn view_command(view: &str, moment: &Moment) -> String {
@@ -14,13 +14,12 @@ pub(crate) fn view_command(view: &str, moment: &Moment) -> String {
 pub(crate) fn findings(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let answers = &report.stats.answers;
     if answers.findings.is_empty() {
-        section(out, "findings", "What could be better", "");
-        *out += "<p>Nothing was found whose repair would save 3 % of the wall time or more.</p></section>";
+        section(out, "findings", "Findings", "");
+        *out += "<p>No finding would save 3 % of the wall time or more.</p></section>";
         return;
     }
-    let lead = "The largest gain first. Gains are of wall time, from a replay of the recorded dependences with the fault \
-                repaired; they do not add up.";
-    section(out, "findings", "What could be better", lead);
+    let lead = "Estimated wall-time savings, from replaying the run without the problem. Savings overlap.";
+    section(out, "findings", "Findings", lead);
     *out += "<ol class=cards>";
     let shown = (limits.rows / 10).max(1);
     for (index, finding) in answers.findings.iter().take(shown).enumerate() {
@@ -28,10 +27,10 @@ pub(crate) fn findings(out: &mut String, report: &Report<'_>, limits: &Limits) {
         let _ = write!(
             out,
             "<li class=card id=finding-{index} data-id=\"{}\"><h3>{} <code>{}</code></h3><p class=gain><b \
-             data-value={}>{}</b> <span>to gain, {} of the wall time</span></p><span class=at style=\"width:{:.2}%\"><i \
+             data-value={}>{}</b> <span>saving, {} of the wall time</span></p><span class=at style=\"width:{:.2}%\"><i \
              class=c-useful></i></span><p class=advice>{}</p>",
             Text(&finding.id),
-            Text(&finding.id.replace('_', " ")),
+            Text(Rule::by_id(&finding.id).map_or(&*finding.id, |rule| rule.title)),
             Text(&place(&finding.place)),
             finding.gain_ns,
             Text(&time(finding.gain_ns)),
@@ -63,13 +62,13 @@ fn instances(out: &mut String, report: &Report<'_>, instances: &[Moment]) {
     if instances.is_empty() {
         return;
     }
-    *out += "<details><summary>where to look</summary><ul class=commands>";
+    *out += "<details><summary>worst occurrences</summary><ul class=commands>";
     for moment in instances {
         let ns = moment.end_ns.abs_diff(moment.begin_ns);
         let at = moment.begin_ns.max(0).cast_unsigned();
         let _ = write!(
             out,
-            "<li>{} at {} on {} <code class=copy>{}</code></li>",
+            "<li>{} long, {} into the run, on {} <code class=copy>{}</code></li>",
             Text(&time(ns)),
             Text(&time(at)),
             Text(&short(&moment.thread)),

@@ -37,7 +37,7 @@ fn flames(out: &mut String, report: &Report<'_>, limits: &Limits) {
     };
     let _ = write!(
         out,
-        "<div class=controls id=flame-controls hidden><button type=button>show all</button></div><div class=scroll>\
+        "<div class=controls id=flame-controls hidden><button type=button>show all</button></div><div class=scroll tabindex=0 role=region aria-label=\"flame graph\">\
          <div id=flame role=tree aria-label=\"functions by what called them\" style=\"--rows:{}\">",
         deepest + 1
     );

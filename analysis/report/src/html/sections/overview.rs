@@ -27,7 +27,7 @@ pub(crate) fn headline(out: &mut String, report: &Report<'_>) {
         tile("parallel", "parallel efficiency", &percent(share), share);
     }
     if let Some(best) = answers.findings.first() {
-        tile("gain", "largest gain found", &time(best.gain_ns), best.gain_ns as f64);
+        tile("gain", "largest saving found", &time(best.gain_ns), best.gain_ns as f64);
     }
     *out += "</ul>";
 }
@@ -55,14 +55,13 @@ pub(crate) fn tree(out: &mut String, report: &Report<'_>) {
     let answers = &report.stats.answers;
     let total = answers.accounting.total();
     let lead = format!(
-        "{} \u{d7} {} is the time that there was. Each row is a part of it; the bars of all causes add up to the first one, and \
-         those of places to their cause\u{2019}s.",
+        "Total thread time is {} \u{d7} {}. The rows of causes add up to it, and the places below a cause add up to that cause.",
         counted(answers.threads.into(), "thread"),
         time(answers.duration_ns)
     );
     section(out, "went", "Where the time went", &lead);
     legend(out, report);
-    *out += "<div class=scroll><table id=tree class=tree><caption class=hidden>The threads\u{2019} time by cause and \
+    *out += "<div class=scroll tabindex=0 role=region aria-label=\"thread time by cause\"><table id=tree class=tree><caption class=hidden>The threads\u{2019} time by cause and \
              place</caption><thead><tr><th scope=col>cause</th><th scope=col class=n>thread time</th><th scope=col \
              class=n>share</th><th scope=col class=wide><span class=hidden>bar</span></th></tr></thead><tbody>";
     let mut row = |level: u32, key: &str, name: &str, title: &str, ns: u64, before: u64| {
@@ -99,7 +98,7 @@ pub(crate) fn tree(out: &mut String, report: &Report<'_>) {
     efficiencies(out, &answers.efficiency);
     let not_seen = &answers.not_seen;
     if !not_seen.is_empty() {
-        *out += "<p>What the OpenMP runtime does not show:</p><ul>";
+        *out += "<p>Not visible with this runtime:</p><ul>";
         for row in not_seen {
             let name = row.cause.name().replace('_', " ");
             let _ = write!(out, "<li>{name}: {}</li>", Text(&row.reason));
@@ -135,23 +134,29 @@ fn places_of(report: &Report<'_>, cause: Cause, ns: u64) -> Vec<(String, u64)> {
 
 fn efficiencies(out: &mut String, of: &Efficiency) {
     let rows = [
-        ("parallel", 0, "parallel efficiency", of.parallel, "useful time of all time"),
+        ("parallel", 0, "parallel efficiency", of.parallel, "useful time \u{f7} total thread time"),
         (
             "load_balance",
             1,
             "\u{d7} load balance",
             of.load_balance,
-            "how evenly work is spread over the threads",
+            "mean useful time \u{f7} busiest thread\u{2019}s",
         ),
         (
             "communication",
             1,
             "\u{d7} communication",
             of.communication,
-            "what waits leave to the busiest thread",
+            "busiest thread\u{2019}s useful time \u{f7} wall time",
         ),
-        ("serialisation", 2, "\u{d7} serialisation", of.serialisation, "what dependences leave"),
-        ("transfer", 2, "\u{d7} transfer", of.transfer, "what the runtime\u{2019}s own costs leave"),
+        (
+            "serialisation",
+            2,
+            "\u{d7} serialisation",
+            of.serialisation,
+            "busiest thread\u{2019}s useful time \u{f7} critical path",
+        ),
+        ("transfer", 2, "\u{d7} transfer", of.transfer, "critical path \u{f7} wall time"),
     ];
     if rows.iter().all(|row| row.3.is_none()) {
         return;
@@ -183,7 +188,7 @@ pub(crate) fn timeline(out: &mut String, report: &Report<'_>) {
              of its largest value. Drag over a part to see it larger."
         }
     };
-    section(out, "time", "All threads over time", lead);
+    section(out, "time", "Timeline", lead);
     legend(out, report);
     *out += "<div id=controls class=controls role=group aria-label=\"part of the time\" hidden><button type=button \
              data-do=in>zoom in</button><button type=button data-do=out>zoom out</button><button type=button \

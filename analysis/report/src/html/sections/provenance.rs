@@ -49,7 +49,7 @@ pub(crate) fn provenance(report: &Report<'_>) -> Vec<(String, String)> {
         0 => "none".to_owned(),
         lost => with_commas(lost),
     });
-    each("not as it should be", &|info| {
+    each("corrected", &|info| {
         let findings = info.findings.iter().take(MAX_TRACES).map(|finding| finding.text.clone());
         findings.collect::<Vec<_>>().join("; ")
     });
@@ -64,19 +64,19 @@ pub(crate) fn provenance(report: &Report<'_>) -> Vec<(String, String)> {
         format!("{} of all threads, {}, spent on writing its buffers", time(tracer), percent(share)),
     ));
     for note in report.stats.notes.iter().take(MAX_TRACES * 2) {
-        rows.push(("repaired or missing".to_owned(), note.clone()));
+        rows.push(("corrected or missing".to_owned(), note.clone()));
     }
     let unknown = report.stats.processes.iter().flat_map(|process| &process.unknown);
     let unknown: std::collections::BTreeSet<&String> = unknown.collect();
     for note in unknown {
-        rows.push(("cannot be known".to_owned(), note.clone()));
+        rows.push(("not available".to_owned(), note.clone()));
     }
     rows
 }
 
 /// Writes the origin as a section.
 pub(crate) fn origin(out: &mut String, report: &Report<'_>) {
-    section(out, "origin", "Where this comes from", "");
+    section(out, "origin", "Run details", "");
     *out += "<table class=facts><tbody>";
     let mut before = String::new();
     for (name, value) in provenance(report) {

@@ -16,7 +16,7 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
     if by_line.is_empty() {
         return;
     }
-    let lead = "The lines of constructs, with the threads\u{2019} time: useful work there, and what threads lost because of it.";
+    let lead = "Useful time at each line, and time that threads lost because of it.";
     section(out, "source", "Source", lead);
     let total = report.stats.answers.accounting.total().max(1);
     let mut room = limits.lines;
@@ -37,7 +37,12 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
         if file.is_newer {
             *out += "<p class=warn>This file is not the one that ran: it was changed, and its lines may have moved.</p>";
         }
-        *out += "<div class=scroll><table class=source><thead class=hidden><tr><th scope=col>line</th><th \
+        let _ = write!(
+            out,
+            "<div class=scroll tabindex=0 role=region aria-label=\"{}\">",
+            Text(&format!("lines of {}", short(&path)))
+        );
+        *out += "<table class=source><thead class=hidden><tr><th scope=col>line</th><th \
                  scope=col>share</th><th scope=col>time</th><th scope=col>source</th></tr></thead><tbody>";
         let most = lines.values().map(Accounting::total).max().unwrap_or(1).max(1);
         let mut before = 0;
@@ -67,7 +72,7 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
     if !held.is_empty() {
         let _ = write!(
             out,
-            "<p class=more>This page holds lines of these files of the machine that it was made on: {}</p>",
+            "<p class=more>This report quotes these files of the machine that it was made on: {}</p>",
             held.join(", ")
         );
     }
@@ -80,7 +85,7 @@ pub(crate) fn sources(out: &mut String, report: &Report<'_>, limits: &Limits) {
     if !missing.is_empty() {
         let _ = write!(
             out,
-            "<p class=more>Not shown, since they are not among the sources that <code>report</code> found or may show: {}</p>",
+            "<p class=more>Not shown, because they are not among the sources that <code>report</code> found or may quote: {}</p>",
             missing.join(", ")
         );
     }

@@ -1,0 +1,468 @@
+//! The first screen of `stats`, and what `record` says when its program has ended: the efficiency, what is lost and where,
+//! and what to do about it.
+//!
+//! ```text
+//! doubts       ! what makes the numbers unreliable
+//! efficiency     one bar, then a bar for each cause with its worst place
+//! findings       title, place and saving; then the evidence and one change to try
+//! ```
+
+use std::collections::BTreeMap;
+
+use super::styled::{Line, Lines, Look, Tint, shortened};
+use crate::findings::{Rule, at};
+use crate::model::answers::{Answers, Finding};
+use crate::model::cause::Cause;
+use crate::model::place::Place;
+use crate::model::stats::Stats;
+use crate::model::sum::{Sum, sum};
+use crate::text::answers::{percents, rounded};
+use crate::text::table::{counted, letters, time};
+
+/// The cells of the longest bar.
+const BAR: u32 = 20;
+/// Causes of loss that `record` shows; the others are summed up.
+const MAX_CAUSES: usize = 5;
+/// Places below a cause.
+const MAX_PLACES: usize = 2;
+/// The column of the places that `record` shows.
+const PLACES: usize = 51;
+/// Narrower terminals wrap lines.
+const MIN_WIDTH: usize = 60;
+
+impl Cause {
+    /// The cause as people call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Cause::Useful => "useful work",
+            Cause::Serial => "serial code",
+            Cause::NarrowTeam => "small teams",
+            Cause::Fork => "thread start-up",
+            Cause::Join => "end of region",
+            Cause::Imbalance => "load imbalance",
+            Cause::Barrier => "barriers",
+            Cause::TaskWait => "waiting for tasks",
+            Cause::TaskStarvation => "lack of tasks",
+            Cause::Lock => "locks",
+            Cause::Critical => "critical regions",
+            Cause::Ordered => "ordered regions",
+            Cause::Atomic => "atomic updates",
+            Cause::Reduction => "reductions",
+            Cause::Target => "devices",
+            Cause::Runtime => "OpenMP runtime",
+            Cause::Preempted => "preemption",
+            Cause::Tracer => "tracer",
+            Cause::Unobserved => "not recorded",
+        }
+    }
+}
+
+/// A share in whole per cent, and its bar.
+struct Share {
+    cause: Cause,
+    ns: u64,
+    percent: u32,
+    cells: u32,
+}
+
+impl Answers {
+    /// Whether there is time to speak of.
+    pub fn has_time(&self) -> bool {
+        self.accounting.total() > 0
+    }
+
+    /// Useful work, then the losses, the greatest first.
+    fn shares(&self) -> Vec<Share> {
+        let losses = self.losses();
+        let rows: Vec<(Cause, u64)> =
+            std::iter::once((Cause::Useful, self.accounting[Cause::Useful])).chain(losses).collect();
+        let ns: Vec<u64> = rows.iter().map(|(_, ns)| *ns).collect();
+        let parts = rounded(&ns, 100).into_iter().zip(rounded(&ns, BAR));
+        let shares = rows.into_iter().zip(parts);
+        shares.map(|((cause, ns), (percent, cells))| Share { cause, ns, percent, cells }).collect()
+    }
+
+    /// What makes the numbers unreliable.
+    pub fn doubts(&self, look: Look) -> Lines {
+        let mut lines = Lines::default();
+        for note in self.cpu_note.iter().chain(&self.mpi_note) {
+            lines.words(Line::of(Tint::Warning, "  ! "), &sentence(note), Tint::Plain, look);
+        }
+        lines
+    }
+
+    /// The efficiency with a bar, and each cause of loss with its share and its worst place.
+    pub fn efficiency_bars(&self, look: Look) -> Lines {
+        let mut lines = Lines::default();
+        let shares = self.shares();
+        let Some((useful, losses)) = shares.split_first().filter(|_| self.has_time()) else {
+            return lines;
+        };
+        let share = |indent: usize, title: &str, percent: u32, tint: Tint| {
+            let column = 21 - indent;
+            let title = Line::of(Tint::Plain, " ".repeat(indent)).and(tint, format!("{title:<column$}"));
+            title.and(tint, format!("{percent:>4} %")).up_to(29)
+        };
+        let first = share(2, "Parallel efficiency", useful.percent, Tint::Bold);
+        lines.push(first.bar(Cause::Useful, useful.cells, BAR, look));
+        let losses: Vec<&Share> = losses.iter().filter(|loss| loss.percent > 0).collect();
+        if losses.is_empty() {
+            return lines;
+        }
+        lines.push(Line::of(Tint::Plain, "  Time lost to").up_to(PLACES).and(Tint::Dim, "mostly at"));
+        let room = look.width.max(MIN_WIDTH) - PLACES;
+        for loss in losses.iter().take(MAX_CAUSES) {
+            let line = share(4, loss.cause.title(), loss.percent, Tint::Plain);
+            let line = line.bar(loss.cause, loss.cells, loss.cells, look).up_to(PLACES);
+            let place = self.worst_place(loss.cause).map(|place| shortened(&place, room));
+            lines.push(line.and(Tint::Place, place.unwrap_or_default()));
+        }
+        match losses.iter().skip(MAX_CAUSES).map(|loss| loss.percent).sum::<u32>() {
+            0 => {}
+            rest => lines.push(share(4, "other", rest, Tint::Plain)),
+        }
+        lines
+    }
+
+    /// The place that most of a cause's time is due to.
+    fn worst_place(&self, cause: Cause) -> Option<String> {
+        let worst = self.blamed_for(cause).max_by_key(|blame| blame.ns)?;
+        (!is_nowhere(&worst.place)).then(|| worst.place.short())
+    }
+
+    /// The first `top` findings; the number of the others is said by who knows the command that shows them.
+    pub fn finding_cards(&self, top: usize, look: Look) -> Lines {
+        let mut lines = Lines::default();
+        for (index, finding) in self.findings.iter().take(top).enumerate() {
+            self.write_card(&mut lines, index + 1, finding, look);
+        }
+        lines
+    }
+
+    /// The command that explains the first `top` findings; `None` where there are none.
+    pub fn help_command(&self, top: usize) -> Option<String> {
+        let mut ids: Vec<&str> = Vec::new();
+        for finding in self.findings.iter().take(top) {
+            if Rule::by_id(&finding.id).is_some() && !ids.contains(&&*finding.id) {
+                ids.push(&finding.id);
+            }
+        }
+        (!ids.is_empty()).then(|| format!("omptrace help {}", ids.join(" ")))
+    }
+
+    fn write_card(&self, lines: &mut Lines, number: usize, finding: &Finding, look: Look) {
+        let share = finding.gain_ns as f64 / self.duration_ns.max(1) as f64;
+        let saving = format!("saves up to {} ({:.0} %)", time(finding.gain_ns), share * 100.0);
+        let title = Rule::by_id(&finding.id).map_or(&*finding.id, |rule| rule.title);
+        let head = Line::of(Tint::Bold, format!("  {number}. {title}"));
+        let head = match is_nowhere(&finding.place) {
+            true => head,
+            false => {
+                let taken = head.columns() + letters(" at ") + 2 + letters(&saving);
+                let room = look.width.max(MIN_WIDTH).saturating_sub(taken).max(12);
+                let place = shortened(&finding.place.short(), room);
+                head.and(Tint::Plain, " at ").and(Tint::Place, place)
+            }
+        };
+        let column = PLACES.min(look.width.saturating_sub(letters(&saving)));
+        let column = column.max(head.columns() + 2);
+        lines.push(head.up_to(column).and(Tint::Bold, saving));
+        // The title has the place already.
+        let text = finding.text.replace(&format!(" {}", at(&finding.place)), "");
+        lines.words(Line::of(Tint::Plain, "     "), &sentence(&text), Tint::Plain, look);
+    }
+}
+
+impl Stats {
+    /// Where the threads' time went, by cause and place, efficiencies and findings. `heading`: the run in a few words;
+    /// `places` and `findings`: how many are shown.
+    pub fn first_screen(&self, heading: Line, rows: Option<usize>, look: Look) -> Lines {
+        let answers = &self.answers;
+        let mut lines = Lines::default();
+        lines.push(heading);
+        lines.extend(answers.doubts(look));
+        lines.gap();
+        self.write_causes(&mut lines, rows.unwrap_or(MAX_PLACES), look);
+        lines.gap();
+        self.write_efficiencies(&mut lines, look);
+        let top = rows.unwrap_or(3);
+        if !answers.findings.is_empty() {
+            lines.gap();
+            let title = Line::of(Tint::Bold, "Findings");
+            lines.push(title.and(Tint::Dim, " (estimated savings of wall time; they overlap)"));
+            lines.extend(answers.finding_cards(top, look));
+            let help = answers.help_command(top).unwrap_or_default();
+            lines.push(Line::of(Tint::Dim, format!("  What this means: {help}")));
+        }
+        lines.gap();
+        for not_seen in answers.not_seen.iter().filter(|row| row.cause != Cause::Preempted) {
+            let words = format!("Not visible: {}: {}", not_seen.cause.title(), not_seen.reason);
+            lines.words(Line::default(), &words, Tint::Dim, look);
+        }
+        let hidden = answers.findings.len().saturating_sub(top);
+        let hidden = (hidden > 0).then(|| format!("{}, ", counted(hidden as u64, "more finding")));
+        let words = format!(
+            "More: --full ({}constructs, critical path, threads), --by {}, --json",
+            hidden.unwrap_or_default(),
+            self.tables_with_rows().join("|")
+        );
+        lines.words(Line::default(), &words, Tint::Dim, look);
+        lines
+    }
+
+    /// The tables of `--by` that have more than the first screen.
+    fn tables_with_rows(&self) -> Vec<&'static str> {
+        let tables = [
+            ("region", !self.answers.regions.is_empty()),
+            ("construct", !self.constructs.is_empty()),
+            ("thread", !self.threads.is_empty()),
+            ("function", !self.functions.is_empty()),
+            ("counter", !self.counters.is_empty()),
+            ("lock", !self.locks.is_empty()),
+            ("device", !self.device_use.is_empty()),
+            ("process", self.processes.len() > 1),
+            ("phase", !self.phases.is_empty()),
+        ];
+        tables.into_iter().filter_map(|(name, has_rows)| has_rows.then_some(name)).collect()
+    }
+
+    fn write_causes(&self, lines: &mut Lines, places: usize, look: Look) {
+        let answers = &self.answers;
+        let whole = answers.accounting.total();
+        let of = format!("  ({} x {})", counted(answers.threads.into(), "thread"), time(answers.duration_ns));
+        let head = Line::of(Tint::Bold, "Where the thread time went").up_to(40);
+        lines.push(head.and(Tint::Plain, "time      %").and(Tint::Dim, of));
+        let percent = |ns: u64| format!("{:.1}", ns as f64 / whole.max(1) as f64 * 100.0);
+        let cells = |ns: u64| (ns as f64 / whole.max(1) as f64 * f64::from(BAR)).round() as u32;
+        let room = |indent: usize| 34 - indent;
+        let mut rest = 0_u64;
+        for share in answers.shares() {
+            let is_useful = share.cause == Cause::Useful;
+            if !is_useful && share.ns.saturating_mul(1000) < whole {
+                rest.grow_by(share.ns);
+                continue;
+            }
+            let line = Line::of(Tint::Plain, format!("  {:<32}", share.cause.title()));
+            let numbers = format!("{:>10}  ", time(share.ns));
+            let line = line.and(Tint::Plain, numbers).and(Tint::Bold, format!("{:>5}", percent(share.ns)));
+            lines.push(line.up_to(53).bar(share.cause, cells(share.ns), 0, look));
+            for (place, ns) in self.places_of(share.cause, share.ns, places) {
+                let name = shortened(&place, room(4));
+                let line = Line::of(Tint::Plain, "    ").and(Tint::Place, format!("{name:<30}"));
+                let line = line.and(Tint::Plain, format!("{:>10}  {:>5}", time(ns), percent(ns)));
+                lines.push(line.up_to(53).bar(share.cause, cells(ns), 0, look));
+            }
+        }
+        if rest > 0 {
+            let line = format!("  {:<32}{:>10}  {:>5}", "other", time(rest), percent(rest));
+            lines.push(Line::of(Tint::Plain, line));
+        }
+    }
+
+    /// The places of a cause's time that are a hundredth of all of it or more, the longest first.
+    fn places_of(&self, cause: Cause, of_cause: u64, top: usize) -> Vec<(String, u64)> {
+        let answers = &self.answers;
+        let mut sums: BTreeMap<String, u64> = BTreeMap::new();
+        let mut count = |place: &Place, ns: u64| {
+            if !is_nowhere(place) {
+                sums.entry(label(place)).or_default().grow_by(ns);
+            }
+        };
+        match cause {
+            Cause::Useful => answers.useful.iter().for_each(|row| count(&row.place, row.ns)),
+            _ => answers.blamed_for(cause).for_each(|row| count(&row.place, row.ns)),
+        }
+        // Places that are due to more than there was are not of these threads alone.
+        if sum(sums.values().copied()) > of_cause {
+            return Vec::new();
+        }
+        let least = answers.accounting.total() / 100;
+        let mut rows: Vec<(String, u64)> = sums.into_iter().filter(|(_, ns)| *ns >= least).collect();
+        rows.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
+        rows.truncate(top);
+        rows
+    }
+
+    fn write_efficiencies(&self, lines: &mut Lines, look: Look) {
+        let efficiency = &self.answers.efficiency;
+        let Some(parallel) = efficiency.parallel else {
+            return;
+        };
+        let product = |parts: [(&str, Option<f64>); 2]| match parts {
+            [(one, Some(first)), (other, Some(second))] => {
+                format!(" = {one} {} x {other} {}", percents(first), percents(second))
+            }
+            _ => String::new(),
+        };
+        let parts = [("load balance", efficiency.load_balance), ("communication", efficiency.communication)];
+        let words = format!("parallel {}{}", percents(parallel), product(parts));
+        let title = Line::of(Tint::Bold, "Efficiency").and(Tint::Plain, " (POP)  ");
+        lines.words(title, &words, Tint::Plain, look);
+        let parts = [("serialisation", efficiency.serialisation), ("transfer", efficiency.transfer)];
+        let of_communication = product(parts);
+        if !of_communication.is_empty() {
+            lines.push(Line::of(Tint::Plain, format!("  communication{of_communication}")));
+        }
+    }
+}
+
+/// A place as a row: the function and the line, or else what it is.
+fn label(place: &Place) -> String {
+    match (place.is_serial(), place.source(), &place.function) {
+        (false, Some(source), Some(function)) => format!("{function} {source}"),
+        (false, Some(source), None) => format!("{} {source}", place.construct_name()),
+        (false, None, _) => place.long(),
+        (true, ..) => place.construct.clone(),
+    }
+}
+
+/// Whether a place says nothing of the program: neither line nor function, as of what is no construct.
+fn is_nowhere(place: &Place) -> bool {
+    place.file.is_none() && place.function.is_none() && !place.is_directive && !place.construct.contains('@')
+}
+
+/// Words as a sentence: with a capital in front, and a full stop behind.
+fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    let stop = if words.ends_with(['.', '?', '!']) { "" } else { "." };
+    format!("{first}{}{stop}", letters.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::answers::{Blame, Efficiency, NotSeen};
+
+    fn at(function: &str, line: u32) -> Place {
+        Place::at("!$omp parallel", Some("/src/stencil.c"), Some(line), Some(function))
+    }
+
+    /// Two threads in 2.17 s.
+    fn stats() -> Stats {
+        let mut answers = Answers { threads: 2, duration_ns: 2_170_000_000, ..Answers::default() };
+        for (cause, ms) in [
+            (Cause::Useful, 2940),
+            (Cause::Imbalance, 744),
+            (Cause::Fork, 438),
+            (Cause::Join, 178),
+            (Cause::Serial, 40),
+        ] {
+            answers.accounting.add(cause, ms * 1_000_000);
+        }
+        for (cause, place, ms) in [
+            (Cause::Imbalance, at("step_static", 35), 650),
+            (Cause::Imbalance, at("step_dynamic", 42), 74),
+            (Cause::Fork, at("step_static", 35), 252),
+            (Cause::Join, at("step_dynamic", 41), 178),
+        ] {
+            let blame = Blame { cause, place, ns: ms * 1_000_000, functions: Vec::new(), no_sample_ns: None };
+            answers.blame.push(blame);
+        }
+        answers.efficiency = Efficiency {
+            parallel: Some(0.678),
+            load_balance: Some(0.828),
+            communication: Some(0.819),
+            serialisation: Some(0.94),
+            transfer: Some(0.872),
+        };
+        answers.not_seen.push(NotSeen { cause: Cause::Reduction, reason: "GCC inlines them".to_owned() });
+        for (id, line, ms) in [("load_imbalance", 35, 325), ("late_wake_up", 41, 79)] {
+            answers.findings.push(Finding {
+                id: id.to_owned(),
+                place: at("step_static", line),
+                gain_ns: ms * 1_000_000,
+                text: "threads finish this region at different times; if the loop is schedule(static), try \
+                       schedule(dynamic)"
+                    .to_owned(),
+                evidence: serde_json::Map::new(),
+                instances: Vec::new(),
+            });
+        }
+        Stats { answers, ..Stats::default() }
+    }
+
+    #[test]
+    fn each_cause_has_a_bar_and_its_worst_place() {
+        let text = stats().answers.efficiency_bars(Look::PLAIN).text(Look::PLAIN);
+        assert_eq!(
+            text,
+            "  Parallel efficiency  68 %  ##############......
+  Time lost to                                     mostly at
+    load imbalance     17 %  ###                   stencil.c:35
+    thread start-up    10 %  ##                    stencil.c:35
+    end of region       4 %  #                     stencil.c:41
+    serial code         1 %
+"
+        );
+    }
+
+    #[test]
+    fn findings_have_their_saving_and_one_change() {
+        let answers = stats().answers;
+        let text = answers.finding_cards(1, Look::PLAIN).text(Look::PLAIN);
+        assert_eq!(
+            text,
+            "  1. Load imbalance at stencil.c:35                saves up to 325 ms (15 %)
+     Threads finish this region at different times; if the loop is
+     schedule(static), try schedule(dynamic).
+"
+        );
+    }
+
+    #[test]
+    fn the_first_screen_says_what_else_there_is() {
+        let text =
+            stats().first_screen(Line::of(Tint::Bold, "./stencil"), None, Look::PLAIN).text(Look::PLAIN);
+        assert_eq!(
+            text,
+            "./stencil
+
+Where the thread time went              time      %  (2 threads x 2.17 s)
+  useful work                         2.94 s   67.7  ##############
+  load imbalance                      744 ms   17.1  ###
+    step_static stencil.c:35          650 ms   15.0  ###
+    step_dynamic stencil.c:42        74.0 ms    1.7
+  thread start-up                     438 ms   10.1  ##
+    step_static stencil.c:35          252 ms    5.8  #
+  end of region                       178 ms    4.1  #
+    step_dynamic stencil.c:41         178 ms    4.1  #
+  serial code                        40.0 ms    0.9
+
+Efficiency (POP)  parallel 67.8 % = load balance 82.8 % x communication 81.9 %
+  communication = serialisation 94.0 % x transfer 87.2 %
+
+Findings (estimated savings of wall time; they overlap)
+  1. Load imbalance at stencil.c:35                saves up to 325 ms (15 %)
+     Threads finish this region at different times; if the loop is
+     schedule(static), try schedule(dynamic).
+  2. Late thread start-up at stencil.c:41          saves up to 79.0 ms (4 %)
+     Threads finish this region at different times; if the loop is
+     schedule(static), try schedule(dynamic).
+  What this means: omptrace help load_imbalance late_wake_up
+
+Not visible: reductions: GCC inlines them
+More: --full (constructs, critical path, threads), --by , --json
+"
+        );
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let mut stats = stats();
+        for finding in &mut stats.answers.findings {
+            finding.place.file = Some(format!("/src/{}.c", "long".repeat(30)));
+        }
+        stats.answers.blame[0].place.file = Some(format!("/src/{}.c", "long".repeat(30)));
+        stats.answers.cpu_note =
+            Some("threads had a CPU for a part of the time in which they could have used one".to_owned());
+        for width in [80, 100, 60] {
+            let look = Look { width, ..Look::PLAIN };
+            let heading = Line::of(Tint::Bold, "./stencil");
+            let text = stats.first_screen(heading, None, look).text(look)
+                + &stats.answers.efficiency_bars(look).text(look);
+            let long: Vec<&str> = text.lines().filter(|line| letters(line) > width.max(75)).collect();
+            assert!(long.is_empty(), "{width}: {long:#?}");
+        }
+    }
+}

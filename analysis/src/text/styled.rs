@@ -1,0 +1,233 @@
+//! Lines with styles: colours and bars on a terminal that wants them, the same words everywhere else.
+//!
+//! Names come from traces. Whatever could drive a terminal is an escape before it is part of a line, so that the colours are
+//! the only control characters in the text.
+
+use std::fmt::Write;
+
+use omptrace_symbols::printable::printable;
+
+use crate::model::cause::Cause;
+use crate::text::table::letters;
+
+/// Where the text is shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// The columns of a line.
+    pub width: usize,
+    /// Whether it has colours.
+    pub colours: bool,
+    /// Whether bars are blocks rather than `#`.
+    pub blocks: bool,
+}
+
+impl Look {
+    /// The look in a pipe or a file.
+    pub const PLAIN: Look = Look { width: 80, colours: false, blocks: false };
+}
+
+/// How a part of a line stands out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tint {
+    /// Not at all.
+    Plain,
+    /// What is read first.
+    Bold,
+    /// What may be passed over.
+    Dim,
+    /// A place in the source.
+    Place,
+    /// What makes numbers doubtful.
+    Warning,
+    /// In the colour of a cause.
+    Of(Cause),
+}
+
+impl Tint {
+    /// The parameters of the terminal's sequence; the colours are those of the page of `report`.
+    fn sequence(self) -> &'static str {
+        match self {
+            Tint::Plain => "",
+            Tint::Bold => "1",
+            Tint::Dim => "2",
+            Tint::Place => "36",
+            Tint::Warning => "1;33",
+            Tint::Of(cause) => match cause {
+                Cause::Useful => "38;2;86;180;233",
+                Cause::Imbalance => "38;2;230;159;0",
+                Cause::Fork | Cause::Join | Cause::Barrier | Cause::Reduction => "38;2;240;228;66",
+                Cause::Lock | Cause::Critical | Cause::Ordered | Cause::Atomic => "38;2;213;94;0",
+                Cause::TaskWait | Cause::TaskStarvation => "38;2;204;121;167",
+                _ => "38;2;190;197;207",
+            },
+        }
+    }
+}
+
+/// A line.
+#[derive(Clone, Debug, Default)]
+pub struct Line(Vec<(Tint, String)>);
+
+impl Line {
+    /// A line that begins with this.
+    pub fn of(tint: Tint, text: impl AsRef<str>) -> Line {
+        Line::default().and(tint, text)
+    }
+
+    /// With this behind it.
+    pub fn and(mut self, tint: Tint, text: impl AsRef<str>) -> Line {
+        self.0.push((tint, printable(text.as_ref()).into_owned()));
+        self
+    }
+
+    /// With blanks up to a column.
+    pub(crate) fn up_to(self, column: usize) -> Line {
+        let missing = column.saturating_sub(self.columns());
+        self.and(Tint::Plain, " ".repeat(missing))
+    }
+
+    /// With a bar of `full` cells. Where `of` is more, the rest of these are dim.
+    pub(crate) fn bar(self, cause: Cause, full: u32, of: u32, look: Look) -> Line {
+        let (cell, rest) = if look.blocks { ("█", "░") } else { ("#", ".") };
+        let bar = self.and(Tint::Of(cause), cell.repeat(full as usize));
+        match of.saturating_sub(full) {
+            0 => bar,
+            missing => bar.and(Tint::Dim, rest.repeat(missing as usize)),
+        }
+    }
+
+    /// The columns that it takes.
+    pub fn columns(&self) -> usize {
+        self.0.iter().map(|(_, text)| letters(text)).sum()
+    }
+
+    /// The line as text, without blanks at its end.
+    fn render(&self, look: Look, out: &mut String) {
+        let is_blank = |(_, text): &&(Tint, String)| text.trim_end().is_empty();
+        let trailing = self.0.iter().rev().take_while(is_blank).count();
+        let parts = &self.0[..self.0.len() - trailing];
+        for (index, (tint, text)) in parts.iter().enumerate() {
+            let text = if index + 1 == parts.len() { text.trim_end() } else { text };
+            let sequence = tint.sequence();
+            let _ = match look.colours && !sequence.is_empty() && !text.is_empty() {
+                true => write!(out, "\x1b[{sequence}m{text}\x1b[0m"),
+                false => write!(out, "{text}"),
+            };
+        }
+        out.push('\n');
+    }
+}
+
+/// Lines below each other.
+#[derive(Clone, Debug, Default)]
+pub struct Lines(Vec<Line>);
+
+impl Lines {
+    /// With another line.
+    pub fn push(&mut self, line: Line) {
+        self.0.push(line);
+    }
+
+    /// With an empty line, unless there is nothing above it.
+    pub fn gap(&mut self) {
+        if !self.0.is_empty() {
+            self.0.push(Line::default());
+        }
+    }
+
+    /// With words on as many lines as they take: `first` in front of the first one, as many blanks in front of the others.
+    pub fn words(&mut self, first: Line, words: &str, tint: Tint, look: Look) {
+        let indent = first.columns();
+        let width = look.width.saturating_sub(indent).max(1);
+        let mut front = Some(first);
+        for line in wrapped(&printable(words), width) {
+            let begin = front.take().unwrap_or_default().up_to(indent);
+            self.push(begin.and(tint, line));
+        }
+    }
+
+    /// With what other lines are.
+    pub fn extend(&mut self, other: Lines) {
+        self.0.extend(other.0);
+    }
+
+    /// All of it as text.
+    pub fn text(&self, look: Look) -> String {
+        self.0.iter().fold(String::new(), |mut text, line| {
+            line.render(look, &mut text);
+            text
+        })
+    }
+}
+
+/// Words in lines of at most `width`. A word that is longer stays whole, since people copy it.
+fn wrapped(words: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in words.split(' ') {
+        let line = lines.last_mut().expect("there is one from the start");
+        match line.is_empty() {
+            true => line.push_str(word),
+            false if letters(line) + 1 + letters(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            false => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Text of at most `width` columns: what is too long loses its middle, since begin and end tell names apart.
+pub fn shortened(text: &str, width: usize) -> String {
+    let length = letters(text);
+    if length <= width {
+        return text.to_owned();
+    }
+    let kept = width.saturating_sub(3);
+    let behind = kept.div_ceil(2);
+    let begin = text.chars().take(kept - behind);
+    let end = text.chars().skip(length - behind);
+    begin.chain("...".chars()).chain(end).take(width).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_are_all_that_drives_the_terminal() {
+        let mut lines = Lines::default();
+        lines.push(Line::of(Tint::Bold, "a\x1b[2Jb").and(Tint::Plain, " c\n  "));
+        let colours = Look { colours: true, ..Look::PLAIN };
+        assert_eq!(lines.text(colours), "\x1b[1ma\\x1b[2Jb\x1b[0m c\\n\n");
+        assert_eq!(lines.text(Look::PLAIN), "a\\x1b[2Jb c\\n\n");
+    }
+
+    #[test]
+    fn bars_are_blocks_where_the_terminal_has_them() {
+        let bar = |look| {
+            let mut lines = Lines::default();
+            lines.push(Line::default().bar(Cause::Useful, 2, 3, look));
+            lines.text(look)
+        };
+        assert_eq!(bar(Look::PLAIN), "##.\n");
+        assert_eq!(bar(Look { blocks: true, ..Look::PLAIN }), "██░\n");
+    }
+
+    #[test]
+    fn words_are_folded_behind_what_is_in_front() {
+        let mut lines = Lines::default();
+        let look = Look { width: 12, ..Look::PLAIN };
+        lines.words(Line::of(Tint::Warning, "! "), "one two three four", Tint::Plain, look);
+        assert_eq!(lines.text(look), "! one two\n  three four\n");
+    }
+
+    #[test]
+    fn long_names_lose_their_middle() {
+        for (width, expected) in
+            [(20, "abcdefghij"), (10, "abcdefghij"), (9, "abc...hij"), (8, "ab...hij"), (2, "..")]
+        {
+            assert_eq!(shortened("abcdefghij", width), expected, "{width}");
+        }
+    }
+}
