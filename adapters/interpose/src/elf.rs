@@ -1,6 +1,6 @@
 //! Symbols of a library, by the loader and the library's dynamic section (System V ABI, "Dynamic Linking").
 
-use core::ffi::{CStr, c_char};
+use core::ffi::{CStr, c_char, c_int};
 use core::{ptr, slice};
 
 /// The loader's description of a library, as far as it is public.
@@ -14,6 +14,24 @@ pub struct LinkMap {
     dynamic: *const Entry,
     /// The next library; null at the last.
     pub next: *const LinkMap,
+}
+
+/// What debuggers read (`link.h`).
+#[repr(C)]
+struct Debug {
+    version: c_int,
+    first: *const LinkMap,
+}
+
+unsafe extern "C" {
+    /// The loader's own, of the program's namespace.
+    static _r_debug: Debug;
+}
+
+/// The first of the loader's list: the program.
+pub fn first_map() -> *const LinkMap {
+    // SAFETY: the loader's structure. It is written when the process begins.
+    unsafe { (&raw const _r_debug.first).read() }
 }
 
 /// An entry of a dynamic section.

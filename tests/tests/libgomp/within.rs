@@ -140,3 +140,17 @@ fn a_fork_beside_threads_with_detachable_tasks_leaves_a_child_that_runs() {
     let program = compiled("forks_beside_events.c", &["-pthread"]);
     is_the_same(|| limited(&program), 0, "forks");
 }
+
+#[test]
+fn a_region_costs_the_same_however_many_call_sites_there_are() {
+    let program = compiled("gcc_call_sites.c", &["-mno-red-zone"]);
+    let ran = output(adapted(limited(&program).env("OMP_TOOL", "disabled")));
+    let printed = String::from_utf8_lossy(&ran.stdout).into_owned();
+    let ms = |name: &str| -> f64 {
+        let mut lines = printed.lines();
+        let time = lines.find_map(|line| line.strip_prefix(name)).expect("a time");
+        time.trim().parse().expect("milliseconds")
+    };
+    // 600,000 regions. Twenty thousand places are more than the processor's caches hold.
+    assert!(ms("many") < 5.0 * ms("few") + 15.0, "{printed}");
+}

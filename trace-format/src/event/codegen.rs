@@ -92,6 +92,7 @@ macro_rules! events {
 
             impl CompactRow for $Row {
                 const KIND: u8 = $kind;
+                const HAS_CODE: bool = false $(|| <$p>::IS_CODE)*;
 
                 #[inline(always)]
                 fn fits(&self) -> bool {
@@ -155,6 +156,37 @@ macro_rules! events {
                     $(<$p>::confirm(state, slot, pack_group!(self; $($f)+));)*
                     let sub = pack_sub!(self; $($sf)*) << SUB_SHIFT;
                     ($kind | sub | (slot as u64) << SLOT_SHIFT) + (ticks << TICK_SHIFT)
+                }
+
+                #[inline(always)]
+                #[allow(unused_variables)]
+                fn is_predicted_but_for_code(&self, state: &State) -> bool {
+                    let slot = 0 $(| <$p>::slot(pack_group!(self; $($f)+)))*;
+                    let surprises = 0 $(| match <$p>::IS_CODE {
+                        true => 0,
+                        false => pack_group!(self; $($f)+) ^ <$p>::predict(state, slot),
+                    })*;
+                    surprises == 0
+                }
+
+                #[inline(always)]
+                #[allow(unused_assignments, unused_variables)]
+                fn encode_new_code(self, state: &mut State, ticks: u64) -> [u64; 2] {
+                    let slot = 0 $(| <$p>::slot(pack_group!(self; $($f)+)))*;
+                    let (mut flag, mut bit) = (0, FLAG_SHIFT + FLAG_BITS);
+                    $(
+                        bit -= 1;
+                        let word = pack_group!(self; $($f)+);
+                        if <$p>::IS_CODE {
+                            flag = 1 << bit;
+                            <$p>::update(state, slot, word);
+                        } else {
+                            <$p>::confirm(state, slot, word);
+                        }
+                    )*
+                    let sub = pack_sub!(self; $($sf)*) << SUB_SHIFT;
+                    let head = ($kind | sub | (slot as u64) << SLOT_SHIFT | flag) + (ticks << TICK_SHIFT);
+                    [head, self.code()]
                 }
 
                 #[allow(unused_variables)]

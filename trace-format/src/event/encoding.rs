@@ -70,6 +70,8 @@ pub trait CompactRow: Copy {
     const KIND: u8;
     /// True where the arguments in the head's sub bits fit; else only [`CompactRow::encode_wide`] will do.
     fn fits(&self) -> bool;
+    /// Whether the row has a code address.
+    const HAS_CODE: bool;
     /// True where the event's code address is not in its slot: its module may be new.
     fn has_new_code(&self, state: &State) -> bool;
     /// The event's code address; 0 where the row has none.
@@ -87,6 +89,11 @@ pub trait CompactRow: Copy {
     fn is_predicted(&self, state: &State) -> bool;
     /// The event's only word, where it [`CompactRow::is_predicted`]; otherwise as [`CompactRow::encode`].
     fn encode_predicted(self, state: &mut State, ticks: u64) -> u64;
+    /// True where every argument but the code address is as predicted.
+    fn is_predicted_but_for_code(&self, state: &State) -> bool;
+    /// The event's two words, where it [`CompactRow::is_predicted_but_for_code`] and [`CompactRow::has_new_code`]; otherwise as
+    /// [`CompactRow::encode`].
+    fn encode_new_code(self, state: &mut State, ticks: u64) -> [u64; 2];
     /// Stores the event in its wide form, which holds any value; `None`, and nothing learnt, where `out` is too
     /// short. [`MAX_COMPACT_WORDS`] + 4 words suffice for any row.
     fn encode_wide(self, state: &mut State, ticks: u64, out: &mut [u64]) -> Option<usize>;

@@ -1,7 +1,7 @@
 //! Encoded events are decoded as they were, for any arguments.
 
 use omptrace_trace_format::codec::{Packer, Unpacker};
-use omptrace_trace_format::event::{DecodeError, Event, TICK_BITS, decode};
+use omptrace_trace_format::event::{CompactRow, DecodeError, Event, MAX_COMPACT_WORDS, TICK_BITS, decode};
 use omptrace_trace_format::predict::State;
 use proptest::prelude::*;
 
@@ -22,6 +22,52 @@ fn encoded(seed: u64, count: usize) -> (Vec<(u64, Event<'static>)>, Vec<u64>, St
         events.push((ticks, event));
     }
     (events, words, state)
+}
+
+/// Encodes the row in each way that is for it; all give the same words, and learn the same.
+fn each_way<R: CompactRow + std::fmt::Debug>(row: R, before: &State) -> (u32, u32) {
+    let mut usual = (before.clone(), [0; MAX_COMPACT_WORDS]);
+    let len = row.encode::<false>(&mut usual.0, 7, &mut usual.1);
+    let usual = (usual.0, usual.1[..len].to_vec());
+    let mut ways = (0, 0);
+    if row.is_predicted(before) {
+        let mut state = before.clone();
+        let word = row.encode_predicted(&mut state, 7);
+        assert_eq!((state, vec![word]), usual, "{row:?}");
+        ways.0 = 1;
+    }
+    if row.is_predicted_but_for_code(before) && row.has_new_code(before) {
+        let mut state = before.clone();
+        let words = row.encode_new_code(&mut state, 7);
+        assert_eq!((state, words.to_vec()), usual, "{row:?}");
+        ways.1 = 1;
+    }
+    ways
+}
+
+#[test]
+fn each_way_of_encoding_gives_the_same_words() {
+    let mut random = random(3);
+    let mut state = State::new(9);
+    let (mut predicted, mut of_new_code) = (0, 0);
+    for _ in 0..20_000 {
+        let event = Event::generate(random() as usize % Event::ROWS, &state, &mut random);
+        let ways = match event {
+            Event::ParallelBegin(row) if row.fits() => each_way(row, &state),
+            Event::ParallelEnd(row) if row.fits() => each_way(row, &state),
+            Event::TaskCreate(row) if row.fits() => each_way(row, &state),
+            Event::TaskSchedule(row) if row.fits() => each_way(row, &state),
+            Event::Work(row) if row.fits() => each_way(row, &state),
+            Event::SyncRegion(row) if row.fits() => each_way(row, &state),
+            Event::MutexAcquire(row) if row.fits() => each_way(row, &state),
+            Event::MutexReleased(row) if row.fits() => each_way(row, &state),
+            Event::Cancel(row) if row.fits() => each_way(row, &state),
+            _ => (0, 0),
+        };
+        (predicted, of_new_code) = (predicted + ways.0, of_new_code + ways.1);
+        event.encode(&mut state, 7, &mut [0; 512]).expect("the event fits");
+    }
+    assert!(predicted > 100 && of_new_code > 100, "{predicted} {of_new_code}");
 }
 
 proptest! {

@@ -15,6 +15,7 @@ pub(crate) use interpose::{forget_error, symbol};
 use interpose::elf::{Library, LinkMap};
 use interpose::find_object::FindObject;
 use interpose::modules;
+use interpose::started_with::StartedWith;
 use omptrace_device::memory;
 
 use crate::os::forks;
@@ -51,6 +52,16 @@ static FIND_OBJECT: FindObject = FindObject::unknown();
 pub(crate) fn prepare() {
     // SAFETY: a constant of the loader, and the C library's function.
     unsafe { FIND_OBJECT.set(symbol(libc::RTLD_DEFAULT, c"_dl_find_object")) };
+    // SAFETY: by this function's contract, the loader's list does not change now.
+    unsafe { STARTED_WITH.find() };
+}
+
+/// What the process was started with, as far as that is known.
+static STARTED_WITH: StartedWith = StartedWith::unknown();
+
+/// Whether the module with this load address stays as long as the process.
+pub(crate) fn stays(load_address: u64) -> bool {
+    STARTED_WITH.has(load_address as usize)
 }
 
 /// Where the `.eh_frame_hdr` of the module at `pc` lies, 0 where there is none. `None` where the C library cannot be asked
@@ -106,6 +117,69 @@ fn copied_words<const N: usize>(address: usize) -> Option<[usize; N]> {
         unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast::<u8>(), size_of::<[usize; N]>()) };
     memory::copy(address, bytes).then_some(words)
 }
+
+/// By which a module that calls is told from one that was in its place before and may have had the same mark: the beginning of its build id,
+/// and its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    /// From the beginning of the module, within its first page.
+    id_at: usize,
+    id: u64,
+    name: [u64; Identity::NAME_WORDS],
+    /// How many words of the name there are, and the bits of the last one that count.
+    words: usize,
+    last: u64,
+}
+
+impl Identity {
+    /// Longer names are compared otherwise.
+    const NAME_WORDS: usize = 12;
+    const WORD: usize = size_of::<u64>();
+
+    /// That of a module, whose build id lies there; `None` where it has none, or it lies elsewhere than usual.
+    pub(crate) fn of(module: &Calling, build_id: &'static [u8]) -> Option<Identity> {
+        let id = u64::from_ne_bytes(*build_id.first_chunk()?);
+        let id_at = (build_id.as_ptr() as usize).checked_sub(module.mark.start)?;
+        let name = module.name;
+        let words = name.len() / Identity::WORD + 1;
+        let is_usual = id_at <= PAGE - Identity::WORD
+            && words <= Identity::NAME_WORDS
+            && (name.as_ptr() as usize).is_multiple_of(Identity::WORD);
+        let mut copy = [0; Identity::NAME_WORDS];
+        for (word, bytes) in copy.iter_mut().zip(name.chunks(Identity::WORD)) {
+            let mut whole = [0; Identity::WORD];
+            whole[..bytes.len()].copy_from_slice(bytes);
+            *word = u64::from_ne_bytes(whole);
+        }
+        // With the zero behind the name.
+        let bits = (name.len() % Identity::WORD + 1) * 8;
+        let last = u64::MAX >> (64 - bits);
+        let last = if cfg!(target_endian = "little") { last } else { last << (64 - bits) };
+        is_usual.then_some(Identity { id_at, id, name: copy, words, last })
+    }
+
+    /// Whether the module of this mark has it.
+    ///
+    /// # Safety
+    /// The module is loaded.
+    pub(crate) unsafe fn is_of(&self, mark: Mark) -> bool {
+        // SAFETY: within the module's first page.
+        let id = unsafe { ((mark.start + self.id_at) as *const u64).read_unaligned() };
+        // SAFETY: the loader keeps the structure for as long as the module is loaded.
+        let name = unsafe { (*(mark.link_map as *const LinkMap)).name }.cast::<u64>();
+        let last = self.words - 1;
+        let is_same = |place: usize| {
+            // SAFETY: a C string. The words before this one are the same, so that they have no zero: the string reaches into this word, no
+            // part of which lies in another page, as it is aligned.
+            let word = unsafe { name.wrapping_add(place).read() };
+            (word ^ self.name[place]) & if place == last { self.last } else { u64::MAX } == 0
+        };
+        id == self.id && !name.is_null() && name.is_aligned() && (0..self.words).all(is_same)
+    }
+}
+
+/// No processor's pages have less.
+const PAGE: usize = 4096;
 
 /// A module that calls, so that it stays loaded: what [`Copied`] has, where it lies.
 #[derive(Debug)]
@@ -176,8 +250,6 @@ fn copied_headers(start: usize) -> Option<Vec<libc::Elf64_Phdr>> {
 
 /// Where the program headers lie behind the ELF header, and how many there are, if they are of the usual kind.
 fn place_of_headers(header: &libc::Elf64_Ehdr) -> Option<(usize, usize)> {
-    /// No processor's pages have less.
-    const PAGE: usize = 4096;
     let is_usual = header.e_ident.starts_with(b"\x7fELF")
         && usize::from(header.e_phentsize) == size_of::<libc::Elf64_Phdr>();
     let (first, count) = (usize::try_from(header.e_phoff).ok()?, usize::from(header.e_phnum));

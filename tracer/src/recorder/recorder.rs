@@ -24,10 +24,11 @@
 //! * no chunk, or a full one
 //! * an event inside an event
 //! * a time or a value that does not fit
-//! * a code address not seen in this chunk
+//! * a code address not seen in this chunk, where nobody has asked for its module just before
 //! * recording paused
 
 use std::cell::{Cell, UnsafeCell};
+use std::hint::black_box;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use std::time::Duration;
@@ -88,9 +89,6 @@ impl Mode {
     }
 }
 
-/// Ticks for which modules are assumed unchanged. The loader needs more to remove a library and load another (measured on
-/// x86_64: 65,000). Arm's timer runs at 25 MHz to 1 GHz.
-const MODULES_VALID_TICKS: u64 = if cfg!(target_arch = "aarch64") { 1 << 7 } else { 1 << 15 };
 /// Words kept free at a chunk's end: the longest compact event, always stored whole.
 const MARGIN: usize = MAX_COMPACT_WORDS;
 
@@ -116,6 +114,15 @@ pub(crate) struct Recorder {
     pub(crate) stream: Stream,
     /// Its place in the list of all recorders.
     link: Link<Recorder>,
+}
+
+/// The time of an event.
+#[derive(Clone, Copy, Debug)]
+struct Ticks {
+    /// Since the chunk began.
+    since_base: u64,
+    /// Since modules were asked for.
+    since_asked: u64,
 }
 
 /// The header in place of a chunk's, where there is no chunk: nobody writes it, and no length is below a limit of 0.
@@ -158,17 +165,34 @@ impl Recorder {
     }
 
     /// Records what `row` makes of the callback's arguments if all of it is predicted: one word, and next to nothing to
-    /// learn. `false`, and nothing changed, where that is not so: then [`Recorder::try_put`]. `row` may run again there,
-    /// so all it may do is give an object its id.
+    /// learn. A code address that the predictors do not have makes a second word: a program may have more of them than there are slots.
+    /// `false`, and nothing changed, where neither is so: then [`Recorder::try_put`]. `row` may run again there, so all it may
+    /// do is give an object its id.
     #[inline(always)]
     pub(crate) fn try_put_predicted<R: CompactRow>(&self, row: impl FnOnce(&State) -> R) -> bool {
-        self.try_store(|state, out| {
+        self.try_store(|state, cursor, out| {
             let row = row(state);
-            if !row.fits() || !row.is_predicted(state) {
+            if !row.fits() {
                 return None;
             }
-            out[0] = row.encode_predicted(state, self.ticks::<R>()?);
-            Some(1)
+            if row.has_new_code(state) {
+                let modules = &self.stream.modules;
+                if !modules.newest_has(row.code()) || !row.is_predicted_but_for_code(state) {
+                    return None;
+                }
+                let ticks = self.ticks(&row)?;
+                if !modules.newest_is_there(ticks.since_asked) {
+                    return None;
+                }
+                [out[0], out[1]] = row.encode_new_code(state, ticks.since_base);
+                // Opaque, so that the compiler does not make one path of both: the other one would cost more.
+                return Some(black_box(cursor) + 2);
+            }
+            if !row.is_predicted(state) {
+                return None;
+            }
+            out[0] = row.encode_predicted(state, self.ticks(&row)?.since_base);
+            Some(cursor + 1)
         })
     }
 
@@ -176,43 +200,66 @@ impl Recorder {
     /// can. `row` as in [`Recorder::try_put_predicted`].
     #[inline(always)]
     pub(crate) fn try_put<R: CompactRow>(&self, row: impl FnOnce(&State) -> R) -> bool {
-        self.try_store(|state, out| {
+        self.try_store(|state, cursor, out| {
             let row = row(state);
-            let ticks = self.ticks::<R>()?;
-            if !row.fits() || row.has_new_code(state) {
+            let ticks = self.ticks(&row)?;
+            if !row.fits() {
                 return None;
             }
-            Some(row.encode::<true>(state, ticks, out))
+            if !row.has_new_code(state) {
+                return Some(cursor + row.encode::<true>(state, ticks.since_base, out));
+            }
+            let is_known = self.stream.modules.hold(row.code(), ticks.since_asked);
+            is_known.then(|| cursor + row.encode::<false>(state, ticks.since_base, out))
         })
     }
 
     /// Records a wide event of few words; `false`, and nothing changed, where only the cold path can.
     #[inline]
     pub(crate) fn try_put_wide(&self, row: &impl WideRow) -> bool {
-        self.try_store(|_, out| {
+        self.try_store(|_, cursor, out| {
             let ticks = clock::counter().wrapping_sub(self.base.get());
             match ticks >> TICK_BITS {
-                0 => row.encode(ticks, out),
+                0 => Some(cursor + row.encode(ticks, out)?),
                 _ => None,
             }
         })
     }
 
-    /// Ticks since the chunk began; `None` where they are too many, or it is time to ask for modules.
+    /// The time; `None` where it does not fit, or modules are not there any more.
     #[inline(always)]
-    fn ticks<R: CompactRow>(&self) -> Option<u64> {
+    fn ticks<R: CompactRow>(&self, row: &R) -> Option<Ticks> {
         let now = clock::counter();
-        let ticks = now.wrapping_sub(self.base.get());
-        // Only the rows of parallel regions ask the second question: the others' code is constant.
-        let asks = R::KIND == ParallelBegin::KIND && now.wrapping_sub(self.asked.get()) > MODULES_VALID_TICKS;
-        (ticks >> TICK_BITS == 0 && !asks).then_some(ticks)
+        let since_base = now.wrapping_sub(self.base.get());
+        if since_base >> TICK_BITS != 0 {
+            return None;
+        }
+        let since_asked = now.wrapping_sub(self.asked.get());
+        // Only the rows of parallel regions ask: the others' code is constant.
+        if R::KIND == ParallelBegin::KIND && self.stream.modules.may_be_gone(since_asked) {
+            let is_there = self.ask_for_modules(row.code(), now);
+            return is_there.then_some(Ticks { since_base, since_asked: 0 });
+        }
+        Some(Ticks { since_base, since_asked })
     }
 
-    /// Publishes the words that `put` stores, unless there is no room for them, or `put` says no.
+    /// Whether all known modules are there still, that of `code`, which calls, among them.
+    #[cold]
+    #[inline(never)]
+    fn ask_for_modules(&self, code: u64, now: u64) -> bool {
+        let are_there = self.stream.modules.are_there(code);
+        if are_there {
+            self.asked.set(now);
+        }
+        are_there
+    }
+
+    /// Publishes the words that `put` stores, unless there is no room for them, or `put` says no. It gets the place of the first, and
+    /// returns that behind the last.
     #[inline(always)]
     fn try_store(
         &self,
-        put: impl FnOnce(&mut State, &mut [u64; MAX_COMPACT_WORDS]) -> Option<usize>,
+        put: impl FnOnce(&mut State, usize, &mut [u64; MAX_COMPACT_WORDS]) -> Option<usize>,
     ) -> bool {
         // Relaxed, with fences for the compiler: shared only with signal handlers on this thread. One that interrupts this
         // between the load and the store of `ready` has left it as it was when it returns.
@@ -237,9 +284,9 @@ impl Recorder {
             // until it is handed over; no handler does that where the recorder is not ready. There are `MARGIN` words behind the limit, and
             // the cursor is below the limit.
             let out = unsafe { &mut *words.add(cursor).cast() };
-            stored = put(state, out);
-            if let Some(len) = stored {
-                published.publish(cursor + len);
+            stored = put(state, cursor, out);
+            if let Some(end) = stored {
+                published.publish(end);
             }
         }
         compiler_fence(Ordering::SeqCst);
@@ -247,9 +294,9 @@ impl Recorder {
         stored.is_some()
     }
 
-    /// Takes note that modules were asked for.
-    pub(crate) fn asked_for_modules(&self) {
-        self.asked.set(clock::ticks());
+    /// Takes note that modules were asked for, not before this time.
+    pub(crate) fn asked_for_modules(&self, now: u64) {
+        self.asked.set(now);
     }
 
     /// The predictors, for the cold path.
@@ -443,5 +490,77 @@ impl Recorder {
     /// Lets another thread have it. The calling thread does not use it any more.
     pub(crate) fn give_back(&self) {
         self.link.give_back();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ompt_sys::ompt_mutex_lock;
+    use omptrace_trace_format::event::{Event, MutexAcquired, ParallelEnd, decode};
+    use omptrace_trace_format::field::{Address, Id};
+
+    use crate::recorder::known_modules::Known;
+
+    use super::*;
+
+    /// A recorder with room for `words`, which are given back with it.
+    fn on_trial(words: usize) -> (Box<Recorder>, Vec<u64>) {
+        let mut memory = vec![0; CHUNK_HEADER_WORDS + words];
+        let recorder = Box::new(Recorder::new());
+        // SAFETY: the memory is this thread's alone and outlives the recorder's use; zeros before the words are a header.
+        unsafe {
+            let words_at = memory.as_mut_ptr().add(CHUNK_HEADER_WORDS);
+            recorder.begin_trial(words_at, words, clock::counter());
+        }
+        (recorder, memory)
+    }
+
+    fn acquired(code: u64) -> MutexAcquired {
+        MutexAcquired { kind: ompt_mutex_lock, wait_id: Address(0), codeptr_ra: Address(code) }
+    }
+
+    #[test]
+    fn a_loop_with_more_code_addresses_than_slots_stays_on_the_hot_path() {
+        let (recorder, memory) = on_trial(1 << 14);
+        assert!(!recorder.try_put_predicted(|_| acquired(0x4000)), "nobody knows the module");
+        assert!(!recorder.try_put(|_| acquired(0x4000)), "nobody knows the module");
+        recorder.stream.modules.add(Known { start: 0x4000, end: 0x8000, stays: true, ..Known::NONE });
+        let codes = || (0..3).flat_map(|_| (0..1000).map(|place| 0x4000 + 7 * place));
+        for code in codes() {
+            assert!(recorder.try_put_predicted(|_| acquired(code)), "{code:#x}");
+        }
+        assert!(!recorder.try_put_predicted(|_| acquired(0x8000)), "another module");
+        let with_surprise = ParallelEnd {
+            parallel_data: Id(5),
+            encountering_task_data: Id(6),
+            flags: ompt_sys::ompt_parallel_flag_t(1),
+            codeptr_ra: Address(0x7ff0),
+        };
+        assert!(!recorder.try_put_predicted(|_| with_surprise) && recorder.try_put(|_| with_surprise));
+        // SAFETY: written by `publish`.
+        let published = unsafe { &*header_before(recorder.words.get()) }.written();
+        let mut rest = &memory[CHUNK_HEADER_WORDS..][..published];
+        let mut state = State::new(0);
+        let mut events = Vec::new();
+        while !rest.is_empty() {
+            let decoded = decode(rest, &mut state).expect("an event");
+            rest = &rest[decoded.len..];
+            events.push(decoded.event);
+        }
+        let expected = codes().map(|code| Event::from(acquired(code)));
+        assert!(events.into_iter().eq(expected.chain([Event::from(with_surprise)])));
+    }
+
+    #[test]
+    fn a_module_that_may_go_is_asked_for_now_and_then() {
+        let (recorder, _memory) = on_trial(1 << 10);
+        recorder.stream.modules.add(Known { start: 0x4000, end: 0x8000, ..Known::NONE });
+        assert!(!recorder.try_put_predicted(|_| acquired(0x4000)) && !recorder.try_put(|_| acquired(0x4000)));
+        // The thread may lose its processor in between.
+        let soon_after = || {
+            recorder.asked_for_modules(clock::counter());
+            recorder.try_put_predicted(|_| acquired(0x4000))
+        };
+        assert!((0..100).any(|_| soon_after()));
     }
 }

@@ -41,6 +41,8 @@ impl Session {
             recorder.end_chunk();
             stream.spool.set(&raw const self.spool);
             stream.kept.forget();
+            // Those that another session has reported.
+            stream.modules.forget();
             stream.sequence.set(0);
             self.streams.fetch_add(1, Ordering::Relaxed);
             self.spool.allow(self.chunks_per_thread());

@@ -254,15 +254,19 @@ fn put(
     mut encode: impl FnMut(&mut State, u64, &mut [u64]) -> Option<usize>,
 ) -> Option<()> {
     let mut attempt = || {
-        session.modules.note(code.0, code.1, &recorder.stream.modules, |module| {
+        // One time for all: to read the clock may be a system call.
+        let now = clock::ticks();
+        let has_asked = session.modules.note(code.0, code.1, &recorder.stream.modules, |module| {
             let encode = |_: &mut State, ticks, out: &mut [u64]| module.encode(ticks, out);
-            recorder.put_slowly(clock::ticks(), encode).is_some()
+            recorder.put_slowly(now, encode).is_some()
         });
-        recorder.asked_for_modules();
+        if has_asked {
+            recorder.asked_for_modules(now);
+        }
         if code.0 != 0 {
             program_uses_openmp(session);
         }
-        recorder.put_slowly(clock::ticks(), &mut encode)
+        recorder.put_slowly(now, &mut encode)
     };
     let usable = recorder.has_chunk() && !recorder.stream.stale.get() && session.owns(recorder);
     if usable && attempt().is_some() {

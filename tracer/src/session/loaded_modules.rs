@@ -3,16 +3,16 @@
 //!
 //! Libraries come and go, also at the same address, so a module is valid from its event's time on. Whoever asks finds out first
 //! which of the reported modules are gone, by their [marks](Mark), without a lock. Where the C library has no such
-//! function, the loader's counts of libraries added and removed say whether anything changed. An address asks once per chunk
-//! ([`crate::session::cold_path`]). So does a parallel region that begins some microseconds after the last question: in less, no
-//! library can go and another one come.
+//! function, the loader's counts of libraries added and removed say whether anything changed. Nobody asks for the program and the
+//! libraries that the process was started with: they stay. Of the others, a new address asks, and a parallel region that begins. Within
+//! some microseconds after a question nobody asks again: in less, no library can go and another one come ([`KnownModules`]).
 
 use std::ffi::{CStr, OsStr};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use omptrace_device::memory;
 use omptrace_settings::value::Keep;
@@ -21,7 +21,7 @@ use omptrace_trace_format::field::{Address, ModuleChange, Text};
 
 use crate::os::files::module_file;
 use crate::os::loader;
-use crate::os::loader::Mark;
+use crate::os::loader::{Identity, Mark};
 use crate::os::system;
 use crate::os::threads::lock::{Guard, Mutex};
 use crate::recorder::known_modules::{Known, KnownModules, State};
@@ -59,6 +59,8 @@ impl Loaded {
 #[derive(Debug)]
 pub(crate) struct Modules {
     reported: Mutex<Reported>,
+    /// Whether one of them may be unloaded.
+    may_go: AtomicBool,
     /// How often modules were found to be gone.
     changes: AtomicU64,
     /// The modules that the parent had reported, where this process is a child: it may be unable to ask the loader.
@@ -71,9 +73,16 @@ pub(crate) struct Modules {
 
 #[derive(Debug, Default)]
 struct Reported {
-    modules: Vec<(Loaded, Option<Mark>)>,
+    modules: Vec<ReportedModule>,
     /// When the loader was asked last.
     state: State,
+}
+
+#[derive(Debug)]
+struct ReportedModule {
+    module: Loaded,
+    mark: Option<Mark>,
+    stays: bool,
 }
 
 /// Whose code it is that a module is asked for.
@@ -91,7 +100,8 @@ impl Modules {
     /// None reported yet. `inherited` are those [`Modules::reported`] of the parent.
     pub(crate) fn new(keep: Keep, inherited: Vec<Loaded>, registry: Option<PathBuf>) -> Modules {
         let again = keep == Keep::Newest;
-        Modules { reported: Mutex::default(), changes: AtomicU64::new(0), inherited, again, registry }
+        let (may_go, changes) = (AtomicBool::new(false), AtomicU64::new(0));
+        Modules { reported: Mutex::default(), may_go, changes, inherited, again, registry }
     }
 
     /// The modules that some event has reported; none where a thread is looking at them, which a child would wait for for
@@ -100,22 +110,22 @@ impl Modules {
         let reported = self.reported.try_lock();
         let cloned = |reported: Guard<'_, Reported>| {
             let all = reported.modules.iter();
-            all.map(|(module, _)| module.clone()).collect()
+            all.map(|reported| reported.module.clone()).collect()
         };
         reported.map_or_else(Vec::new, cloned)
     }
 
     /// Calls `report` with the module that holds `code` if the session has not reported it yet; `report` says whether it
-    /// has now.
+    /// has now. Returns whether it has asked which modules are gone: not of code that stays.
     pub(crate) fn note(
         &self,
         code: u64,
         whose: Code,
         known: &KnownModules,
         mut report: impl FnMut(Module<'_>) -> bool,
-    ) {
-        if code == 0 {
-            return;
+    ) -> bool {
+        if code == 0 || known.has_for_ever(code) {
+            return false;
         }
         self.refresh(known, &mut report);
         let mark = match whose {
@@ -123,17 +133,19 @@ impl Modules {
             Code::Sampled => None,
         };
         if mark == Some(None) {
-            return;
+            return true;
         }
-        if let Some(known) = known.find(code, mark.flatten()) {
+        if let Some((place, before)) = known.find_marked(code, mark.flatten()) {
             // Another module may have the mark of one that is gone. Whoever uses it begins with a call.
             // SAFETY: the code calls, so that its module, with its notes, stays.
-            let stamp = (whose == Code::Calls).then(|| unsafe {
-                let it = loader::calling_at(code)?;
-                Some(stamp_of(it.mark, it.name, build_id_in(it.load_address, it.headers)))
-            });
-            if stamp.flatten().is_none_or(|stamp| stamp == known.stamp) {
-                return;
+            let now = (whose == Code::Calls).then(|| unsafe { stamp_and_identity(code) });
+            match now.flatten() {
+                Some((stamp, _)) if stamp != before.stamp => {}
+                Some((_, identity)) => {
+                    known.identify(place, identity);
+                    return true;
+                }
+                None => return true,
             }
         }
         let copied = mark.and_then(|_| loader::copy_at(code)).flatten();
@@ -145,23 +157,32 @@ impl Modules {
             None => (self.module_at(code), 0),
         };
         let Some(module) = module else {
-            return;
+            return true;
         };
         let known_by = mark.flatten();
         let mark = loader::mark_at(module.start).flatten();
+        let stays = loader::stays(module.load_address);
         let mut reported = self.reported.lock();
-        let is_new = !reported.modules.iter().any(|(known, _)| *known == module);
+        let is_new = !reported.modules.iter().any(|reported| reported.module == module);
         if (is_new || self.again) && !report(module.event(ModuleChange::seen)) {
-            return;
+            return true;
         }
         if is_new {
-            reported.modules.push((module.clone(), mark));
+            if !stays {
+                // Relaxed: who uses the module has reported it, under the lock.
+                self.may_go.store(true, Ordering::Relaxed);
+            }
+            reported.modules.push(ReportedModule { module: module.clone(), mark, stays });
         }
         drop(reported);
-        known.add(Known { start: module.start, end: module.end, mark: known_by, stamp });
+        // SAFETY: as above.
+        let identity = (whose == Code::Calls).then(|| unsafe { stamp_and_identity(code) });
+        let identity = identity.flatten().filter(|(now, _)| *now == stamp).and_then(|(_, identity)| identity);
+        known.add(Known { start: module.start, end: module.end, stays, mark: known_by, stamp, identity });
         if let Some(folder) = self.registry.as_ref().filter(|_| is_new) {
             module_file::send(folder, &module.path, &module.file);
         }
+        true
     }
 
     fn module_at(&self, code: u64) -> Option<Loaded> {
@@ -174,6 +195,10 @@ impl Modules {
 
     /// Calls `report` with each module that the loader has removed since anybody asked.
     pub(crate) fn refresh(&self, known: &KnownModules, mut report: impl FnMut(Module<'_>) -> bool) {
+        // Relaxed: what another thread has reported in this moment was there in this moment.
+        if !self.may_go.load(Ordering::Relaxed) {
+            return;
+        }
         let Some(state) = self.find_gone(&mut report).or_else(loader_counts) else {
             return;
         };
@@ -184,8 +209,8 @@ impl Modules {
         let mut reported = self.reported.lock();
         if !loader::asks_without_lock() && reported.state != state {
             reported.state = state;
-            reported.modules.retain(|(module, _)| {
-                let still = self.module_at(module.start).is_some_and(|now| now == *module);
+            reported.modules.retain(|ReportedModule { module, stays, .. }| {
+                let still = *stays || self.module_at(module.start).is_some_and(|now| now == *module);
                 still || !report(module.event(ModuleChange::unloaded))
             });
         }
@@ -200,8 +225,8 @@ impl Modules {
         // Where another thread has them, it does the same.
         if let Some(mut reported) = self.reported.try_lock() {
             let before = reported.modules.len();
-            reported.modules.retain(|(module, mark)| {
-                let still = mark.is_some() && loader::mark_at(module.start) == Some(*mark);
+            reported.modules.retain(|ReportedModule { module, mark, stays }| {
+                let still = *stays || mark.is_some() && loader::mark_at(module.start) == Some(*mark);
                 still || !report(module.event(ModuleChange::unloaded))
             });
             if reported.modules.len() < before {
@@ -211,6 +236,20 @@ impl Modules {
         }
         Some((self.changes.load(Ordering::Relaxed), 0))
     }
+}
+
+/// Of the module that holds `code`: [`stamp_of`], and what is compared sooner. `None` where it cannot be found without a lock.
+///
+/// # Safety
+/// The code calls, so that its module, with its notes, stays.
+unsafe fn stamp_and_identity(code: u64) -> Option<(u64, Option<Identity>)> {
+    // SAFETY: by this function's contract.
+    let (module, build_id) = unsafe {
+        let module = loader::calling_at(code)?;
+        let build_id = build_id_in(module.load_address, module.headers);
+        (module, build_id)
+    };
+    Some((stamp_of(module.mark, module.name, build_id), Identity::of(&module, build_id)))
 }
 
 /// A number that distinguishes a module from one that was in its place before, which its mark may not.

@@ -4,7 +4,7 @@
 //! constructor, which waits for this thread. So nothing here is asked of `dladdr`, `dlsym` or `dlopen`. `_dl_find_object` (glibc
 //! 2.35) takes no lock. `dl_iterate_phdr` takes one that no constructor's thread holds.
 
-use core::ffi::{CStr, c_char, c_int, c_void};
+use core::ffi::{CStr, c_char, c_void};
 use core::ops::Range;
 use core::ptr::null_mut;
 use core::{mem, ptr};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 pub(crate) use interpose::find_object::Mark;
 
-use interpose::elf::{Library, LinkMap, text};
+use interpose::elf::{self, Library, LinkMap, text};
 use interpose::find_object::FindObject;
 use interpose::modules::{self, Iterate};
 
@@ -64,25 +64,12 @@ pub(crate) fn delete_key() -> *const c_void {
     DELETE_KEY.load(Ordering::Relaxed)
 }
 
-/// What debuggers read (`link.h`).
-#[repr(C)]
-struct Debug {
-    version: c_int,
-    map: *const LinkMap,
-}
-
-unsafe extern "C" {
-    /// The loader's own, of the program's namespace.
-    static _r_debug: Debug;
-}
-
 /// Looks for the loader's functions, when the process begins: no library comes or goes meanwhile. False where this
 /// library is in another namespace than the program.
 pub(crate) fn prepare() -> bool {
     let (mut iterate, mut find, mut delete_key, mut is_here) = (0, 0, None, false);
+    let mut map = elf::first_map();
     // SAFETY: the loader's list, which nothing changes now.
-    let mut map = unsafe { (&raw const _r_debug.map).read() };
-    // SAFETY: as above.
     while let Some(described) = unsafe { map.as_ref() } {
         // SAFETY: as above.
         let library = unsafe { Library::of_map(map) };

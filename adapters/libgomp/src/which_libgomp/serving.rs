@@ -1,12 +1,12 @@
 //! The libgomp that serves a caller.
 //!
 //! A process may hold several libgomps: a Python wheel brings a renamed copy of its own, beside the system's. A caller
-//! must get the one that the loader would have bound it to. That is the same for all call sites of a library. The answer is kept for
-//! each library, and for each call site, where it is found at once.
+//! must get the one that the loader would have bound it to. That is the same for all call sites of a library, for which the answer is
+//! kept: it is found as soon in a program with very many call sites.
 
 use core::ffi::{CStr, c_void};
 use core::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use omptrace_runtimes::Vendor;
 
@@ -30,56 +30,18 @@ pub(crate) enum Serving {
     TailCall,
 }
 
-/// Call sites of which the libgomp is known: open addressing, for as long as the process lives.
-const SITES: usize = 8192;
-/// How far from its place a site may lie.
-const MAX_PROBES: usize = 64;
-/// Values in place of a return address. Searches go on behind them.
-mod no_site {
-    /// A site that was forgotten.
-    pub(super) const FORGOTTEN: usize = 1;
-    /// A place that a thread has taken for a new site.
-    pub(super) const TAKEN: usize = 2;
-}
-
-struct Site {
-    return_address: AtomicUsize,
-    /// NULL: [`Serving::TailCall`].
-    serving: AtomicPtr<Libgomp>,
-}
-
-static CACHE: [Site; SITES] =
-    [const { Site { return_address: AtomicUsize::new(0), serving: AtomicPtr::new(ptr::null_mut()) } }; SITES];
-
 /// The libgomps found: the last one, which names the others. No lock guards them, since a forked child could find it held by
 /// a thread that it does not have. A library's constructor calls libgomp while its thread holds the loader's lock.
 static FOUND: AtomicPtr<Libgomp> = AtomicPtr::new(ptr::null_mut());
-
-fn place_of(return_address: usize) -> usize {
-    return_address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (usize::BITS - SITES.trailing_zeros())
-}
 
 /// The libgomp of the code that `return_address` belongs to.
 #[inline(always)]
 pub(crate) fn of_caller(return_address: *const c_void) -> Serving {
     let address = return_address as usize;
-    let place = place_of(address);
-    for place in place..place + MAX_PROBES {
-        let site = &CACHE[place % SITES];
-        // Acquire: pairs with the release in `remember`, behind which the site's libgomp is.
-        let known = site.return_address.load(Ordering::Acquire);
-        if known == address {
-            let serving = Serving::of(site.serving.load(Ordering::Relaxed));
-            if serving.is_sure() || serving.is_there() {
-                return serving;
-            }
-            break;
-        }
-        if known == 0 {
-            break;
-        }
+    match served::of(address) {
+        Some(serving) if serving.is_sure() || serving.is_there() => serving,
+        _ => find_serving(address),
     }
-    find_serving(address)
 }
 
 /// The libgomp that was found last, if any.
@@ -120,11 +82,7 @@ pub(crate) fn keep_all() {
 #[cold]
 #[inline(never)]
 fn find_serving(address: usize) -> Serving {
-    if let Some(serving) = served::of(address) {
-        if serving.is_there() {
-            remember(address, serving);
-            return serving;
-        }
+    if served::of(address).is_some() {
         // The program has unloaded it by a way that is not seen here, and its caller, too: there is another one now.
         forget_unloaded();
     }
@@ -148,10 +106,9 @@ fn find_serving(address: usize) -> Serving {
         }),
         None => Serving::Libgomp(search(address, None)),
     };
-    if let Some(module) = module {
-        served::remember(module.place, serving);
-    }
-    remember(address, serving);
+    // A just-in-time compiler's code is in no library, but no library lies in the same page.
+    let page = address & !(PAGE - 1);
+    served::remember(module.map_or(page..page + PAGE, |module| module.place), serving);
     serving
 }
 
@@ -186,12 +143,15 @@ impl Serving {
     }
 }
 
+/// No processor's pages have less.
+const PAGE: usize = 4096;
+
 /// The libraries that have called, and what serves each. A library's call sites are served alike.
 mod served {
     use core::ops::Range;
-    use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicPtr, AtomicU16, AtomicUsize, Ordering};
 
-    use super::{Libgomp, Serving, no_site};
+    use super::{Libgomp, Serving};
 
     struct Caller {
         begin: AtomicUsize,
@@ -200,8 +160,8 @@ mod served {
         serving: AtomicPtr<Libgomp>,
     }
 
-    /// Further ones are searched for at each call site that has no place of its own.
-    const CALLERS: usize = 256;
+    /// For as long as the process lives. What serves further ones is searched for at each call.
+    const CALLERS: usize = 1024;
 
     static CALLERS_KNOWN: [Caller; CALLERS] = [const {
         Caller {
@@ -211,28 +171,49 @@ mod served {
         }
     }; CALLERS];
 
-    /// The one that `address` lies in.
-    fn caller_of(address: usize) -> Option<&'static Caller> {
-        for caller in &CALLERS_KNOWN {
+    /// Values in place of where a library begins. Searches go on behind them.
+    const FORGOTTEN: usize = 1;
+    /// A place that a thread has taken for a new one.
+    const TAKEN: usize = 2;
+
+    /// For parts of the memory, the place of the library that called from there last: where to look first.
+    static GUESSES: [AtomicU16; 256] = [const { AtomicU16::new(0) }; 256];
+    /// Bytes of such a part, as a power of two.
+    const PART_BITS: usize = 16;
+
+    impl Caller {
+        #[inline(always)]
+        fn has(&self, address: usize) -> bool {
             // Acquire: pairs with the release in `remember`. So do the next ones, so that the last look comes last.
-            let begin = caller.begin.load(Ordering::Acquire);
-            if begin == 0 {
-                return None;
-            }
-            let end = caller.end.load(Ordering::Acquire);
-            if begin > no_site::TAKEN && (begin..end).contains(&address) {
-                return Some(caller);
-            }
+            let begin = self.begin.load(Ordering::Acquire);
+            begin > TAKEN && (begin..self.end.load(Ordering::Acquire)).contains(&address)
         }
-        None
     }
 
+    /// The one that `address` lies in.
+    #[inline(always)]
+    fn caller_of(address: usize) -> Option<&'static Caller> {
+        // Relaxed: whatever it is, the caller there is looked at.
+        let guess = &GUESSES[(address >> PART_BITS) % GUESSES.len()];
+        let guessed = &CALLERS_KNOWN[usize::from(guess.load(Ordering::Relaxed)) % CALLERS];
+        if guessed.has(address) { Some(guessed) } else { caller_among_all(address, guess) }
+    }
+
+    #[inline(never)]
+    fn caller_among_all(address: usize, guess: &AtomicU16) -> Option<&'static Caller> {
+        let used = CALLERS_KNOWN.iter().take_while(|caller| caller.begin.load(Ordering::Acquire) != 0);
+        let (place, caller) = used.enumerate().find(|(_, caller)| caller.has(address))?;
+        guess.store(place as u16, Ordering::Relaxed);
+        Some(caller)
+    }
+
+    #[inline(always)]
     pub(super) fn of(address: usize) -> Option<Serving> {
         let caller = caller_of(address)?;
         let begin = caller.begin.load(Ordering::Acquire);
         let serving = caller.serving.load(Ordering::Acquire);
         // Relaxed: behind the acquire above. Another library may have taken the place meanwhile.
-        let is_same = begin > no_site::TAKEN && caller.begin.load(Ordering::Relaxed) == begin;
+        let is_same = begin > TAKEN && caller.begin.load(Ordering::Relaxed) == begin;
         is_same.then(|| Serving::of(serving))
     }
 
@@ -241,8 +222,8 @@ mod served {
             let known = caller.begin.load(Ordering::Relaxed);
             // Relaxed: nothing is read behind it, and what is written is released below.
             let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-            if (known == 0 || known == no_site::FORGOTTEN)
-                && caller.begin.compare_exchange(known, no_site::TAKEN, success, failure).is_ok()
+            if (known == 0 || known == FORGOTTEN)
+                && caller.begin.compare_exchange(known, TAKEN, success, failure).is_ok()
             {
                 // Release: pairs with the acquire in `of`, as the next ones.
                 caller.end.store(place.end, Ordering::Release);
@@ -258,47 +239,18 @@ mod served {
         for caller in &CALLERS_KNOWN {
             let begin = caller.begin.load(Ordering::Acquire);
             let is_served = || Serving::of(caller.serving.load(Ordering::Acquire)).is_there();
-            if begin > no_site::TAKEN && (is_gone(begin) || !is_served()) {
+            if begin > TAKEN && (is_gone(begin) || !is_served()) {
                 // Relaxed: what is put here later is released by itself.
                 let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-                let _ = caller.begin.compare_exchange(begin, no_site::FORGOTTEN, success, failure);
+                let _ = caller.begin.compare_exchange(begin, FORGOTTEN, success, failure);
             }
         }
     }
-
-    /// Whether `address` lies in one of them.
-    pub(super) fn knows(address: usize) -> bool {
-        caller_of(address).is_some()
-    }
 }
 
-/// Keeps what serves a call site, where there is a place for it.
-fn remember(address: usize, serving: Serving) {
-    let place = place_of(address);
-    for place in place..place + MAX_PROBES {
-        let site = &CACHE[place % SITES];
-        let known = site.return_address.load(Ordering::Relaxed);
-        if known == address {
-            // Relaxed: whoever finds the former one sees that it is not there.
-            site.serving.store(serving.libgomp(), Ordering::Relaxed);
-            break;
-        }
-        // Relaxed: nothing is read behind it, and what is written is released below.
-        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-        if (known == 0 || known == no_site::FORGOTTEN)
-            && site.return_address.compare_exchange(known, no_site::TAKEN, success, failure).is_ok()
-        {
-            site.serving.store(serving.libgomp(), Ordering::Relaxed);
-            // Release: pairs with the acquire in `of_caller`.
-            site.return_address.store(address, Ordering::Release);
-            break;
-        }
-    }
-}
-
-/// Forgets call sites in libraries that are not loaded any more.
+/// Forgets libraries that are not loaded any more.
 ///
-/// Nobody looks for such a site meanwhile: its code is gone.
+/// None of them calls meanwhile: its code is gone.
 pub(crate) fn forget_unloaded() {
     // SAFETY: NULL, or a libgomp that was leaked. Acquire: pairs with the release in `add`.
     let Some(last) = (unsafe { FOUND.load(Ordering::Acquire).as_ref() }) else {
@@ -311,14 +263,6 @@ pub(crate) fn forget_unloaded() {
         }
     }
     served::forget(is_gone);
-    for site in &CACHE {
-        let address = site.return_address.load(Ordering::Relaxed);
-        if address > no_site::TAKEN && !served::knows(address) && is_gone(address) {
-            // Relaxed: what is put here later is released by itself.
-            let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-            let _ = site.return_address.compare_exchange(address, no_site::FORGOTTEN, success, failure);
-        }
-    }
 }
 
 /// The libgomp that the loader would have bound the caller to: the global scope's, else that of the caller's own module.

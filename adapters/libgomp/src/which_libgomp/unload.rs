@@ -1,4 +1,4 @@
-//! Libraries that the program unloads: call sites in them are forgotten, since another library may come to lie there.
+//! Libraries that the program unloads: they are forgotten, since another library may come to lie there.
 
 use core::ffi::{c_int, c_void};
 
