@@ -12,7 +12,7 @@ use clap::Args;
 use clap::{ValueEnum, ValueHint};
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_trace_format::metadata::Energy;
-use omptrace_trace_format::{InDoubt, metadata};
+use omptrace_trace_format::{InDoubt, Reader, metadata};
 use serde_json::{Value, json};
 
 use crate::options::shared::{Libgomp, Tracer, WhenLibgomp};
@@ -41,6 +41,7 @@ use crate::seal::summaries::{self, Added, SummaryOptions};
 use crate::system::executable::Program;
 use crate::system::fd_limit::{self, Limit};
 use crate::system::library_search::Loader;
+use crate::system::recording_clock::RecordingClock;
 use crate::top::Live;
 
 /// The treatment of the names of code: functions and source lines.
@@ -225,6 +226,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         let done = sealing::seal_all(jobs);
         let added = add_summaries(arguments, &summaries::completed(&done), &ran);
         sealing::report(&done);
+        report_clock(arguments, &summaries::completed(&done));
         sealing::report_nameless(&done);
         sealing::report_withheld(&done);
         if let Decision::ReplaceBy(stand_in) = &decision {
@@ -247,6 +249,15 @@ fn add_summaries(arguments: &Record, traces: &[PathBuf], ran: &Ran) -> Added {
             let ran = Duration::from_nanos(ns);
             summaries::add(traces, Some(summaries::patience(ran)))
         }
+    }
+}
+
+/// Names the clock and what an event costs: that of the first trace, for all are of this machine.
+fn report_clock(arguments: &Record, traces: &[PathBuf]) {
+    let first = traces.first().filter(|_| !arguments.quiet);
+    let clock = first.and_then(|trace| RecordingClock::of(Reader::open(trace).ok()?.metadata()));
+    if let Some(clock) = clock {
+        message::note(&clock.line());
     }
 }
 
