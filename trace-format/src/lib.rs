@@ -77,6 +77,7 @@ pub use metadata::Metadata;
 pub use read::diagnostic::{Diagnostic, DiagnosticKind, Severity};
 pub use read::file_kind::{FileKind, kind_of};
 pub use read::finding::Finding;
+pub use read::first_metadata::first_metadata;
 pub use read::limits::Limits;
 pub use read::reader::{Ending, Events, OpenError, Reader, Record, Stream, Summary};
 pub use read::regular_file::open_regular;

@@ -368,6 +368,16 @@ pub struct TracerCost {
     pub event_ticks: f64,
 }
 
+impl Metadata {
+    /// What a usual event takes the thread that records it, in nanoseconds; `None` where that was not measured.
+    pub fn event_cost_ns(&self) -> Option<f64> {
+        let cost = self.tracer_cost.as_ref()?;
+        let ns = cost.event_ticks / self.clock.as_ref()?.ticks_per_second * 1e9;
+        // A damaged trace may say anything.
+        (ns > 0.0 && ns < 1e6).then_some(ns)
+    }
+}
+
 /// A device that was initialized.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

@@ -31,14 +31,6 @@ pub(crate) struct Sums {
     pub(crate) constructs: BTreeMap<Key, ConstructSums>,
 }
 
-/// What an event costs the thread that records it, as the tracer measured it.
-fn event_cost_ns(metadata: &Metadata) -> Option<f64> {
-    let cost = metadata.tracer_cost.as_ref()?;
-    let ns = cost.event_ticks / metadata.clock.as_ref()?.ticks_per_second * 1e9;
-    // A damaged trace may say anything.
-    (ns > 0.0 && ns < 1e6).then_some(ns)
-}
-
 /// Name, category and place of a construct.
 pub(crate) type Key = (String, &'static str, Place);
 
@@ -231,7 +223,7 @@ impl Sums {
     /// Takes over the processor time of the process of this number and of its threads, as far as its trace has it.
     pub(crate) fn set_cpu_times(&mut self, number: u32, metadata: &Metadata) {
         let Some(process) = self.processes.get_mut(&number) else { return };
-        process.stats.event_cost_ns = event_cost_ns(metadata);
+        process.stats.event_cost_ns = metadata.event_cost_ns();
         let Some(times) = &metadata.cpu_time else { return };
         // What is analysed begins with the process, where its start is known.
         let is_from_start = process.stats.before_tracing_ns.is_some();

@@ -26,6 +26,7 @@ use crate::system::library_search::Loader;
 use crate::system::offloading::Offloading;
 use crate::system::openmp_runtime;
 use crate::system::probe::{self, Grants};
+use crate::system::recording_clock::RecordingClock;
 
 /// `omptrace doctor`.
 #[derive(Args, Debug)]
@@ -65,6 +66,9 @@ struct Report {
     /// The counters that threads can have (`record --counters`); left out where no runtime loads the tracer.
     #[serde(skip_serializing_if = "Option::is_none")]
     counters: Option<Counting>,
+    /// The clock that events are recorded by; left out where no runtime loads the tracer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clock: Option<RecordingClock>,
     /// The energy that `record` notes.
     energy: Readable,
     /// The possibilities of devices.
@@ -145,10 +149,12 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
         diagnosis::remarks_on(program, true, &loader)
     });
     let remarks: Vec<Remark> = remarks.map(|(what, remedy)| Remark { what, remedy }).collect();
+    let clock = grants(&runtimes).find_map(|grants| grants.clock.clone());
     let report = Report {
         notes: notes(&loader, &tool).into_iter().chain(remarks).collect(),
         tool,
         counters: counting(&runtimes),
+        clock,
         energy: Readable::at(Path::new(POWERCAP)),
         runtimes,
         offloading: Offloading::find(&loader),
@@ -218,12 +224,17 @@ fn verdict_of(programs: &[Program], arguments: &Doctor, loader: &Loader) -> Resu
     })
 }
 
+/// The answers of the runtimes that loaded the tracer.
+fn grants(runtimes: &[Runtime]) -> impl Iterator<Item = &Grants> {
+    runtimes.iter().filter_map(|runtime| match &runtime.answer {
+        Answer::Grants(grants) => Some(grants),
+        Answer::NoToolsInterface | Answer::Failed { .. } => None,
+    })
+}
+
 /// The counters that the tracer found, whichever runtime loaded it.
 fn counting(runtimes: &[Runtime]) -> Option<Counting> {
-    let mut found = runtimes.iter().filter_map(|runtime| match &runtime.answer {
-        Answer::Grants(grants) => Some(grants.counting.clone()),
-        Answer::NoToolsInterface | Answer::Failed { .. } => None,
-    });
+    let mut found = grants(runtimes).map(|grants| grants.counting.clone());
     found.find(|counting| *counting != Counting::default())
 }
 
@@ -358,6 +369,9 @@ impl Report {
             for line in counting.lines() {
                 writeln!(out, "  {line}")?;
             }
+        }
+        if let Some(clock) = &self.clock {
+            writeln!(out, "\nRecording:\n  {}", clock.line())?;
         }
         writeln!(out, "\nEnergy of the machine:\n  {}", self.energy.line())?;
         let offloading = self.offloading.lines();

@@ -12,7 +12,7 @@ use clap::Args;
 use clap::{ValueEnum, ValueHint};
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_trace_format::metadata::Energy;
-use omptrace_trace_format::{InDoubt, metadata};
+use omptrace_trace_format::{InDoubt, Reader, metadata};
 use serde_json::{Value, json};
 
 use crate::options::shared::{Libgomp, Tracer, WhenLibgomp};
@@ -43,6 +43,7 @@ use crate::seal::summaries::{self, Added, SummaryOptions};
 use crate::system::executable::Program;
 use crate::system::fd_limit::{self, Limit};
 use crate::system::library_search::Loader;
+use crate::system::recording_clock::RecordingClock;
 use crate::top::Live;
 
 /// The treatment of the names of code: functions and source lines.
@@ -248,6 +249,13 @@ fn add_summaries(arguments: &Record, traces: &[PathBuf], ran: &Ran) -> Added {
     }
 }
 
+/// The clock and what an event costs, in words: those of the first trace, for all are of this machine.
+fn clock_of(done: &[Done]) -> Option<String> {
+    let traces = summaries::completed(done);
+    let clock = RecordingClock::of(Reader::open(traces.first()?).ok()?.metadata())?;
+    Some(clock.line())
+}
+
 /// Says how the program ended, where its time went and where the traces are. Nothing is said where that was not asked for and all is
 /// well, nor by the ranks of a launch but the first.
 fn report_end(arguments: &Record, ran: &Ran, done: &[Done], added: Added, decision: &Decision) {
@@ -271,7 +279,8 @@ fn report_end(arguments: &Record, ran: &Ran, done: &[Done], added: Added, decisi
         )),
         _ => None,
     };
-    let end = RunEnd { program: &arguments.program, ran: *ran, done, hidden, rank };
+    let notes = hidden.into_iter().chain(clock_of(done)).collect();
+    let end = RunEnd { program: &arguments.program, ran: *ran, done, notes, rank };
     record_summary::report(&end, added);
 }
 

@@ -45,8 +45,8 @@ pub(crate) struct RunEnd<'a> {
     pub(crate) ran: Ran,
     /// Its traces, completed.
     pub(crate) done: &'a [Done],
-    /// What the runtime hides from the trace, in a sentence.
-    pub(crate) hidden: Option<String>,
+    /// Sentences about the trace: what the runtime hides from it, what its clock is.
+    pub(crate) notes: Vec<String>,
     /// The rank of the program, where each rank is recorded by itself.
     pub(crate) rank: Option<LaunchedRank>,
 }
@@ -113,8 +113,8 @@ fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> L
     };
     let tint = if is_whole { Tint::Plain } else { Tint::Warning };
     lines.push(Line::of(Tint::Plain, format!("{label}{shown}")).and(tint, format!(" ({held})")));
-    if let Some(hidden) = &run.hidden {
-        lines.words(Line::of(Tint::Plain, "         "), hidden, Tint::Dim, look);
+    for note in &run.notes {
+        lines.words(Line::of(Tint::Plain, "         "), note, Tint::Dim, look);
     }
     next_commands(&mut lines, &arguments, stats.is_some(), run.rank, look);
     lines

@@ -1,6 +1,8 @@
 //! Traces of a run that left no note: the process ran as another user, or saw other folders for temporary files.
 //!
-//! Each trace has the variables of its process, and among them the run's registry, which no other run has.
+//! Each trace has the variables of its process, and among them the run's registry, which no other run has. Many runs may write traces
+//! into the same folder at the same time, as one `record` for each rank of a job. So of files whose names no trace of the run can
+//! have, nothing is asked, and of the others only what they begin with.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -10,7 +12,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use omptrace_trace_format::{OpenError, Reader};
+use omptrace_trace_format::{OpenError, Reader, first_metadata};
 
 use crate::record::recorded_traces::Session;
 
@@ -51,7 +53,9 @@ pub(crate) fn find(pattern: &OsStr, registry: &Path, noted: &[Session], since: S
         let entries = entries.into_iter().flatten().flatten();
         entries.map(|entry| entry.path())
     });
+    let has_name = |path: &Path| path.file_name().is_some_and(|file| may_be(file, name));
     let mut paths: Vec<PathBuf> = files
+        .filter(|path| has_name(path))
         .take(MAX_FILES)
         .filter(|path| is_new(path))
         .filter_map(|path| fs::canonicalize(path).ok())
@@ -59,7 +63,13 @@ pub(crate) fn find(pattern: &OsStr, registry: &Path, noted: &[Session], since: S
         .collect();
     paths.sort();
     paths.dedup();
+    let registry_name = registry.file_name().unwrap_or_default().to_string_lossy();
     for trace in paths {
+        // Whatever is odd about a file, the reader knows what to make of it.
+        let begin = first_metadata(&trace).ok().flatten().and_then(|json| String::from_utf8(json).ok());
+        if begin.is_some_and(|json| !json.contains(&*registry_name)) {
+            continue;
+        }
         match Reader::open(&trace) {
             Ok(reader) if is_of_run(&reader, registry) => {
                 let process = reader.metadata().process.as_ref();
@@ -69,10 +79,7 @@ pub(crate) fn find(pattern: &OsStr, registry: &Path, noted: &[Session], since: S
                     trace,
                 });
             }
-            Err(OpenError::Io(error))
-                if error.kind() == io::ErrorKind::PermissionDenied
-                    && trace.file_name().is_some_and(|file| may_be(file, name)) =>
-            {
+            Err(OpenError::Io(error)) if error.kind() == io::ErrorKind::PermissionDenied => {
                 unnoted.unreadable.push(trace);
             }
             Err(OpenError::Io(error)) => unnoted.miss(&trace, error),
@@ -175,6 +182,12 @@ fn may_be(name: &OsStr, pattern: &OsStr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use omptrace_trace_format::block::{ClockPair, FileHeader};
+    use omptrace_trace_format::writer::metadata_block;
+    use serde_json::json;
+
+    use crate::system::io_counts::reads_of;
+
     use super::*;
 
     #[test]
@@ -192,6 +205,35 @@ mod tests {
         ] {
             assert_eq!(may_be(name.as_ref(), pattern.as_ref()), may, "{name} {pattern}");
         }
+    }
+
+    #[test]
+    fn traces_of_other_runs_are_not_taken_and_hardly_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let since = SystemTime::now();
+        let write = |name: &str, registry: &str| {
+            let metadata = json!({ "environment": { "OMPTRACE_REGISTRY": registry } });
+            let mut trace = FileHeader::of_trace(9, 7, &[]).encode();
+            trace.extend(metadata_block(9, ClockPair::default(), &metadata));
+            fs::write(folder.path().join(name), trace).unwrap();
+        };
+        write("x.1.omptrace", "/tmp/omptrace-ours");
+        write("x.2.omptrace", "/tmp/omptrace-other");
+        write("y.1.omptrace", "/tmp/omptrace-ours");
+        fs::write(folder.path().join("x.3.omptrace"), "no trace").unwrap();
+        let pattern = folder.path().join("x.%p.omptrace");
+        let found = find(pattern.as_os_str(), Path::new("/tmp/omptrace-ours"), &[], since);
+        for number in 10..60 {
+            write(&format!("x.{number}.omptrace"), "/tmp/omptrace-other");
+            write(&format!("y.{number}.omptrace"), "/tmp/omptrace-other");
+        }
+        let reads = reads_of(|| {
+            let again = find(pattern.as_os_str(), Path::new("/tmp/omptrace-ours"), &[], since);
+            assert_eq!(again.sessions.len(), 1);
+        });
+        assert!(reads < 100, "{reads} reads for 102 traces of other runs");
+        let names = found.sessions.iter().map(|session| session.trace.file_name().unwrap().to_owned());
+        assert_eq!(names.collect::<Vec<_>>(), ["x.1.omptrace"]);
     }
 
     #[test]

@@ -5,8 +5,11 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use object::elf::{self, FileHeader64};
-use object::read::elf::{ElfFile64, FileHeader, ProgramHeader, Sym};
-use object::{Endianness, Object, ObjectSection, ObjectSymbol, ReadCache, SectionKind};
+use object::read::StringTable;
+use object::read::elf::{
+    ElfFile64, FileHeader, ProgramHeader, SectionHeader, SectionTable, Sym, SymbolTable,
+};
+use object::{Endianness, Object, ObjectSection, ReadCache, SectionIndex, SectionKind};
 
 /// A program or a library.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,12 +59,39 @@ pub(crate) fn defines(path: &Path, names: &[&str]) -> bool {
         return false;
     };
     let cache = ReadCache::new(file);
-    let Ok(file) = ElfFile64::<Endianness, _>::parse(&cache) else {
-        return false;
+    let defined_in = |kind| -> object::Result<bool> {
+        let symbols = Symbols::read(&cache, kind)?;
+        Ok(symbols.table.iter().any(|symbol| {
+            let is_it = symbol
+                .name(symbols.endian, symbols.names)
+                .is_ok_and(|name| names.iter().any(|wanted| wanted.as_bytes() == name));
+            is_it && symbol.is_definition(symbols.endian, symbols.names)
+        }))
     };
-    file.dynamic_symbols()
-        .chain(file.symbols())
-        .any(|symbol| symbol.is_definition() && symbol.name().is_ok_and(|name| names.contains(&name)))
+    [elf::SHT_DYNSYM, elf::SHT_SYMTAB].into_iter().any(|kind| defined_in(kind).unwrap_or(false))
+}
+
+/// A table of symbols. Their names are read at once: a library has thousands of them.
+struct Symbols<'c> {
+    endian: Endianness,
+    sections: SectionTable<'c, FileHeader64<Endianness>, &'c ReadCache<File>>,
+    table: SymbolTable<'c, FileHeader64<Endianness>, &'c ReadCache<File>>,
+    names: StringTable<'c>,
+}
+
+impl<'c> Symbols<'c> {
+    fn read(data: &'c ReadCache<File>, kind: elf::SectionType) -> object::Result<Symbols<'c>> {
+        let header = FileHeader64::<Endianness>::parse(data)?;
+        let endian = header.endian()?;
+        let sections = header.sections(endian, data)?;
+        let table = sections.symbols(endian, data, kind)?;
+        let names: &[u8] = match table.string_section() {
+            // There is no such table.
+            SectionIndex(0) => &[],
+            section => sections.section(section)?.data(endian, data)?,
+        };
+        Ok(Symbols { endian, sections, table, names: StringTable::new(names, 0, names.len() as u64) })
+    }
 }
 
 /// A dynamic symbol, with the version that the object gave it.
@@ -97,14 +127,11 @@ pub(crate) fn dynamic_symbols(path: &Path, passes: impl Fn(&str) -> bool) -> Vec
 }
 
 fn symbols(data: &ReadCache<File>, passes: impl Fn(&str) -> bool) -> object::Result<Vec<DynamicSymbol>> {
-    let header = FileHeader64::<Endianness>::parse(data)?;
-    let endian = header.endian()?;
-    let sections = header.sections(endian, data)?;
-    let table = sections.symbols(endian, data, elf::SHT_DYNSYM)?;
+    let Symbols { endian, sections, table, names } = Symbols::read(data, elf::SHT_DYNSYM)?;
     let versions = sections.versions(endian, data)?.unwrap_or_default();
     let mut found = Vec::new();
     for (index, symbol) in table.enumerate() {
-        let name = String::from_utf8_lossy(table.symbol_name(endian, symbol)?);
+        let name = String::from_utf8_lossy(symbol.name(endian, names)?);
         if !passes(&name) {
             continue;
         }
@@ -192,6 +219,7 @@ fn folders(list: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::system::io_counts::reads_of;
 
     /// `name`, `name@version` or `name@@version`.
     fn symbol(text: &str, is_defined: bool) -> DynamicSymbol {
@@ -202,6 +230,26 @@ mod tests {
             version: version.map(|version| version.trim_start_matches('@').to_owned()),
             is_hidden: version.is_some_and(|version| !version.starts_with('@')),
         }
+    }
+
+    #[test]
+    fn names_of_symbols_are_not_read_one_by_one() {
+        let maps = std::fs::read_to_string("/proc/self/maps").expect("maps");
+        let mut paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+        let library = paths.find(|path| path.contains("/libc.so")).expect("the C library");
+        let mut answers = [false; 2];
+        let reads = reads_of(|| {
+            answers =
+                [&["no_such", "malloc"][..], &["no_such"]].map(|names| defines(Path::new(library), names));
+        });
+        assert_eq!(answers, [true, false]);
+        assert!(reads < 60, "{reads} reads of {library}");
+        let reads = reads_of(|| {
+            let found = dynamic_symbols(Path::new(library), |name| name == "malloc");
+            assert!(found.iter().any(|symbol| symbol.is_defined), "{found:?}");
+        });
+        // Each version has a name.
+        assert!(reads < 200, "{reads} reads of {library}");
     }
 
     #[test]

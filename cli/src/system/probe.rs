@@ -17,6 +17,7 @@ use tempfile::TempDir;
 use crate::output::failure::{Failure, Outcome, Result};
 use crate::system::folders::files_in;
 use crate::system::openmp_runtime::{self, ToolsInterface};
+use crate::system::recording_clock::RecordingClock;
 
 /// `omptrace doctor-probe`.
 #[derive(Args, Debug)]
@@ -26,7 +27,7 @@ pub(crate) struct DoctorProbe {
 }
 
 /// The callbacks that a runtime grants.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Grants {
     /// The generation of its tools interface.
     pub(crate) dialect: String,
@@ -39,6 +40,9 @@ pub(crate) struct Grants {
     /// The counters of threads that there are.
     #[serde(skip)]
     pub(crate) counting: Counting,
+    /// What an event costs, in the metadata of the probe's trace.
+    #[serde(skip)]
+    pub(crate) clock: Option<RecordingClock>,
 }
 
 /// The counters that are tried: those that the kernel may refuse, as far as processors have registers for them at once.
@@ -112,6 +116,7 @@ fn read(folder: &Path) -> Option<Grants> {
         granted: names(granted),
         refused: names(refused),
         counting: metadata.counting.clone().unwrap_or_default(),
+        clock: RecordingClock::of(metadata),
     })
 }
 

@@ -7,6 +7,7 @@ pub mod diagnostic;
 pub(crate) mod events;
 pub(crate) mod file_kind;
 pub(crate) mod finding;
+pub(crate) mod first_metadata;
 pub mod limits;
 pub mod reader;
 pub(crate) mod regular_file;

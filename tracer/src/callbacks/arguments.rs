@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::mem::offset_of;
 
 use ompt_sys::*;
 use omptrace_device::memory;
@@ -137,17 +138,18 @@ pub(super) unsafe fn numbers<T: Copy + TryInto<u64>>(array: *const T, len: c_uin
 ///
 /// # Safety
 /// `array` is null, or `len` elements of it are valid for reading during the callback.
-pub(crate) unsafe fn dependences_of(array: *const ompt_dependence_t, len: c_int) -> Vec<Dependence> {
-    let len = usize::try_from(len).unwrap_or(0).min(MAX_ELEMENTS);
-    if array.is_null() {
-        return Vec::new();
+#[inline]
+pub(crate) unsafe fn dependences_of<'a>(array: *const ompt_dependence_t, len: c_int) -> &'a [Dependence] {
+    const {
+        assert!(size_of::<Dependence>() == size_of::<ompt_dependence_t>());
+        assert!(align_of::<Dependence>() <= align_of::<ompt_dependence_t>());
+        assert!(offset_of!(Dependence, variable) == offset_of!(ompt_dependence_t, variable));
+        assert!(offset_of!(Dependence, dependence_type) == offset_of!(ompt_dependence_t, dependence_type));
     }
-    // SAFETY: by this function's contract.
-    let elements = unsafe { std::slice::from_raw_parts(array, len) };
-    let element = |element: &ompt_dependence_t| Dependence {
-        // SAFETY: every bit pattern of the union is a number.
-        variable: unsafe { element.variable.value },
-        dependence_type: element.dependence_type,
-    };
-    elements.iter().map(element).collect()
+    let len = usize::try_from(len).unwrap_or(0).min(MAX_ELEMENTS);
+    match array.is_null() {
+        true => &[],
+        // SAFETY: by this function's contract; both lay out a number and a type alike, of which every bit pattern is one.
+        false => unsafe { std::slice::from_raw_parts(array.cast(), len) },
+    }
 }

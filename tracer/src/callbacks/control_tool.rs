@@ -91,7 +91,7 @@ fn stop(change: MonitoringChange) {
     if change == MonitoringChange::end {
         ENDED.store(true, Ordering::Relaxed);
     }
-    if matches!(Mode::current(), Mode::Record | Mode::RecordSlowly) {
+    if Mode::current() == Mode::Record {
         cold_path::with_session(|_, recorder| session::report_monitoring(recorder, change));
         Mode::Pause.set();
     }

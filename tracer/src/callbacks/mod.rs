@@ -335,8 +335,15 @@ fn is_taskwait(flags: c_int) -> bool {
 callbacks! { @ cold dependences(task_data: Data, deps: *const ompt_dependence_t, ndeps: c_int) |stream|
     Dependences { task_data: id(task_data), deps: dependences_of(deps, ndeps).into(), ndeps };
     around |record| {
-        record();
-        this_thread::recorder().stream.collecting.end();
+        let recorder = this_thread::recorder_if_near();
+        // SAFETY: the arguments of this call.
+        let row = unsafe { Dependences { task_data: id(task_data), deps: dependences_of(deps, ndeps).into(), ndeps } };
+        if recorder.try_put_wide(&row) {
+            recorder.stream.collecting.end();
+        } else {
+            record();
+            this_thread::recorder().stream.collecting.end();
+        }
     }
 }
 

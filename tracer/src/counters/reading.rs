@@ -124,7 +124,7 @@ pub(super) fn read() {
 }
 
 fn is_recording() -> bool {
-    matches!(Mode::current(), Mode::Record | Mode::RecordSlowly | Mode::Child)
+    matches!(Mode::current(), Mode::Record | Mode::Child)
 }
 
 impl Counters {

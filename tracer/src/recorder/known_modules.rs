@@ -3,13 +3,21 @@
 use std::cell::Cell;
 
 use crate::os::loader::{self, Identity, Mark};
+use crate::os::time::clock::{self, ClockKind};
 
 /// Libraries added and removed, as the loader counts them; where it is not asked, how often modules were found to be gone.
 pub(crate) type State = (u64, u64);
 
 /// Ticks for which modules are assumed unchanged. The loader needs more to remove a library and load another (measured on
-/// x86_64: 65,000). Arm's timer runs at 25 MHz to 1 GHz.
-const VALID_TICKS: u64 = if cfg!(target_arch = "aarch64") { 1 << 7 } else { 1 << 15 };
+/// x86_64: 65,000 of its counter). Arm's timer runs at 25 MHz to 1 GHz. The clock that is no counter has nanoseconds.
+fn valid_ticks() -> u64 {
+    match clock::kind() {
+        ClockKind::Counter if cfg!(target_arch = "aarch64") => 1 << 7,
+        ClockKind::Counter => 1 << 15,
+        ClockKind::Monotonic => 1 << 13,
+    }
+}
+
 /// For a module that stays as long as the process.
 const FOR_EVER: u64 = u64::MAX;
 /// Modules that a thread remembers. Where it uses more, its events take the cold path more often.
@@ -54,7 +62,7 @@ impl Known {
     }
 
     fn valid(&self) -> u64 {
-        if self.stays { FOR_EVER } else { VALID_TICKS }
+        if self.stays { FOR_EVER } else { valid_ticks() }
     }
 }
 
@@ -134,6 +142,12 @@ impl KnownModules {
         self.known[place].set(Known { identity, ..self.known[place].get() });
     }
 
+    /// Another one is in the place of this one.
+    pub(crate) fn remove(&self, place: usize) {
+        self.known[place].set(Known::NONE);
+        self.newest_bytes.set(0);
+    }
+
     pub(crate) fn add(&self, known: Known) {
         let next = self.next.get() % self.known.len();
         self.known[next].set(known);
@@ -183,15 +197,16 @@ mod tests {
 
     #[test]
     fn addresses_of_known_modules_are_good_for_a_while_or_for_ever() {
-        let modules = KnownModules::new();
+        clock::choose_counter();
+        let (modules, valid) = (KnownModules::new(), valid_ticks());
         assert!(!modules.hold(0, 0) && modules.may_be_gone(1));
         modules.add(known(100, true));
         assert!(modules.hold(109, u64::MAX) && !modules.hold(110, 0) && !modules.hold(99, 0));
         assert!(!modules.may_be_gone(u64::MAX));
         modules.add(known(200, false));
-        assert!(modules.newest_is_there(VALID_TICKS) && !modules.newest_is_there(VALID_TICKS + 1));
+        assert!(modules.newest_is_there(valid) && !modules.newest_is_there(valid + 1));
         assert!(!modules.newest_has(100) && modules.hold(100, u64::MAX) && modules.newest_has(100));
-        assert!(modules.may_be_gone(VALID_TICKS + 1) && !modules.may_be_gone(VALID_TICKS));
+        assert!(modules.may_be_gone(valid + 1) && !modules.may_be_gone(valid));
         assert!(modules.has_for_ever(105) && !modules.has_for_ever(205));
         // Nothing says that the second one is there.
         assert!(!modules.are_there(100));

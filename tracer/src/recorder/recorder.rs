@@ -18,8 +18,8 @@
 //! at each instruction.
 //!
 //! [`Recorder::try_put_predicted`] is all that a usual event costs. Where it says no, the callback tail-calls a twin with
-//! the same arguments ([`crate::callbacks`]), which tries [`Recorder::try_put`]. Everything rare makes that say no, and
-//! the cold path follows:
+//! the same arguments ([`crate::callbacks`]), which tries [`Recorder::try_put`]. Where the clock is no counter of the processor
+//! ([`clock::kind`]), each event goes there. Everything rare makes that say no, and the cold path follows:
 //!
 //! * no chunk, or a full one
 //! * an event inside an event
@@ -29,6 +29,7 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::hint::black_box;
+use std::marker::PhantomData;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU64, AtomicUsize, Ordering, compiler_fence};
 use std::time::Duration;
@@ -43,7 +44,7 @@ use crate::lockfree::list::{Link, Linked, List};
 use crate::os::sanitizer;
 use crate::os::system;
 use crate::os::time::clock;
-use crate::os::time::clock::Stopwatch;
+use crate::os::time::clock::{ClockKind, Stopwatch};
 use crate::recorder::thread_stream::Stream;
 
 /// The state of recording that callbacks obey; one for the process.
@@ -52,14 +53,12 @@ use crate::recorder::thread_stream::Stream;
 pub(crate) enum Mode {
     /// Nothing: no session yet, the session ended, or tracing failed.
     Off = 0,
-    /// Record on the hot path.
+    /// Record.
     Record = 1,
-    /// Record on the cold path: the CPU's counter cannot be trusted.
-    RecordSlowly = 2,
     /// Give ids, store nothing: the program paused or ended recording.
-    Pause = 3,
+    Pause = 2,
     /// A forked child that did not use OpenMP yet.
-    Child = 4,
+    Child = 3,
 }
 
 static MODE: ModeCell = ModeCell(AtomicU8::new(Mode::Off as u8));
@@ -81,13 +80,16 @@ impl Mode {
     fn of(number: u8) -> Mode {
         match number {
             1 => Mode::Record,
-            2 => Mode::RecordSlowly,
-            3 => Mode::Pause,
-            4 => Mode::Child,
+            2 => Mode::Pause,
+            3 => Mode::Child,
             _ => Mode::Off,
         }
     }
 }
+
+/// For which clock a way to record is: a counter of the processor's, or any.
+const COUNTER: bool = false;
+const ANY_CLOCK: bool = true;
 
 /// Words kept free at a chunk's end: the longest compact event, always stored whole.
 const MARGIN: usize = MAX_COMPACT_WORDS;
@@ -99,6 +101,8 @@ pub(crate) struct Recorder {
     /// Words of the chunk before the margin; 0 where there is no chunk, or where it is closed. Any thread may close it
     /// ([`Mode::set`]); only its own thread opens it.
     limit: Limit,
+    /// In its place where the clock is no counter: [`Recorder::try_put_predicted`] is closed then.
+    limit_of_other_clock: Limit,
     /// False while the hot path stores an event, and before a stream begins. Atomic only so that a signal handler on the
     /// same thread may read it.
     ready: AtomicBool,
@@ -125,6 +129,36 @@ struct Ticks {
     since_asked: u64,
 }
 
+/// The words of a chunk behind the last event.
+#[derive(Debug)]
+struct Room<'r> {
+    first: *mut u64,
+    words: usize,
+    chunk: PhantomData<&'r mut [u64]>,
+}
+
+impl<'r> Room<'r> {
+    /// # Safety
+    /// So many words are valid for reading and writing by this thread alone, at least [`MARGIN`].
+    #[inline(always)]
+    unsafe fn new(first: *mut u64, words: usize) -> Room<'r> {
+        Room { first, words, chunk: PhantomData }
+    }
+
+    /// As many as any compact event takes.
+    #[inline(always)]
+    fn compact(self) -> &'r mut [u64; MAX_COMPACT_WORDS] {
+        // SAFETY: there are at least as many ([`Room::new`]).
+        unsafe { &mut *self.first.cast() }
+    }
+
+    #[inline(always)]
+    fn all(self) -> &'r mut [u64] {
+        // SAFETY: by the contract of [`Room::new`].
+        unsafe { std::slice::from_raw_parts_mut(self.first, self.words) }
+    }
+}
+
 /// The header in place of a chunk's, where there is no chunk: nobody writes it, and no length is below a limit of 0.
 static NONE: Header = Header([const { AtomicU64::new(0) }; CHUNK_HEADER_WORDS]);
 
@@ -144,6 +178,7 @@ impl Recorder {
     const fn new() -> Recorder {
         Recorder {
             limit: Limit(AtomicUsize::new(0)),
+            limit_of_other_clock: Limit(AtomicUsize::new(0)),
             ready: AtomicBool::new(false),
             words: Cell::new(null_mut()),
             base: Cell::new(0),
@@ -170,7 +205,8 @@ impl Recorder {
     /// do is give an object its id.
     #[inline(always)]
     pub(crate) fn try_put_predicted<R: CompactRow>(&self, row: impl FnOnce(&State) -> R) -> bool {
-        self.try_store(|state, cursor, out| {
+        self.try_store::<COUNTER>(|state, cursor, room| {
+            let out = room.compact();
             let row = row(state);
             if !row.fits() {
                 return None;
@@ -180,7 +216,7 @@ impl Recorder {
                 if !modules.newest_has(row.code()) || !row.is_predicted_but_for_code(state) {
                     return None;
                 }
-                let ticks = self.ticks(&row)?;
+                let ticks = self.ticks::<R, COUNTER>(&row)?;
                 if !modules.newest_is_there(ticks.since_asked) {
                     return None;
                 }
@@ -191,7 +227,7 @@ impl Recorder {
             if !row.is_predicted(state) {
                 return None;
             }
-            out[0] = row.encode_predicted(state, self.ticks(&row)?.since_base);
+            out[0] = row.encode_predicted(state, self.ticks::<R, COUNTER>(&row)?.since_base);
             Some(cursor + 1)
         })
     }
@@ -200,9 +236,10 @@ impl Recorder {
     /// can. `row` as in [`Recorder::try_put_predicted`].
     #[inline(always)]
     pub(crate) fn try_put<R: CompactRow>(&self, row: impl FnOnce(&State) -> R) -> bool {
-        self.try_store(|state, cursor, out| {
+        self.try_store::<ANY_CLOCK>(|state, cursor, room| {
+            let out = room.compact();
             let row = row(state);
-            let ticks = self.ticks(&row)?;
+            let ticks = self.ticks::<R, ANY_CLOCK>(&row)?;
             if !row.fits() {
                 return None;
             }
@@ -214,13 +251,13 @@ impl Recorder {
         })
     }
 
-    /// Records a wide event of few words; `false`, and nothing changed, where only the cold path can.
+    /// Records a wide event that allocates nothing; `false`, and nothing changed, where only the cold path can.
     #[inline]
     pub(crate) fn try_put_wide(&self, row: &impl WideRow) -> bool {
-        self.try_store(|_, cursor, out| {
-            let ticks = clock::counter().wrapping_sub(self.base.get());
+        self.try_store::<ANY_CLOCK>(|_, cursor, room| {
+            let ticks = clock::ticks().wrapping_sub(self.base.get());
             match ticks >> TICK_BITS {
-                0 => Some(cursor + row.encode(ticks, out)?),
+                0 => Some(cursor + row.encode(ticks, room.all())?),
                 _ => None,
             }
         })
@@ -228,8 +265,8 @@ impl Recorder {
 
     /// The time; `None` where it does not fit, or modules are not there any more.
     #[inline(always)]
-    fn ticks<R: CompactRow>(&self, row: &R) -> Option<Ticks> {
-        let now = clock::counter();
+    fn ticks<R: CompactRow, const ANY: bool>(&self, row: &R) -> Option<Ticks> {
+        let now = if ANY { clock::ticks() } else { clock::counter() };
         let since_base = now.wrapping_sub(self.base.get());
         if since_base >> TICK_BITS != 0 {
             return None;
@@ -257,9 +294,9 @@ impl Recorder {
     /// Publishes the words that `put` stores, unless there is no room for them, or `put` says no. It gets the place of the first, and
     /// returns that behind the last.
     #[inline(always)]
-    fn try_store(
+    fn try_store<const ANY: bool>(
         &self,
-        put: impl FnOnce(&mut State, usize, &mut [u64; MAX_COMPACT_WORDS]) -> Option<usize>,
+        put: impl FnOnce(&mut State, usize, Room<'_>) -> Option<usize>,
     ) -> bool {
         // Relaxed, with fences for the compiler: shared only with signal handlers on this thread. One that interrupts this
         // between the load and the store of `ready` has left it as it was when it returns.
@@ -277,14 +314,16 @@ impl Recorder {
         let mut stored = None;
         // Where the chunk was given back, as a session ended in this moment (`Spool::remove`), the cursor is 0. Nothing reads
         // what is stored there.
-        if cursor < self.limit.get() {
+        let other = if ANY { self.limit_of_other_clock.get() } else { 0 };
+        let limit = self.limit.get() | other;
+        if cursor < limit {
             // SAFETY: only this thread uses its recorder, and its signal handlers keep out while it is not ready.
             let state = unsafe { &mut *self.state.get() };
             // SAFETY: the limit is not 0, so that there is a chunk. `begin_chunk` was given one that is this thread's alone
             // until it is handed over; no handler does that where the recorder is not ready. There are `MARGIN` words behind the limit, and
             // the cursor is below the limit.
-            let out = unsafe { &mut *words.add(cursor).cast() };
-            stored = put(state, cursor, out);
+            let room = unsafe { Room::new(words.add(cursor), limit - cursor + MARGIN) };
+            stored = put(state, cursor, room);
             if let Some(end) = stored {
                 published.publish(end);
             }
@@ -358,7 +397,7 @@ impl Recorder {
         // SAFETY: the caller's contract.
         unsafe { self.begin_chunk(words, len, base, 0) };
         // Relaxed: this thread's alone.
-        self.limit.0.store(len - MARGIN, Ordering::Relaxed);
+        self.limit_in_use().0.store(len - MARGIN, Ordering::Relaxed);
         self.ready.store(true, Ordering::Relaxed);
     }
 
@@ -371,12 +410,20 @@ impl Recorder {
     /// Lets the hot path into the chunk again, in the mode that it is for.
     pub(crate) fn open(&self) {
         let words = self.stream.chunk_words.get() - MARGIN;
-        self.limit.open(words, &MODE, Mode::Record as u8);
+        self.limit_in_use().open(words, &MODE, Mode::Record as u8);
+    }
+
+    fn limit_in_use(&self) -> &Limit {
+        match clock::kind() {
+            ClockKind::Counter => &self.limit,
+            ClockKind::Monotonic => &self.limit_of_other_clock,
+        }
     }
 
     /// Keeps the hot path from the chunk.
     pub(crate) fn close(&self) {
         self.limit.close();
+        self.limit_of_other_clock.close();
     }
 
     /// True where the thread has a chunk.
@@ -496,8 +543,8 @@ impl Recorder {
 #[cfg(test)]
 mod tests {
     use ompt_sys::ompt_mutex_lock;
-    use omptrace_trace_format::event::{Event, MutexAcquired, ParallelEnd, decode};
-    use omptrace_trace_format::field::{Address, Id};
+    use omptrace_trace_format::event::{Dependences, Event, MutexAcquired, ParallelEnd, decode};
+    use omptrace_trace_format::field::{Address, Dependence, Id};
 
     use crate::recorder::known_modules::Known;
 
@@ -510,7 +557,7 @@ mod tests {
         // SAFETY: the memory is this thread's alone and outlives the recorder's use; zeros before the words are a header.
         unsafe {
             let words_at = memory.as_mut_ptr().add(CHUNK_HEADER_WORDS);
-            recorder.begin_trial(words_at, words, clock::counter());
+            recorder.begin_trial(words_at, words, clock::ticks());
         }
         (recorder, memory)
     }
@@ -521,6 +568,7 @@ mod tests {
 
     #[test]
     fn a_loop_with_more_code_addresses_than_slots_stays_on_the_hot_path() {
+        clock::choose_counter();
         let (recorder, memory) = on_trial(1 << 14);
         assert!(!recorder.try_put_predicted(|_| acquired(0x4000)), "nobody knows the module");
         assert!(!recorder.try_put(|_| acquired(0x4000)), "nobody knows the module");
@@ -552,13 +600,31 @@ mod tests {
     }
 
     #[test]
+    fn a_wide_event_of_more_words_than_a_compact_one_stays_on_the_hot_path() {
+        clock::choose_counter();
+        let (recorder, memory) = on_trial(64);
+        let deps = [Dependence { variable: 7, dependence_type: ompt_sys::ompt_dependence_type_in }; 8];
+        let row = Dependences { task_data: Id(3), deps: (&deps[..]).into(), ndeps: 8 };
+        assert!(recorder.try_put_wide(&row) && recorder.try_put_wide(&row));
+        // SAFETY: written by `publish`.
+        let published = unsafe { &*header_before(recorder.words.get()) }.written();
+        assert_eq!(published, 42);
+        let mut state = State::new(0);
+        let second = decode(&memory[CHUNK_HEADER_WORDS + 21..][..21], &mut state).expect("an event");
+        assert_eq!(second.event, Event::from(row.clone()));
+        assert!(recorder.try_put_wide(&row), "it ends just before the chunk does");
+        assert!(!recorder.try_put_wide(&row), "there is no room");
+    }
+
+    #[test]
     fn a_module_that_may_go_is_asked_for_now_and_then() {
+        clock::choose_counter();
         let (recorder, _memory) = on_trial(1 << 10);
         recorder.stream.modules.add(Known { start: 0x4000, end: 0x8000, ..Known::NONE });
         assert!(!recorder.try_put_predicted(|_| acquired(0x4000)) && !recorder.try_put(|_| acquired(0x4000)));
         // The thread may lose its processor in between.
         let soon_after = || {
-            recorder.asked_for_modules(clock::counter());
+            recorder.asked_for_modules(clock::ticks());
             recorder.try_put_predicted(|_| acquired(0x4000))
         };
         assert!((0..100).any(|_| soon_after()));

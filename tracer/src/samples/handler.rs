@@ -58,7 +58,7 @@ pub(super) extern "C" fn handle(_: c_int, information: *mut libc::siginfo_t, con
 }
 
 fn sample(record: &Sampled, overruns: c_int, context: &libc::ucontext_t) {
-    if !matches!(Mode::current(), Mode::Record | Mode::RecordSlowly) {
+    if Mode::current() != Mode::Record {
         return;
     }
     let ticks = clock::ticks();

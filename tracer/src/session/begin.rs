@@ -132,6 +132,7 @@ impl Session {
             failure: AtomicI32::new(0),
             reported_trouble: AtomicBool::new(false),
             asked_runtime: AtomicBool::new(false),
+            reported_cost: AtomicBool::new(false),
             runtime: OnceLock::new(),
             messages: Mutex::default(),
         }));

@@ -232,7 +232,7 @@ fn record(
     if mode == Mode::Off {
         return;
     }
-    if matches!(mode, Mode::Record | Mode::RecordSlowly)
+    if mode == Mode::Record
         && let Some(session) = session::current()
         && put(session, recorder, code, &mut encode).is_some()
     {

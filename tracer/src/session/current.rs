@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use omptrace_trace_format::Metadata;
 use omptrace_trace_format::block::ClockPair;
-use omptrace_trace_format::metadata::Lock;
+use omptrace_trace_format::metadata::{Lock, TracerCost};
 use serde::Serialize;
 
 use crate::config::Config;
 use crate::os::system;
 use crate::os::threads::lock::Mutex;
 use crate::os::time::clock;
-use crate::os::time::clock::ClockKind;
+use crate::recorder::own_cost;
 use crate::recorder::recorder::{Mode, Recorder};
 use crate::session::helper_threads::{Listener, Writer};
 use crate::session::loaded_modules::Modules;
@@ -58,6 +58,7 @@ pub(crate) struct Session {
     /// Something failed, and that was said: one line is enough, a full disk has many effects. The trace has the rest.
     pub(super) reported_trouble: AtomicBool,
     pub(super) asked_runtime: AtomicBool,
+    pub(super) reported_cost: AtomicBool,
     /// The facts that `initialize` found out, for the sessions of forked children.
     pub(super) runtime: OnceLock<Metadata>,
     /// Words for the reader, all recorded so far.
@@ -159,12 +160,7 @@ impl Session {
         if self.failure().is_some() {
             return;
         }
-        let fast = clock::kind() == ClockKind::Counter;
-        if fast {
-            Mode::Record.set()
-        } else {
-            Mode::RecordSlowly.set()
-        };
+        Mode::Record.set();
     }
 
     /// True where the recorder's chunk belongs to this session.
@@ -188,6 +184,17 @@ impl Session {
             };
             messages.extend(news);
             self.write_metadata(&Metadata { messages: messages.clone(), ..Metadata::default() });
+        }
+    }
+
+    /// Says what an event costs, which is measured now, once: best by a thread of the tracer's.
+    pub(super) fn report_cost(&self) {
+        // Relaxed: who comes first measures.
+        if !self.reported_cost.swap(true, Ordering::Relaxed)
+            && let Some(event_ticks) = own_cost::event_ticks()
+        {
+            let tracer_cost = Some(TracerCost { event_ticks });
+            self.write_metadata(&Metadata { tracer_cost, ..Metadata::default() });
         }
     }
 

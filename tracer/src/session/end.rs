@@ -63,6 +63,10 @@ impl Session {
         if is_quiet {
             self.drain(&mut packer);
         }
+        if is_quiet {
+            // Of a process with one thread, whose writer never began.
+            self.report_cost();
+        }
         self.output.give_slots_back(PATIENCE);
         let stays_in_spool = !is_quiet && self.spool.path().is_some();
         if !stays_in_spool {

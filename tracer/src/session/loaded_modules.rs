@@ -140,7 +140,7 @@ impl Modules {
             // SAFETY: the code calls, so that its module, with its notes, stays.
             let now = (whose == Code::Calls).then(|| unsafe { stamp_and_identity(code) });
             match now.flatten() {
-                Some((stamp, _)) if stamp != before.stamp => {}
+                Some((stamp, _)) if stamp != before.stamp => known.remove(place),
                 Some((_, identity)) => {
                     known.identify(place, identity);
                     return true;

@@ -12,7 +12,6 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use omptrace_trace_format::codec::Packer;
-use omptrace_trace_format::metadata::{Metadata, TracerCost};
 
 use crate::lockfree::writer_priority::Pace;
 use crate::lockfree::writer_wakeup::Bell;
@@ -20,7 +19,6 @@ use crate::os::log::warning;
 use crate::os::system;
 use crate::os::threads::helper_thread::HelperThread;
 use crate::os::time::clock::Stopwatch;
-use crate::recorder::own_cost;
 use crate::recorder::this_thread;
 use crate::session::helper_threads::Writer;
 use crate::session::{Session, part};
@@ -112,10 +110,7 @@ impl Writer {
     fn run(&self, session: &'static Session) -> Option<Packer> {
         system::spread_over(&session.cpus);
         self.pace.begin(system::thread_id(), system::set_ordinary);
-        if let Some(event_ticks) = own_cost::event_ticks() {
-            let tracer_cost = Some(TracerCost { event_ticks });
-            session.write_metadata(&Metadata { tracer_cost, ..Metadata::default() });
-        }
+        session.report_cost();
         let mut packer = self.packer();
         let begun = Stopwatch::start();
         let mut looked = None;

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub(super) struct Program {
     pub(super) name: &'static str,
+    /// The number of places of its source that its loop has its construct at; the name ends with it, where there are several.
+    pub(super) places: u32,
     /// The number of times that it executes its construct on one thread, to raise some two million events in some 0.1 s.
     pub(super) count: u64,
     /// The number of times on all processors, where a construct takes longer.
@@ -15,10 +17,9 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Whether its instructions depend on how fast it runs. Regions that begin some microseconds after each other
-    /// make the tracer ask for modules, and under callgrind all do.
-    pub(super) fn depends_on_time(&self) -> bool {
-        self.name == "parallel"
+    /// The name of its source.
+    pub(super) fn source(&self) -> &'static str {
+        self.name.split('-').next().expect("a first part")
     }
 }
 

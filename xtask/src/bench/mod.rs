@@ -155,9 +155,6 @@ fn convert(bench: &Bench, programs: &Programs, tools: &Tools) -> Result<()> {
 fn short(bench: &Bench, programs: &Programs, tools: &Tools) -> Result<()> {
     let mut counted = baseline::Baseline::default();
     for case in programs.cases(&bench.filter, tools)? {
-        if case.program.depends_on_time() {
-            continue;
-        }
         let of_case = instructions::per_event(&case, tools, |tool| tools::SHORT.contains(&tool.name))?;
         counted.add(&case, &of_case);
     }

@@ -16,14 +16,16 @@ const PROGRAMS: &[Program] = &[
     fine("parallel", 500_000, 100_000),
     fine("for", 300_000, 100_000),
     fine("barrier", 500_000, 100_000),
+    Program { places: 20, ..fine("barrier-20", 500_000, 100_000) },
+    Program { places: 200, ..fine("barrier-200", 500_000, 100_000) },
     fine("critical", 600_000, 300_000),
     fine("lock", 600_000, 300_000),
     fine("tasks", 120, 60),
-    Program { name: "stencil", count: 2_000, team_count: 2_000, fine: false },
+    Program { fine: false, ..fine("stencil", 2_000, 2_000) },
 ];
 
 const fn fine(name: &'static str, count: u64, team_count: u64) -> Program {
-    Program { name, count, team_count, fine: true }
+    Program { name, places: 1, count, team_count, fine: true }
 }
 
 /// All programs, compiled.
@@ -39,11 +41,12 @@ impl Programs {
         let sources = root().join("tests/benches/programs");
         for program in PROGRAMS {
             // No debug information: valgrind 3.19 cannot read clang-22's.
-            run(command("clang-22", ["-O2", "-Wall", "-Wextra", "-Werror"])
+            let places = format!("-DPLACES={}", program.places);
+            run(command("clang-22", ["-O2", "-Wall", "-Wextra", "-Werror", &places])
                 .args(openmp_flags())
                 .arg("-o")
                 .arg(folder.join(program.name))
-                .arg(sources.join(program.name).with_extension("c"))
+                .arg(sources.join(program.source()).with_extension("c"))
                 .arg(sources.join("measure.c")))?;
         }
         Ok(Programs { folder: folder.to_owned() })

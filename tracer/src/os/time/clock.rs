@@ -2,7 +2,7 @@
 //!
 //! Reading the clock is the largest part of an event's cost. On x86_64 the time stamp counter is used where it is invariant
 //! and the kernel itself trusts it (its own clocksource). On Arm it is the generic timer. Elsewhere it is `CLOCK_MONOTONIC`,
-//! whose ticks are nanoseconds.
+//! whose ticks are nanoseconds, by the function that the kernel maps into the process ([`vdso`]) where there is one.
 
 use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 use std::time::Duration;
@@ -11,7 +11,8 @@ use chrono::{DateTime, FixedOffset, Local, Offset};
 use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::metadata;
 
-use crate::os::system::clock_ns;
+use crate::os::system;
+use crate::os::time::vdso;
 
 /// The source of the ticks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +20,7 @@ use crate::os::system::clock_ns;
 pub(crate) enum ClockKind {
     /// `CLOCK_MONOTONIC`, in nanoseconds.
     Monotonic = 0,
-    /// The CPU's own counter, read without a system call: the hot path's clock.
+    /// The CPU's own counter, read by an instruction.
     Counter = 1,
 }
 
@@ -28,12 +29,20 @@ static KIND: AtomicU8 = AtomicU8::new(ClockKind::Monotonic as u8);
 /// Decides once, before the first event, which clock the process has; the same answer ever after.
 pub(crate) fn choose() -> ClockKind {
     let kind = if counter_is_trusted() { ClockKind::Counter } else { ClockKind::Monotonic };
+    vdso::prepare();
     // Relaxed: stored before any callback is registered; the runtime's own synchronisation makes it visible.
     KIND.store(kind as u8, Ordering::Relaxed);
     kind
 }
 
+/// In tests, the counter, whatever the machine's clock source is.
+#[cfg(test)]
+pub(crate) fn choose_counter() {
+    KIND.store(ClockKind::Counter as u8, Ordering::Relaxed);
+}
+
 /// The clock that was chosen.
+#[inline]
 pub(crate) fn kind() -> ClockKind {
     // Relaxed: see `choose`.
     if KIND.load(Ordering::Relaxed) == ClockKind::Counter as u8 {
@@ -43,7 +52,7 @@ pub(crate) fn kind() -> ClockKind {
     }
 }
 
-/// The CPU's counter.
+/// The CPU's counter; on a processor that has none, `CLOCK_MONOTONIC`.
 #[inline(always)]
 pub(crate) fn counter() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -64,7 +73,13 @@ pub(crate) fn counter() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC)
 }
 
+/// One of the system's clocks, in nanoseconds.
+fn clock_ns(clock: libc::clockid_t) -> u64 {
+    vdso::clock_ns(clock).unwrap_or_else(|| system::clock_ns(clock))
+}
+
 /// The session's clock, whichever it is.
+#[inline]
 pub(crate) fn ticks() -> u64 {
     match kind() {
         ClockKind::Counter => counter(),

@@ -4,3 +4,4 @@ pub(crate) mod clock;
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod timer;
 pub(crate) mod usage;
+mod vdso;

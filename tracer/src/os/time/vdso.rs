@@ -1,0 +1,80 @@
+//! The kernel's function for its clocks that is mapped into each process (vdso(7)): no system call, where the kernel's clock source
+//! allows that.
+//!
+//! It is called at its address. The C library's `clock_gettime`, which calls it, may be replaced by a preloaded library.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::mem::transmute;
+use std::ptr::null_mut;
+use std::slice;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use interpose::elf::Library;
+
+type ClockGettime = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int;
+
+/// As the kernel names it for this processor; empty where nobody has looked.
+const NAME: &CStr = if cfg!(target_arch = "x86_64") {
+    c"__vdso_clock_gettime"
+} else if cfg!(target_arch = "aarch64") {
+    c"__kernel_clock_gettime"
+} else {
+    c""
+};
+
+/// Null where there is none.
+static FUNCTION: AtomicPtr<c_void> = AtomicPtr::new(null_mut());
+
+/// Looks for it. Until then, and where there is none, it is a system call.
+pub(crate) fn prepare() {
+    // SAFETY: only reads what the kernel has passed.
+    let start = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } as usize as *const libc::Elf64_Ehdr;
+    // SAFETY: null, or the ELF header of an image that stays mapped as long as the process.
+    let Some(header) = (unsafe { start.as_ref() }).filter(|_| !NAME.is_empty()) else {
+        return;
+    };
+    let first = start.wrapping_byte_add(header.e_phoff as usize).cast::<libc::Elf64_Phdr>();
+    // SAFETY: the image's program headers.
+    let headers = unsafe { slice::from_raw_parts(first, usize::from(header.e_phnum)) };
+    let loads = |header: &&libc::Elf64_Phdr| header.p_type == libc::PT_LOAD;
+    let Some(load) = headers.iter().find(loads) else {
+        return;
+    };
+    // What is added to its addresses.
+    let base = (start as usize).wrapping_add(load.p_offset as usize).wrapping_sub(load.p_vaddr as usize);
+    // SAFETY: the image stays mapped.
+    let symbols = unsafe { Library::of_headers(base, headers) }.and_then(|library| library.symbols());
+    let function = symbols.and_then(|symbols| symbols.function(NAME)).unwrap_or(0);
+    // Relaxed: whoever does not see it makes a system call.
+    FUNCTION.store(function as *mut c_void, Ordering::Relaxed);
+}
+
+/// Reads the clock; `None` where there is no such function, or it does not know the clock.
+#[inline]
+pub(super) fn clock_ns(clock: libc::clockid_t) -> Option<u64> {
+    // Relaxed: see `prepare`.
+    let function = FUNCTION.load(Ordering::Relaxed);
+    // SAFETY: null, or the kernel's function of this type.
+    let function = unsafe { transmute::<*mut c_void, Option<ClockGettime>>(function) }?;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is valid for writing.
+    let is_known = unsafe { function(clock, &raw mut time) } == 0;
+    is_known.then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::os::system;
+
+    #[test]
+    fn the_kernels_function_reads_the_same_clock_as_the_system_call() {
+        prepare();
+        for clock in [libc::CLOCK_MONOTONIC, libc::CLOCK_MONOTONIC_RAW, libc::CLOCK_REALTIME] {
+            let before = system::clock_ns(clock);
+            let between = clock_ns(clock).expect("this processor's kernels have it");
+            assert!((before..=system::clock_ns(clock)).contains(&between), "{clock}");
+        }
+        assert_eq!(clock_ns(12345), None);
+    }
+}
