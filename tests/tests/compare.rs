@@ -71,7 +71,13 @@ fn record_ends_with_where_the_time_went() {
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stderr).expect("UTF-8")
     };
-    let words = [", exit status 0", "Parallel efficiency", "  1. Load imbalance at planted.c:", "none lost", "omptrace report "];
+    let words = [
+        ", exit status 0",
+        "Parallel efficiency",
+        "  1. Load imbalance at planted.c:",
+        "none lost",
+        "omptrace report ",
+    ];
     let (all, quiet) = (said(&[]), said(&["--quiet"]));
     for words in words {
         assert!(all.contains(words) && !quiet.contains(words), "{all}{quiet}");
