@@ -242,7 +242,7 @@ fn functions_of_a_program_that_is_gone_have_names() {
             let arguments = arguments.into_iter().chain([program, python().leak().as_os_str()]);
             let said = said(&record(&traces, arguments));
             let trace = traces.path().join("x.omptrace");
-            let stats = omptrace(["stats".as_ref(), trace.as_os_str()]);
+            let stats = omptrace(["stats".as_ref(), "--full".as_ref(), trace.as_os_str()]);
             let stats = String::from_utf8_lossy(&stats.stdout).into_owned();
             assert!(lines(&stats), "{way}: {stats} {said}");
             assert!(!said.contains("no names"), "{way}: {said}");
@@ -267,7 +267,8 @@ os.remove('unpacked.so')";
         library.as_os_str(),
     ]);
     let said = said(&record(&traces, arguments));
-    let stats = omptrace(["stats".as_ref(), traces.path().join("x.omptrace").as_os_str()]);
+    let trace = traces.path().join("x.omptrace");
+    let stats = omptrace(["stats".as_ref(), "--full".as_ref(), trace.as_os_str()]);
     let stats = String::from_utf8_lossy(&stats.stdout).into_owned();
     assert!(stats.contains("openmp_library.c:"), "{stats} {said}");
 }

@@ -33,7 +33,7 @@ fn recorded_stats(command: &mut Command) -> Recorded {
     };
     Recorded {
         stats: serde_json::from_slice(&run(&["--json", "--all"])).expect("JSON"),
-        text: String::from_utf8(run(&[])).expect("UTF-8"),
+        text: String::from_utf8(run(&["--full"])).expect("UTF-8"),
         info: info(&trace),
         truth: printed.split_whitespace().filter_map(|word| word.parse().ok()).collect(),
     }

@@ -202,9 +202,10 @@ impl Case<'_> {
 
 /// Serial code in words. What lies between visits of one region has a shorter name.
 fn serial_words(place: &Place) -> String {
-    let ends = place.construct.strip_prefix("serial code from ").and_then(|ends| ends.split_once(" to "));
+    let name = place.construct_name();
+    let ends = name.strip_prefix("serial code from ").and_then(|ends| ends.split_once(" to "));
     match ends {
         Some((from, to)) if from == to => format!("serial code between executions of the region at {to}"),
-        _ => place.construct.clone(),
+        _ => name,
     }
 }

@@ -213,8 +213,12 @@ impl Place {
 
     /// The construct as the language of its file spells it: `parallel`, and `!$omp parallel` in Fortran.
     pub fn construct_name(&self) -> String {
-        let sentinel = if self.is_directive && self.is_fortran() { SENTINEL } else { "" };
-        format!("{sentinel}{}", self.construct)
+        match (self.is_fortran(), self.is_directive) {
+            (true, true) => format!("{SENTINEL}{}", self.construct),
+            (true, false) => self.construct.clone(),
+            // Serial code has the constructs around it in its name.
+            (false, _) => self.construct.replace(SENTINEL, ""),
+        }
     }
 
     /// The place's key in JSON of other tools, which has the sentinel in every language: `!$omp parallel @stencil.c:35`.
@@ -255,11 +259,12 @@ impl Place {
         }
     }
 
-    /// As [`Place::long`], without the function where no line is known.
+    /// As [`Place::key_with_sentinel`], without the function where no line is known.
     fn without_function(&self) -> String {
-        match self.line_name() {
-            Some(_) => self.long(),
-            None => self.construct_name(),
+        match (self.line_name(), self.is_directive) {
+            (Some(_), _) => self.key_with_sentinel(),
+            (None, true) => format!("{SENTINEL}{}", self.construct),
+            (None, false) => self.construct.clone(),
         }
     }
 

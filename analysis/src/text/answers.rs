@@ -524,18 +524,18 @@ mod tests {
 4 threads, 10.0 s: 61 % useful; 24 % lost by imbalance at stencil.c:35, 9 % to
 serial code, 6 % to locks mostly at stencil.c:61
 
-where the threads' time went    time  share %
-useful                        24.4 s     61.0  ############
-imbalance                     9.60 s     24.0  #####
-  for @stencil.c:35           9.00 s     22.5  #####
-  single @stencil.c:50        601 ms      1.5
-serial                        3.60 s      9.0  ##
-lock                          2.39 s      6.0  #
-  lock @stencil.c:61          1.30 s      3.3  #
-  lock @stencil.c:62          500 ms      1.3
-  lock @stencil.c:63          300 ms      0.7
-  elsewhere                   290 ms      0.7
-2 other causes               10.0 ms      0.0
+where the threads' time went     time  share %
+useful                         24.4 s     61.0  ############
+imbalance                      9.60 s     24.0  #####
+  for @stencil.c:35            9.00 s     22.5  #####
+  single @stencil.c:50         601 ms      1.5
+serial                         3.60 s      9.0  ##
+lock                           2.39 s      6.0  #
+  lock @stencil.c:61           1.30 s      3.3  #
+  lock @stencil.c:62           500 ms      1.3
+  lock @stencil.c:63           300 ms      0.7
+  elsewhere                    290 ms      0.7
+2 other causes                10.0 ms      0.0
 
 "
         );

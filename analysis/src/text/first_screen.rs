@@ -16,6 +16,7 @@ use crate::model::cause::Cause;
 use crate::model::place::Place;
 use crate::model::stats::Stats;
 use crate::model::sum::{Sum, sum};
+use crate::overview::ranks::Ranks;
 use crate::text::answers::{percents, rounded};
 use crate::text::table::{counted, letters, time};
 
@@ -86,7 +87,7 @@ impl Answers {
     pub fn doubts(&self, look: Look) -> Lines {
         let mut lines = Lines::default();
         for note in self.cpu_note.iter().chain(&self.mpi_note) {
-            lines.words(Line::of(Tint::Warning, "  ! "), &sentence(note), Tint::Plain, look);
+            lines.words(Line::of(Tint::Warning, "  ! "), note, Tint::Plain, look);
         }
         lines
     }
@@ -180,7 +181,18 @@ impl Stats {
         let answers = &self.answers;
         let mut lines = Lines::default();
         lines.push(heading);
+        if let Some(analysed) = &self.analysed {
+            lines.words(
+                Line::of(Tint::Plain, "  "),
+                &format!("only {}", analysed.words()),
+                Tint::Plain,
+                look,
+            );
+        }
         lines.extend(answers.doubts(look));
+        for words in self.ranks.iter().flat_map(Ranks::lines) {
+            lines.words(Line::of(Tint::Plain, "  "), &words, Tint::Plain, look);
+        }
         lines.gap();
         self.write_causes(&mut lines, rows.unwrap_or(MAX_PLACES), look);
         lines.gap();
@@ -312,7 +324,7 @@ fn label(place: &Place) -> String {
         (false, Some(source), Some(function)) => format!("{function} {source}"),
         (false, Some(source), None) => format!("{} {source}", place.construct_name()),
         (false, None, _) => place.long(),
-        (true, ..) => place.construct.clone(),
+        (true, ..) => place.construct_name(),
     }
 }
 

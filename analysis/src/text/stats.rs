@@ -37,7 +37,7 @@ impl SampledTime {
 
 impl Analysed {
     /// `of 2.000 s to 2.500 s, phase solve, thread main`.
-    fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let seconds = |ns: i64| format!("{} s", ns as f64 / 1e9);
         let window = match (self.window_begin_ns, self.window_end_ns) {
             (Some(begin), Some(end)) => Some(format!("{} to {}", seconds(begin), seconds(end))),

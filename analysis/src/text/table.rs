@@ -196,6 +196,11 @@ impl Table {
         let beside = beside.filter(|letters| *letters <= most);
         let names = beside.max().unwrap_or(0).max(letters(self.heading));
         let line = |f: &mut fmt::Formatter<'_>, name: &str, cells: &[&str]| -> fmt::Result {
+            // A heading of the rows below it.
+            if cells.iter().all(|cell| cell.is_empty()) {
+                let own = name.trim_start_matches(' ');
+                return write_wrapped(f, own, name.len() - own.len(), layout);
+            }
             if letters(name) > names {
                 let own = name.trim_start_matches(' ');
                 write_wrapped(f, own, name.len() - own.len(), layout)?;
@@ -539,7 +544,7 @@ mod tests {
         assert_eq!(
             Shown(table, Layout::default()).to_string(),
             "construct    count  min   max\na\\n\\x1b[2Jb      7  1\\r  2 ns\n\
-             c          \n  d\\n1. forged\n"
+             c\n  d\\n1. forged\n"
         );
     }
 

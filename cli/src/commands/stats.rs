@@ -306,9 +306,8 @@ fn first_heading(stats: &Numbers, traces: &[PathBuf]) -> Line {
     if let Some(cpus) = cpus.filter(|cpus| *cpus > 0 && several == 1) {
         on += &format!(" on {cpus} CPU{}", if cpus == 1 { "" } else { "s" });
     }
-    let part = stats.analysed.is_some().then_some("; a part of the run").unwrap_or_default();
-    Line::of(Tint::Bold, shortened(&name, MAX_COMMAND))
-        .and(Tint::Plain, format!(": {}; {on}{part}", facts.join(", ")))
+    Line::of(Tint::Bold, shortened(name.trim(), MAX_COMMAND))
+        .and(Tint::Plain, format!(": {}; {on}", facts.join(", ")))
 }
 
 fn print(mut out: impl Write, text: &str) -> io::Result<()> {

@@ -6,7 +6,7 @@ use omptrace_analysis::{Input, Options, Stats};
 use omptrace_symbols as symbols;
 use omptrace_timeline::filter::{ExtraInterval, ExtraTrack};
 use omptrace_timeline::model::{Category, LinkKind, Ns, ProcessId};
-use omptrace_trace_format::Reader;
+use omptrace_trace_format::{Metadata, Reader};
 
 use crate::options::units;
 use crate::serve::Start;
@@ -131,10 +131,19 @@ pub(crate) fn in_window(
     (highlights, window)
 }
 
-/// How long a process was traced, as the trace says it.
+/// How long a process ran until its tracing ended, as the trace says it.
 fn known_duration(reader: &Reader) -> Option<u64> {
-    let end = reader.metadata().end.as_ref()?;
-    end.raw_ns?.checked_sub(end.began_raw_ns?).filter(|ns| *ns > 0)
+    duration_of(reader.metadata())
+}
+
+fn duration_of(metadata: &Metadata) -> Option<u64> {
+    let by_record = metadata.record.as_ref().and_then(|record| record.started_raw_ns);
+    let by_tracer = metadata.process.as_ref().and_then(|process| process.started_raw_ns);
+    let started = by_record.or_else(|| u64::try_from(by_tracer?).ok())?;
+    let end = metadata.end.as_ref()?;
+    // What the tracer writes when the program has ended is no part of the run.
+    let ended = end.began_raw_ns.or(end.raw_ns)?;
+    ended.checked_sub(started).filter(|ns| *ns > 0)
 }
 
 /// A window of this length around a moment; from its begin on where it is longer.
@@ -194,6 +203,22 @@ mod tests {
     fn a_moment_is_shown_with_what_is_around_it() {
         assert_eq!(around(&moment(200, 250), (0, 1000)), (100, 350));
         assert_eq!(around(&moment(10, 60), (5, 80)), (5, 80));
+    }
+
+    #[test]
+    fn a_run_is_as_long_as_the_trace_says() {
+        use omptrace_trace_format::metadata::{End, Process, Record};
+
+        let end = |raw_ns, began_raw_ns| Some(End { raw_ns, began_raw_ns, ..End::default() });
+        let process = Some(Process { started_raw_ns: Some(1_000), ..Process::default() });
+        let mut metadata = Metadata { process, end: end(Some(9_000), Some(8_000)), ..Metadata::default() };
+        assert_eq!(duration_of(&metadata), Some(7_000));
+        metadata.record = Some(Record { started_raw_ns: Some(2_000), ..Record::default() });
+        assert_eq!(duration_of(&metadata), Some(6_000));
+        metadata.end = end(Some(9_000), None);
+        assert_eq!(duration_of(&metadata), Some(7_000));
+        metadata.end = end(None, None);
+        assert_eq!(duration_of(&metadata), None);
     }
 
     #[test]

@@ -84,8 +84,10 @@ fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> L
     };
     headline(&mut lines, run, traces.len(), stats, look);
     if let Answer::Late = answer {
-        let words = format!("The trace is not analysed yet. For the full answer: omptrace stats {arguments}");
-        lines.words(Line::of(Tint::Warning, "  ! "), &words, Tint::Plain, look);
+        let words = "The analysis was not finished in time. To finish it, which takes longer:";
+        lines.words(Line::of(Tint::Warning, "  ! "), words, Tint::Plain, look);
+        // A command is copied in one piece.
+        lines.push(Line::of(Tint::Bold, format!("    omptrace stats {arguments}")));
     }
     if let Some(stats) = stats {
         let answers = &stats.answers;

@@ -88,8 +88,10 @@ pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>, is_talkative: 
             Err(error) => message::note(&format!("{}: no summary: {error}", message::near(&trace).display())),
         }
     }
+    // Who is not waited for is told of by `record`, with the command that does.
+    let unfinished = if patience.is_some() { 0 } else { missing };
     if is_talkative {
-        report(missing, traces, &too_large);
+        report(unfinished, traces, &too_large);
     }
     Added { stats, is_late: missing > 0 }
 }

@@ -68,7 +68,8 @@ fn names_neither_drive_a_terminal_nor_forge_lines() {
         let trace = hostile(&folder, set);
         let trace = trace.file_name().unwrap().to_str().unwrap();
         let mut commands = vec![
-            vec!["stats", "--all", trace],
+            vec!["stats", "--full", "--all", trace],
+            vec!["stats", trace],
             vec!["stats", "--md", "--all", trace],
             vec!["stats", "--format", "lines", trace],
             vec!["info", trace],
@@ -198,7 +199,7 @@ fn a_page_has_no_file_that_only_a_trace_names() {
     assert!(!text.contains("KEY"));
     let (text, words) = page(&own, &[]);
     assert!(text.contains("OWN") && words.contains("with lines of src/own.c"), "{words}");
-    assert!(text.contains("This page holds lines of these files"));
+    assert!(text.contains("This report quotes these files"));
     let (text, _) = page(&own, &["--no-source"]);
     assert!(!text.contains("OWN"));
     let (text, _) = page(&secret, &["--source", folder.to_str().unwrap()]);

@@ -51,7 +51,7 @@ fn children_that_cannot_take_what_is_preloaded_run_as_they_do_alone() {
         };
         let traces = Traces::folder();
         let alone = run(&mut Command::new(&program));
-        let recorded = run(&mut recording(&traces, [OsStr::new("--"), program.as_os_str()]));
+        let recorded = run(&mut recording(&traces, ["--quiet".as_ref(), "--".as_ref(), program.as_os_str()]));
         assert_eq!(
             String::from_utf8_lossy(&recorded.stdout),
             String::from_utf8_lossy(&alone.stdout),

@@ -21,7 +21,7 @@ fn code_in_a_folder_whose_name_is_no_text_has_names() {
     let arguments = ["-o".as_ref(), "x.omptrace".as_ref(), "--".as_ref(), program.as_os_str()];
     let output = record(&traces, arguments);
     let trace = traces.path().join("x.omptrace");
-    let stats = omptrace_tests::trace::omptrace([Path::new("stats"), &trace]);
+    let stats = omptrace_tests::trace::omptrace([Path::new("stats"), Path::new("--full"), &trace]);
     let printed = String::from_utf8_lossy(&stats.stdout).into_owned();
     assert!(printed.contains("tasks.c:"), "{printed} {output:?}");
 }

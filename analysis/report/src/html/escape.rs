@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Display, Formatter, Write};
 
+use omptrace_analysis::answers::Place;
 use omptrace_analysis::is_unprintable;
 
 /// The most letters of a name that are shown.
@@ -31,14 +32,27 @@ impl Display for Text<'_> {
 
 /// A name without its middle where it is very long: names of one program begin alike, and their ends tell them apart.
 pub(crate) fn short(name: &str) -> String {
+    let name = spelled(name);
     let letters = name.chars().count();
     if letters <= MAX_LETTERS {
-        return name.to_owned();
+        return name;
     }
     let begin = MAX_LETTERS / 2;
     let end = MAX_LETTERS - 1 - begin;
     let begin = name.chars().take(begin);
     begin.chain(['\u{2026}']).chain(name.chars().skip(letters - end)).collect()
+}
+
+/// A construct's name as the language of its file has it: `parallel @a.c:7`, `!$omp parallel @a.f90:7`.
+fn spelled(name: &str) -> String {
+    match name.split_once('@') {
+        _ if !name.starts_with("!$omp ") => name.to_owned(),
+        Some((construct, place)) => {
+            let file = place.rsplit_once(':').map_or(place, |(file, _)| file);
+            format!("{}@{place}", Place::at(construct, Some(file), None, None).construct_name())
+        }
+        None => Place::new(name).construct_name(),
+    }
 }
 
 /// JSON that may be in a script element: `</script>` and `<!--` cannot be in it.
@@ -64,6 +78,14 @@ mod tests {
         assert_eq!(escaped, "&lt;b onclick=&#39;x&#39;&gt;&quot;&amp;\u{fffd}\u{fffd}");
         let value = serde_json::json!({ "name": "</script><!--\n\u{202e}\u{2028}" });
         assert_eq!(json(&value), "{\"name\":\"\\u003c/script\\u003e\\u003c!--\\n\u{fffd}\u{fffd}\"}");
+    }
+
+    #[test]
+    fn constructs_are_spelled_as_in_their_language() {
+        assert_eq!(short("!$omp implicit barrier wait @a.c:3"), "implicit barrier wait @a.c:3");
+        assert_eq!(short("!$omp parallel @a.f90:3"), "!$omp parallel @a.f90:3");
+        assert_eq!(short("!$omp task"), "task");
+        assert_eq!(short("worker @home"), "worker @home");
     }
 
     #[test]
