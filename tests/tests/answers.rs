@@ -172,7 +172,7 @@ fn the_trace_of_a_process_of_another_user_is_found() {
         };
         let name = format!("{folder}/{}", trace.file_name().expect("a name").display());
         assert!(said.contains(&format!("{name} is of this run")), "{said}");
-        assert!(said.contains(&format!("{name}: ")), "{said}");
+        assert!(said.contains(&format!("  Trace  {name} (")), "{said}");
         assert!(!said.contains("nothing was traced"), "{said}");
         assert!(info(trace)["record"].is_object(), "{said}");
     }

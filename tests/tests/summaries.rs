@@ -16,7 +16,7 @@ fn record(trace: &Path, options: &[&str], program: &[&OsStr], rank: u32) -> Outp
     let output = Command::new(omptrace_program())
         .arg("record")
         .args(options)
-        .args(["--quiet", "-o"])
+        .arg("-o")
         .arg(trace)
         .arg("--")
         .args(program)
@@ -155,7 +155,7 @@ fn the_size_of_a_trace_is_that_of_its_file() {
     let said = record(&trace, &[], &program, 0);
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
     let bytes = fs::metadata(&trace).expect("our file").len() as f64;
-    let number = |line: &str| line.strip_suffix(" kB")?.rsplit(' ').next()?.parse::<f64>().ok();
+    let number = |line: &str| line.split_once(" kB, ")?.0.rsplit('(').next()?.parse::<f64>().ok();
     let kb = said.lines().find_map(number).expect("a size in kB");
     assert!((kb * 1000.0 - bytes).abs() < 0.05 * bytes, "{said} {bytes}");
     let info = info(&trace);

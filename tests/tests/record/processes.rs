@@ -1,6 +1,5 @@
 //! Programs of several processes: scripts, children of other kinds, ranks of MPI.
 
-use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Output};
