@@ -94,7 +94,7 @@ struct Runtime {
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case", tag = "answer")]
 enum Answer {
-    Grants(Grants),
+    Grants(Box<Grants>),
     /// It cannot load tools; nothing was tried.
     NoToolsInterface,
     /// No tool was loaded: why.
@@ -180,7 +180,7 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
 fn examine(path: PathBuf, tool: &Path) -> Runtime {
     let answer = if openmp_runtime::has_tools_interface(&path) {
         match probe::ask(&path, tool) {
-            Ok(grants) => Answer::Grants(grants),
+            Ok(grants) => Answer::Grants(Box::new(grants)),
             Err(error) => Answer::Failed { error },
         }
     } else {
@@ -227,7 +227,7 @@ fn verdict_of(programs: &[Program], arguments: &Doctor, loader: &Loader) -> Resu
 /// The answers of the runtimes that loaded the tracer.
 fn grants(runtimes: &[Runtime]) -> impl Iterator<Item = &Grants> {
     runtimes.iter().filter_map(|runtime| match &runtime.answer {
-        Answer::Grants(grants) => Some(grants),
+        Answer::Grants(grants) => Some(&**grants),
         Answer::NoToolsInterface | Answer::Failed { .. } => None,
     })
 }
