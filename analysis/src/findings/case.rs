@@ -6,7 +6,8 @@ use crate::answers::part::Part;
 use crate::model::answers::{Finding, Moment};
 use crate::model::cause::Cause;
 use crate::model::place::{Place, Position};
-use crate::what_if::scenario::Plan;
+use crate::what_if::Change;
+use crate::what_if::scenario::{Plan, Target};
 
 use super::rules::MIN_GAIN;
 
@@ -80,5 +81,14 @@ pub(crate) fn at(place: &Place) -> String {
         _ if place.position == Some(Position::Near) => place.near().unwrap_or_else(|| place.long()),
         (None, Some(function)) => format!("in {function}"),
         (None, None) => format!("\"{}\"", place.construct_name()),
+    }
+}
+
+/// The replay without what the region at `place` costs to begin and to end.
+pub(super) fn without_region_cost(place: &Place) -> Plan {
+    Plan {
+        change: Change::RegionsFree,
+        target: Target::Place(place.clone()),
+        text: "without the cost of the region's begin and end".to_owned(),
     }
 }

@@ -4,9 +4,8 @@
 
 use serde_json::{Map, Value};
 
-use super::case::{Candidate, Case, Overrules, at, evidence};
+use super::case::{Candidate, Case, Overrules, at, evidence, without_region_cost};
 use super::rules::{MAX_OVERRULED, MIN_CHUNK_NS, MIN_GRAINS, MIN_REGION_NS, MIN_TASK_COST, MIN_TASK_NS};
-use super::without_region_cost;
 use crate::answers::part::{Part, PlaceSums, RegionPart};
 use crate::model::answers::Finding;
 use crate::model::cause::Cause;
@@ -33,6 +32,22 @@ fn is_within(part: &Part, place: &Place, around: &Place) -> bool {
         || sums.is_some_and(|sums| matches!(&sums.within, Within::One(within) if within == around))
 }
 
+/// What only threads of a team lose.
+const IN_TEAMS: [Cause; 12] = [
+    Cause::Serial,
+    Cause::NarrowTeam,
+    Cause::Fork,
+    Cause::Join,
+    Cause::Barrier,
+    Cause::Imbalance,
+    Cause::TaskStarvation,
+    Cause::TaskWait,
+    Cause::Lock,
+    Cause::Critical,
+    Cause::Atomic,
+    Cause::Ordered,
+];
+
 impl Case<'_> {
     pub(super) fn fine_work(&self) -> Vec<Candidate> {
         let regions = self.part.regions.iter();
@@ -53,8 +68,9 @@ impl Case<'_> {
         }
         let sum = |causes: &[Cause]| causes.iter().map(|cause| region.accounting[*cause]).sum::<u64>();
         let cost = sum(&[Cause::Fork, Cause::Join, Cause::Barrier]);
-        // One thread may do all of it as fast.
-        let alone = region.duration.saturating_sub(region.accounting[Cause::Useful]);
+        // One thread may do all of it as fast: it waits for no other, and for all else as long as they all do.
+        let stays = Cause::ALL.iter().filter(|cause| !IN_TEAMS.contains(cause));
+        let alone = region.duration.saturating_sub(stays.map(|cause| region.accounting[*cause]).sum());
         let gain = self.gain(cost).max(alone);
         if !self.is_worth_it(gain) {
             return None;

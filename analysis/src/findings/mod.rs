@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 pub(crate) use case::at;
-use case::{Candidate, Case, evidence};
+use case::{Candidate, Case, evidence, without_region_cost};
 use devices::is_small_kernel;
 use rules::{
     CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_EDGE_NS,
@@ -58,7 +58,11 @@ pub(crate) fn of(part: &Part, threads: u64, duration: u64, gains: &[(&Plan, u64)
         if let Some((_, gain)) = candidate.plan.as_ref().and_then(gain_of) {
             finding.gain_ns = (*gain).max(candidate.gain_at_least);
         }
-        let most = if WORKS_LESS.contains(&&*finding.id) { most_by_tracer } else { most };
+        let most = match &*finding.id {
+            TRACER_DISTURBS => None,
+            id if WORKS_LESS.contains(&id) => most_by_tracer,
+            _ => most,
+        };
         finding.gain_ns = finding.gain_ns.min(most.unwrap_or(u64::MAX));
         let is_much = finding.gain_ns as f64 >= candidate.min_gain * duration as f64;
         is_much || finding.id == TRACER_DISTURBS
@@ -338,14 +342,5 @@ impl Case<'_> {
             },
             Some(without_region_cost(place)),
         ))
-    }
-}
-
-/// The replay without what the region at `place` costs to begin and to end.
-fn without_region_cost(place: &Place) -> Plan {
-    Plan {
-        change: Change::RegionsFree,
-        target: Target::Place(place.clone()),
-        text: "without the cost of the region's begin and end".to_owned(),
     }
 }

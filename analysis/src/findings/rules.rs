@@ -267,8 +267,8 @@ pub(super) const MIN_EDGE_NS: u64 = 250_000_000;
 
 /// The rules about work that need not be done: to leave it out gains more than processors that are busy all the time could give. They
 /// are not held to that.
-pub(super) const WORKS_LESS: [&str; 5] =
-    ["memory_bound", "user_spinning", "chunk_too_small", "tasks_too_fine", TRACER_DISTURBS];
+pub(super) const WORKS_LESS: [&str; 4] =
+    ["memory_bound", "user_spinning", "chunk_too_small", "tasks_too_fine"];
 
 /// The rule about all mutexes together.
 pub(super) const SEVERAL_MUTEXES: &str = "several_mutexes";

@@ -221,6 +221,12 @@ impl Place {
         }
     }
 
+    /// The construct for those who compare, who want one spelling in each language: `!$omp parallel`.
+    pub fn construct_with_sentinel(&self) -> String {
+        let sentinel = if self.is_directive { SENTINEL } else { "" };
+        format!("{sentinel}{}", self.construct)
+    }
+
     /// The place's key in JSON of other tools, which has the sentinel in every language: `!$omp parallel @stencil.c:35`.
     pub(crate) fn key_with_sentinel(&self) -> String {
         let sentinel = if self.is_directive && !self.is_fortran() { SENTINEL } else { "" };
@@ -261,10 +267,9 @@ impl Place {
 
     /// As [`Place::key_with_sentinel`], without the function where no line is known.
     fn without_function(&self) -> String {
-        match (self.line_name(), self.is_directive) {
-            (Some(_), _) => self.key_with_sentinel(),
-            (None, true) => format!("{SENTINEL}{}", self.construct),
-            (None, false) => self.construct.clone(),
+        match self.line_name() {
+            Some(_) => self.key_with_sentinel(),
+            None => self.construct_with_sentinel(),
         }
     }
 

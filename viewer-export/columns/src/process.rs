@@ -601,7 +601,7 @@ fn number(number: u32) -> i32 {
 
 /// A place, with its construct as the programmer wrote it.
 fn with_construct(place: Place) -> (String, Place) {
-    (place.construct_name(), place)
+    (place.construct_with_sentinel(), place)
 }
 
 /// The constructs of places, as the programmer wrote them.
