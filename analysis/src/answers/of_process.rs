@@ -176,6 +176,7 @@ impl Part {
             let sums = part.places.entry(place(id)).or_default();
             sums.tasks += tasks.created;
             sums.dependent_tasks += tasks.dependent;
+            sums.task_levels.merge(&tasks.levels);
         }
         for (id, threads) in &sums.in_single {
             let of_place = part.places.entry(place(*id)).or_default();

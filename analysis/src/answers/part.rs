@@ -15,6 +15,7 @@ use crate::model::creation_times::CreationTimes;
 use crate::model::effort::Effort;
 use crate::model::place::Place;
 use crate::model::sum::{Sum, sum};
+use crate::model::task_levels::TaskLevels;
 use crate::model::within::Within;
 use crate::model::worst_instances::MAX_INSTANCES;
 use crate::passes::window::Windows;
@@ -87,6 +88,7 @@ pub(crate) struct PlaceSums {
     pub(crate) visits: u64,
     pub(crate) tasks: u64,
     pub(crate) dependent_tasks: u64,
+    pub(crate) task_levels: TaskLevels,
     pub(crate) chunks: u64,
     /// The least that it costs to hand these out.
     pub(crate) chunks_cost: u64,
@@ -123,6 +125,7 @@ impl PlaceSums {
         self.visits += other.visits;
         self.tasks.grow_by(other.tasks);
         self.dependent_tasks.grow_by(other.dependent_tasks);
+        self.task_levels.merge(&other.task_levels);
         self.chunks += other.chunks;
         self.chunks_cost.grow_by(other.chunks_cost);
         self.around_single = self.around_single.max(other.around_single);

@@ -14,7 +14,7 @@ use crate::model::answers::{
 use crate::model::cause::Cause;
 use crate::model::mpi::MPI_NOT_SEEN;
 use crate::model::place::Place;
-use crate::scaling::Scalability;
+use crate::scaling::{Scalability, loop_schedules};
 use crate::states::collector::Predicted;
 use crate::what_if::scenario::{Plan, Target};
 use crate::what_if::{Change, MAX_SCENARIOS};
@@ -31,8 +31,10 @@ impl Part {
             plan(Change::OverheadFree, Target::Everything, "regions and barriers without cost"),
         ];
         let candidates = findings::candidates(self, self.busiest(), self.duration());
+        let (first, other): (Vec<_>, Vec<_>) =
+            candidates.into_iter().map(|candidate| (candidate.plan, candidate.other_plan)).unzip();
         let mut wanted: Vec<Plan> = Vec::new();
-        for plan in candidates.into_iter().filter_map(|candidate| candidate.plan) {
+        for plan in first.into_iter().chain(other).flatten() {
             if !wanted.contains(&plan) {
                 wanted.push(plan);
             }
@@ -117,7 +119,8 @@ impl Part {
         rows.sort_by_key(|row| Reverse(row.ns));
         let cpu_note = self.cpu_note();
         let useful = self.useful().into_iter().map(|(place, ns)| UsefulAt { place, ns }).collect();
-        let findings = findings::of(&self, threads, duration, &gains);
+        let loops = replay.map_or_else(Vec::new, |(_, predicted)| loop_schedules::answers(&predicted.loops));
+        let findings = findings::of(&self, (threads, duration), &gains, &loops);
         let mut blocked: Vec<Blocked> = self
             .blocked
             .iter()
@@ -153,6 +156,7 @@ impl Part {
             other_threads: scalability.rows,
             not_predicted: scalability.not_predicted,
             task_regions: scalability.task_regions,
+            loops,
             replay_error_ns,
             not_seen: self.not_seen.into_iter().map(|(cause, reason)| NotSeen { cause, reason }).collect(),
             cpu_note,
@@ -163,6 +167,7 @@ impl Part {
         let places = places.chain(not_predicted.map(|row| &mut row.place));
         let task_regions = answers.task_regions.iter_mut();
         let places = places.chain(task_regions.map(|row| &mut row.place));
+        let places = places.chain(answers.loops.iter_mut().map(|row| &mut row.place));
         places.for_each(|place| place.name_file(&file_names));
         answers
     }

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use omptrace_timeline::DeviceReport;
-use omptrace_timeline::model::split_place;
+use omptrace_timeline::model::{Category, split_place};
 use omptrace_timeline::schedule;
 use omptrace_trace_format::{Ending, Metadata};
 
@@ -138,6 +138,9 @@ impl ConstructSums {
         stats.p99_ns = quantile(99).map(|ns| ns.min(longest));
         if is_whole {
             stats.durations = self.durations.powers();
+            if stats.category == Category::Task.name() {
+                stats.lengths.clone_from(&stats.durations);
+            }
         }
         stats.self_mean_ns = (!times.is_of_parts).then_some(stats.self_ns / stats.times.count.max(1));
         self.stats

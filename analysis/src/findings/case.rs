@@ -22,6 +22,8 @@ pub(crate) struct Case<'a> {
 pub(crate) struct Candidate {
     pub(crate) finding: Finding,
     pub(crate) plan: Option<Plan>,
+    /// The replay of what else may help.
+    pub(crate) other_plan: Option<Plan>,
     /// The share of the wall time that it must gain.
     pub(crate) min_gain: f64,
     /// What it gains whatever the replay shows.
@@ -41,7 +43,7 @@ pub(crate) struct Overrules {
 impl Candidate {
     /// One that has the usual gain, or that which the replay of a plan shows.
     pub(crate) fn of(finding: Finding, plan: Option<Plan>) -> Candidate {
-        Candidate { finding, plan, min_gain: MIN_GAIN, gain_at_least: 0, overrules: None }
+        Candidate { finding, plan, other_plan: None, min_gain: MIN_GAIN, gain_at_least: 0, overrules: None }
     }
 }
 

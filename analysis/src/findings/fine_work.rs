@@ -5,7 +5,10 @@
 use serde_json::{Map, Value};
 
 use super::case::{Candidate, Case, Overrules, at, evidence, without_region_cost};
-use super::rules::{MAX_OVERRULED, MIN_CHUNK_NS, MIN_GRAINS, MIN_REGION_NS, MIN_TASK_COST, MIN_TASK_NS};
+use super::rules::{
+    MAX_OVERRULED, MAX_TASK_COST, MIN_CHUNK_NS, MIN_GRAINS, MIN_REGION_NS, MIN_TASK_COST, MIN_TASK_NS,
+    TASKS_FOR_EACH,
+};
 use crate::answers::part::{Part, PlaceSums, RegionPart};
 use crate::model::answers::Finding;
 use crate::model::cause::Cause;
@@ -48,6 +51,23 @@ const IN_TEAMS: [Cause; 12] = [
     Cause::Ordered,
 ];
 
+/// A number of tasks that would do.
+#[derive(Clone, Copy, Debug)]
+enum Fewer {
+    /// Those of a tree, down to this level.
+    Levels { deepest: u64, left: u64 },
+    /// The work of so many in one.
+    Groups { size: u64, left: u64 },
+}
+
+impl Fewer {
+    fn left(self) -> u64 {
+        match self {
+            Fewer::Levels { left, .. } | Fewer::Groups { left, .. } => left,
+        }
+    }
+}
+
 impl Case<'_> {
     pub(super) fn fine_work(&self) -> Vec<Candidate> {
         let regions = self.part.regions.iter();
@@ -71,6 +91,8 @@ impl Case<'_> {
         // One thread may do all of it as fast: it waits for no other, and for all else as long as they all do.
         let stays = Cause::ALL.iter().filter(|cause| !IN_TEAMS.contains(cause));
         let alone = region.duration.saturating_sub(stays.map(|cause| region.accounting[*cause]).sum());
+        // Regions inside have accounts of their own.
+        let alone = alone.min(sum(&IN_TEAMS));
         let gain = self.gain(cost).max(alone);
         if !self.is_worth_it(gain) {
             return None;
@@ -114,16 +136,49 @@ impl Case<'_> {
             ("creation_ns", creation_ns),
             ("cost_ns", cost),
         ];
+        let mut figures = evidence(&figures);
+        let fewer = self.fewer_tasks(sums, (grain, each));
+        let advice = match fewer {
+            Some(Fewer::Levels { deepest, left }) => {
+                figures.insert("deepest_level".to_owned(), deepest.into());
+                figures.insert("tasks_left".to_owned(), left.into());
+                format!(
+                    "create none below level {deepest} (if, final), where {left} tasks are enough for all threads"
+                )
+            }
+            Some(Fewer::Groups { size, left }) => {
+                figures.insert("work_in_one_task".to_owned(), size.into());
+                figures.insert("tasks_left".to_owned(), left.into());
+                format!("do the work of {size} in one task (grainsize, blocks)")
+            }
+            None => "make them larger, or stop creating tasks below a size (if, final)".to_owned(),
+        };
+        // Those that are left cost as much as before.
+        let removed = fewer.map_or(sums.tasks, |fewer| sums.tasks.saturating_sub(fewer.left()));
+        let gain = (gain as f64 * removed as f64 / region.tasks.max(1) as f64) as u64;
         let text = format!(
-            "{} tasks {} do {grain} ns of work each and cost {each} ns each on top: make them larger, or stop creating tasks below a size (if, final)",
+            "{} tasks {} do {grain} ns of work each and cost {each} ns each on top: {advice}",
             sums.tasks,
             at(place)
         );
         let rules: &[&str] = &["single_creator", "too_few_tasks", "taskwait_chain", "load_imbalance"];
         Some(Candidate {
             overrules: Some(Overrules { rules, place: region_place.clone() }),
-            ..self.fine("tasks_too_fine", (place, Cause::TaskWait), gain, text, evidence(&figures))
+            ..self.fine("tasks_too_fine", (place, Cause::TaskWait), gain, text, figures)
         })
+    }
+
+    /// How fewer tasks would do: those of a tree down to the first level that has enough for all threads, or else several in one, so that
+    /// their cost is a small share. `None` where there would be too few.
+    fn fewer_tasks(&self, sums: &PlaceSums, (grain, cost): (u64, u64)) -> Option<Fewer> {
+        let enough = self.threads.saturating_mul(TASKS_FOR_EACH);
+        if sums.task_levels.are_nested() {
+            let (deepest, left) = sums.task_levels.first_with(enough)?;
+            return (left <= sums.tasks / 2).then_some(Fewer::Levels { deepest, left });
+        }
+        let wanted = (cost as f64 / (MAX_TASK_COST * grain.max(1) as f64)).ceil() as u64;
+        let size = wanted.next_power_of_two().min(sums.tasks / enough.max(1));
+        (size >= 2).then(|| Fewer::Groups { size, left: sums.tasks.div_ceil(size) })
     }
 
     /// How long threads of a region wait for tasks, or fetch them. Who waits at a barrier for those that create tasks, and run them at once

@@ -2,6 +2,7 @@
 
 mod advice;
 mod case;
+mod clauses;
 pub(crate) mod counters;
 mod devices;
 mod fine_work;
@@ -25,7 +26,7 @@ use rules::{
 };
 
 use crate::answers::part::{Part, PlaceSums};
-use crate::model::answers::{Answers, Finding};
+use crate::model::answers::{Answers, Finding, LoopAnswer};
 use crate::model::cause::Cause;
 use crate::model::place::Place;
 use crate::model::sum::{Sum, sum};
@@ -49,7 +50,13 @@ struct Advice {
 }
 
 /// Possible improvements, the one that gains the most first. `gains`: what replays of plans showed.
-pub(crate) fn of(part: &Part, threads: u64, duration: u64, gains: &[(&Plan, u64)]) -> Vec<Finding> {
+/// `loops`: what other schedules of loops would take.
+pub(crate) fn of(
+    part: &Part,
+    (threads, duration): (u64, u64),
+    gains: &[(&Plan, u64)],
+    loops: &[LoopAnswer],
+) -> Vec<Finding> {
     let gain_of = |plan: &Plan| gains.iter().find(|(other, _)| *other == plan);
     let mut candidates = candidates(part, threads, duration);
     let (most, most_by_tracer) = (part.most_to_gain(), part.most_by_tracer());
@@ -57,6 +64,11 @@ pub(crate) fn of(part: &Part, threads: u64, duration: u64, gains: &[(&Plan, u64)
         let finding = &mut candidate.finding;
         if let Some((_, gain)) = candidate.plan.as_ref().and_then(gain_of) {
             finding.gain_ns = (*gain).max(candidate.gain_at_least);
+        }
+        // Of several processes, it is not known which waits for which.
+        if !part.has_several() {
+            let nowait = candidate.other_plan.as_ref().and_then(gain_of).map(|(_, gain)| *gain);
+            clauses::advise(finding, loops.iter().find(|row| row.place == finding.place), nowait, duration);
         }
         let most = match &*finding.id {
             TRACER_DISTURBS => None,
@@ -195,6 +207,7 @@ impl Case<'_> {
         evidence.insert("threads".to_owned(), self.threads.into());
         Some(Candidate {
             min_gain,
+            other_plan: self.without_wait(row),
             ..Candidate::of(
                 Finding {
                     id: advice.id.to_owned(),
@@ -265,6 +278,18 @@ impl Case<'_> {
             _ => return None,
         };
         Some(Plan { change, target, text: text.to_owned() })
+    }
+
+    /// The replay that shows what it would gain if nobody waited behind a loop or a single region.
+    fn without_wait(&self, row: &Row<'_>) -> Option<Plan> {
+        let may_be_nowait = row.sums.is_single || !row.sums.schedules.is_empty();
+        let is_wanted = row.cause == Cause::Imbalance && row.sums.around_single == 0 && may_be_nowait;
+        // The barrier also waits for tasks, which would have to be complete at a later one.
+        (is_wanted && !self.has_tasks()).then(|| Plan {
+            change: Change::Nowait,
+            target: Target::Place(row.place.clone()),
+            text: "with nowait".to_owned(),
+        })
     }
 
     /// Whether the region and those inside it have all threads of its process at one time.

@@ -202,6 +202,12 @@ pub(super) const MIN_GRAINS: u64 = 1000;
 /// A task's cost beside its work, as a share of that: less is usual.
 pub(super) const MIN_TASK_COST: f64 = 0.25;
 
+/// A task's cost beside its work should be this share of that, or less.
+pub(super) const MAX_TASK_COST: f64 = 0.05;
+
+/// So many tasks for each thread keep all of them busy.
+pub(super) const TASKS_FOR_EACH: u64 = 16;
+
 /// A finding that gains more than this, times what fine work costs, is about another loss, too.
 pub(super) const MAX_OVERRULED: f64 = 1.5;
 

@@ -50,6 +50,10 @@ pub struct Answers {
     /// Outermost regions with explicit tasks: their work and span, those with the most work first.
     #[serde(default)]
     pub task_regions: Vec<TaskRegion>,
+    /// Loops of which each chunk, or each thread's block of iterations, is known: what they take with other `schedule` clauses, those
+    /// that take most first.
+    #[serde(default)]
+    pub loops: Vec<LoopAnswer>,
     /// How much later than recorded the replay ends where nothing is changed: 0, unless times in the trace go back. `None`
     /// where nothing was replayed.
     #[serde(default)]
@@ -298,6 +302,60 @@ pub struct TaskRegion {
     pub burdened_span_ns: Option<u64>,
     /// Work by that.
     pub burdened_parallelism: Option<f64>,
+}
+
+/// What a loop takes with other `schedule` clauses.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoopAnswer {
+    /// Its place.
+    #[serde(flatten)]
+    pub place: Place,
+    /// Executions of which all is known: the team does nothing else between two barriers, and creates no tasks.
+    pub executions: u64,
+    /// Executions that are in none of these times.
+    pub not_known: u64,
+    /// How long the threads took, until the last was done, of all executions.
+    pub recorded_ns: u64,
+    /// The time with other clauses, where each chunk's work, or each thread's block, is spread evenly among its iterations.
+    pub schedules: Vec<ScheduleTime>,
+    /// How many chunks took a power of two in nanoseconds or longer, and not the next one. Empty for static loops.
+    pub lengths: Vec<u64>,
+}
+
+/// A clause saves as much as the best one where it saves this share of it.
+const AS_MUCH: f64 = 0.95;
+
+/// Executions of a loop that are not known may be this share.
+const MAX_UNKNOWN: f64 = 0.1;
+
+impl LoopAnswer {
+    /// Whether it is known what other clauses would save.
+    pub(crate) fn is_known(&self) -> bool {
+        self.not_known as f64 <= MAX_UNKNOWN * self.executions as f64
+    }
+
+    /// Whether clauses that balance it were tried. Of too few iterations, none is.
+    pub(crate) fn has_balanced(&self) -> bool {
+        self.is_known() && self.schedules.iter().any(|with| with.clause.starts_with("schedule(dynamic"))
+    }
+
+    /// The first clause that saves as much as the best, which is the simplest, and how much; `None` where none saves anything, or too
+    /// little is known.
+    pub(crate) fn best(&self) -> Option<(&ScheduleTime, u64)> {
+        let saved = self.schedules.iter().map(|with| self.recorded_ns.saturating_sub(with.duration_ns));
+        let mut all = self.schedules.iter().zip(saved.clone());
+        let most = saved.max().filter(|most| *most > 0 && self.is_known())?;
+        all.find(|(_, saved)| *saved as f64 >= AS_MUCH * most as f64)
+    }
+}
+
+/// What a loop takes with a clause.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleTime {
+    /// The clause, as in `schedule(dynamic, 16)`.
+    pub clause: String,
+    /// The time, until the last thread is done, of all executions.
+    pub duration_ns: u64,
 }
 
 /// A cause that cannot be seen.

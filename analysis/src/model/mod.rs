@@ -31,5 +31,6 @@ pub(crate) mod state_sums;
 pub(crate) mod stats;
 pub(crate) mod sum;
 pub(crate) mod sum_macro;
+pub(crate) mod task_levels;
 pub(crate) mod within;
 pub(crate) mod worst_instances;

@@ -10,8 +10,8 @@ use crate::constructs::counters::CounterStats;
 use crate::constructs::functions::{FunctionStats, SampledTime};
 use crate::devices::{DeviceUse, PlaceMemory, PlaceTransfers};
 use crate::model::answers::{
-    Answers, Blame, Blocked, CriticalPath, Finding, FunctionShare, Moment, NotPredicted, NotSeen,
-    OtherThreads, PathRow, RegionAnswer, TaskRegion, WhatIf,
+    Answers, Blame, Blocked, CriticalPath, Finding, FunctionShare, LoopAnswer, Moment, NotPredicted, NotSeen,
+    OtherThreads, PathRow, RegionAnswer, ScheduleTime, TaskRegion, WhatIf,
 };
 use crate::model::cause::Cause;
 use crate::model::place::Place;
@@ -67,6 +67,12 @@ fn sample() -> Stats {
             other_threads: vec![OtherThreads::default()],
             not_predicted: vec![NotPredicted { place: place(), ..NotPredicted::default() }],
             task_regions: vec![TaskRegion { place: place(), ..TaskRegion::default() }],
+            loops: vec![LoopAnswer {
+                place: place(),
+                schedules: vec![ScheduleTime::default()],
+                lengths: vec![0],
+                ..LoopAnswer::default()
+            }],
             not_seen: vec![NotSeen { cause: Cause::Lock, reason: String::new() }],
             mpi_note: Some(String::new()),
             cpu_note: Some(String::new()),
@@ -99,6 +105,7 @@ fn sample() -> Stats {
             team: Some(TeamStats::default()),
             schedule: Some(String::new()),
             of_loop: Some(LoopStats::default()),
+            lengths: vec![0],
             ..ConstructStats::default()
         }],
         sampling: Some(SampledTime::default()),

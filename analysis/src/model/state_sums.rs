@@ -13,6 +13,7 @@ use crate::model::creation_times::CreationTimes;
 use crate::model::function_number::{ByFunction, FunctionNumber};
 use crate::model::place_id::{PlaceId, SERIAL};
 use crate::model::sum::Sum;
+use crate::model::task_levels::TaskLevels;
 use crate::model::within::Within;
 use crate::model::worst_instances::{Instance, Instances};
 use crate::states::concurrency::Between;
@@ -62,9 +63,10 @@ pub(crate) struct Block {
 }
 
 /// Sums of the explicit tasks created at one place.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct TaskSums {
     pub(crate) created: u64,
+    pub(crate) levels: TaskLevels,
     /// Those that had to wait for others.
     pub(crate) dependent: u64,
 }
@@ -242,6 +244,7 @@ impl Sums {
         self.tasks.append(more.tasks, known, |own, more| {
             own.created += more.created;
             own.dependent += more.dependent;
+            own.levels.merge(&more.levels);
         });
         for (place, more) in more.targets {
             let own = self.targets.entry(known(place)).or_default();

@@ -236,6 +236,9 @@ pub struct ConstructStats {
     /// known.
     #[serde(skip)]
     pub durations: Vec<u64>,
+    /// The same of explicit tasks, of which each was whole. Left out for others.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub lengths: Vec<u64>,
     /// One takes less than three of the tracer's events, on average: its time is mostly the tracer's. Left out where not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_near_event_cost: bool,

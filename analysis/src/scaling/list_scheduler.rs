@@ -235,7 +235,7 @@ impl<'p> Division<'p> {
 }
 
 /// The first iteration of a thread, of `count` in blocks for `threads`: the first threads have one more than the others.
-fn block_begin(count: u64, threads: usize, thread: usize) -> u64 {
+pub(super) fn block_begin(count: u64, threads: usize, thread: usize) -> u64 {
     let (threads, thread) = (threads.max(1) as u64, thread as u64);
     let begin = (count / threads).saturating_mul(thread).saturating_add(thread.min(count % threads));
     begin.min(count)

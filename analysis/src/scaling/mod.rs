@@ -1,6 +1,7 @@
 //! The time of a run on other numbers of threads, and the reasons why it cannot be predicted.
 
 pub(crate) mod list_scheduler;
+pub(crate) mod loop_schedules;
 pub(crate) mod min_clock;
 pub(crate) mod phase;
 pub(crate) mod region_scaling;

@@ -127,6 +127,15 @@ pub(crate) struct StaticLoop {
     pub(crate) longest_chunk: Option<u64>,
 }
 
+/// A chunk of a dynamic or guided loop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Chunk {
+    pub(crate) place: PlaceId,
+    pub(crate) strand: u32,
+    pub(crate) start: u64,
+    pub(crate) iterations: u64,
+}
+
 /// Where a thread's work goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum At {
@@ -161,6 +170,10 @@ pub(crate) struct Phase {
     pub(crate) awaited: Vec<u32>,
     pub(crate) created: u64,
     pub(crate) loops: Vec<StaticLoop>,
+    /// Those of other loops, in the order in which threads got them.
+    pub(crate) chunks: Vec<Chunk>,
+    /// The time that the runtime takes to hand out a chunk.
+    pub(crate) chunk_cost_ns: u64,
     /// By lane: the static loop that it is in, and the first iteration that it got.
     first: Vec<Option<(PlaceId, u64)>>,
     /// By lane: the work of its chunk of a static loop.
@@ -199,6 +212,7 @@ impl Phase {
         self.awaited.clear();
         self.created = 0;
         self.loops.clear();
+        self.chunks.clear();
         self.first.clear();
         self.of_chunk.clear();
         self.locks.clear();
@@ -252,6 +266,13 @@ impl Phase {
         let strand = self.strand();
         self.shared.push(strand);
         strand
+    }
+
+    /// The strand is a chunk of a loop: its first iteration, and how many it has.
+    pub(crate) fn chunk(&mut self, strand: u32, place: PlaceId, [start, iterations]: [u64; 2]) {
+        if self.chunks.len() < MAX_STEPS {
+            self.chunks.push(Chunk { place, strand, start, iterations });
+        }
     }
 
     fn of(&mut self, lane: usize, at: At) -> u32 {

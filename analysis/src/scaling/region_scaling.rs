@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::list_scheduler::Scheduler;
+use super::loop_schedules::{self, LoopTimes};
 use super::phase::{Phase, Problem};
+use crate::model::place_id::PlaceId;
 use crate::model::sum::Sum;
 
 /// A problem of less of a region's time is none.
@@ -31,6 +33,8 @@ pub(crate) struct Scaling {
     pub(crate) replicated: u64,
     /// How long what cannot be predicted took.
     pub(crate) problems: BTreeMap<Problem, u64>,
+    /// The loops in it with other schedules.
+    pub(crate) loops: BTreeMap<PlaceId, LoopTimes>,
 }
 
 impl Scaling {
@@ -51,6 +55,7 @@ impl Scaling {
     /// A barrier ends what `size` threads did.
     pub(crate) fn add(&mut self, phase: &Phase, size: u32, numbers: &[u32], scheduler: &mut Scheduler) {
         let as_recorded = size as usize;
+        loop_schedules::add(&mut self.loops, phase, size);
         let mut schedules = scheduler.schedules(phase, as_recorded);
         let modelled = schedules.time_on(as_recorded);
         let known = phase.problems.iter().map(|problem| (*problem, modelled));
@@ -93,6 +98,7 @@ impl Scaling {
             creation_ns,
             replicated: phase.longest_of_members(),
             problems,
+            loops: BTreeMap::new(),
         });
     }
 
@@ -114,6 +120,9 @@ impl Scaling {
         };
         for (problem, ns) in &other.problems {
             self.problems.entry(*problem).or_default().grow_by(*ns);
+        }
+        for (place, times) in &other.loops {
+            self.loops.entry(*place).or_default().merge(times);
         }
     }
 }

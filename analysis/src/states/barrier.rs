@@ -24,6 +24,8 @@ pub(crate) struct Barrier {
     pub(crate) left: u32,
     /// Members that are in it and run tasks.
     pub(crate) running: u32,
+    /// It is the one at its region's end.
+    pub(crate) is_last: bool,
     /// Hidden helpers that run tasks of the team.
     pub(crate) helpers: u32,
     now: Ns,

@@ -26,6 +26,7 @@ use crate::overview::{Gathered, Gathering};
 use crate::passes::segments::Continues;
 use crate::passes::selection::SelectedThreads;
 use crate::passes::window::Collects;
+use crate::scaling::loop_schedules::LoopTimes;
 use crate::scaling::phase::Problem;
 use crate::scaling::region_scaling::Scaling;
 use crate::states::observer::{Span, Spans, StateObserver};
@@ -61,6 +62,8 @@ pub(crate) struct Predicted {
     pub(crate) ends: [Ns; MAX_SCENARIOS],
     /// The times of regions on other numbers of threads.
     pub(crate) scaling: BTreeMap<Place, Scaling>,
+    /// The times of loops with other schedules.
+    pub(crate) loops: BTreeMap<Place, LoopTimes>,
 }
 
 impl Predicted {
@@ -75,6 +78,9 @@ impl Predicted {
         }
         for (place, scaling) in &other.scaling {
             both.scaling.entry(place.clone()).or_default().merge(scaling);
+        }
+        for (place, times) in &other.loops {
+            both.loops.entry(place.clone()).or_default().merge(times);
         }
         Some(both)
     }
@@ -103,6 +109,7 @@ pub(crate) struct Collector<const S: usize> {
     /// Other threads that schedule, at most.
     schedulers: usize,
     scaling: BTreeMap<Place, Scaling>,
+    loops: BTreeMap<Place, LoopTimes>,
     /// Who sees the threads' states, where somebody does; the process that comes now has it.
     observer: Option<Box<dyn StateObserver>>,
     gathered: Option<Gathered>,
@@ -230,8 +237,8 @@ impl Collector<MAX_SCENARIOS> {
 
     /// The result; `None` where there was no process.
     pub(crate) fn predicted(self) -> Option<Predicted> {
-        let (ends, scaling) = (self.predicted?, self.scaling);
-        Some(Predicted { ends, scaling })
+        let (ends, scaling, loops) = (self.predicted?, self.scaling, self.loops);
+        Some(Predicted { ends, scaling, loops })
     }
 }
 
@@ -243,8 +250,8 @@ impl Collector<1> {
 
     /// The result, with the ends that another collector predicted.
     pub(crate) fn scheduled(self, predicted: Option<Predicted>) -> Option<Predicted> {
-        let scaling = self.scaling;
-        predicted.map(|predicted| Predicted { scaling, ..predicted })
+        let (scaling, loops) = (self.scaling, self.loops);
+        predicted.map(|predicted| Predicted { scaling, loops, ..predicted })
     }
 }
 
@@ -351,6 +358,10 @@ impl<const S: usize> Collector<S> {
                 let iterations = number(enter.arguments, "count");
                 current.threads.static_loop(location, iterations);
             }
+            if kind == Kind::Chunk {
+                let [start, iterations] = ["start", "iterations"].map(|name| number(enter.arguments, name));
+                current.threads.dynamic_chunk(location, start, iterations);
+            }
         }
     }
 
@@ -455,9 +466,12 @@ impl<const S: usize> Collector<S> {
         if is_absent {
             return;
         }
-        for (id, scaling) in &finished.scaling {
-            let place = of_process::place(&self.regions, &finished.sums.serial_places, *id);
-            self.scaling.entry(place).or_default().merge(scaling);
+        let place = |id| of_process::place(&self.regions, &finished.sums.serial_places, id);
+        for (id, scaling) in &mut finished.scaling {
+            for (id, times) in std::mem::take(&mut scaling.loops) {
+                self.loops.entry(place(id)).or_default().merge(&times);
+            }
+            self.scaling.entry(place(*id)).or_default().merge(scaling);
         }
         let latest = self.predicted.get_or_insert([Ns::MIN; S]);
         for (latest, predicted) in latest.iter_mut().zip(finished.predicted) {

@@ -196,6 +196,8 @@ struct Task<const S: usize> {
     region: PlaceId,
     /// It had to wait for another.
     is_dependent: bool,
+    /// 1 of those that implicit tasks create, one more of the tasks that these create.
+    level: u8,
     successors: Vec<TaskId>,
 }
 
@@ -488,7 +490,7 @@ impl<const S: usize> Threads<S> {
                     open.team = self.join_team(lane, time, id, size);
                 }
             }
-            Kind::Barrier { .. } => open.is_barrier = self.arrive(lane, time, region),
+            Kind::Barrier { is_last } => open.is_barrier = self.arrive(lane, time, (region, is_last)),
             Kind::Task => {
                 if self.all[lane].has_waited_until.take() == Some(time) {
                     self.go_on_waiting(lane);

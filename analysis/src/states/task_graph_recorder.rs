@@ -48,10 +48,11 @@ impl<const S: usize> Threads<S> {
             graphs.phases.resize_with(slot + 1, || None);
         }
         let phase = &mut graphs.phases[slot];
-        let hides_loops = !self.reports.inlined;
+        let (hides_loops, chunk_cost_ns) = (!self.reports.inlined, self.reports.chunk_cost_ns);
         let phase = phase.get_or_insert_with(|| {
             let mut phase = graphs.scheduling.phase();
             phase.hides_loops = hides_loops;
+            phase.chunk_cost_ns = chunk_cost_ns;
             phase
         });
         let innermost = of_thread.memberships.last()?.team;
@@ -208,6 +209,21 @@ impl<const S: usize> Threads<S> {
     pub(crate) fn static_loop(&mut self, location: usize, iterations: u64) {
         if let Some(Some(lane)) = self.lanes.get(location) {
             self.all[*lane].iterations = iterations;
+        }
+    }
+
+    /// The thread, which has entered a chunk of a loop, gets these iterations.
+    pub(crate) fn dynamic_chunk(&mut self, location: usize, start: u64, iterations: u64) {
+        let Some(Some(lane)) = self.lanes.get(location).copied() else {
+            return;
+        };
+        let of_thread = &self.all[lane];
+        let around = of_thread.open.iter().rev().find(|open| open.kind == Kind::Work);
+        if let (Some(strand), Some(place)) = (of_thread.chunk, around.map(|open| open.region))
+            && let Some((phase, (At::Strand(at), _))) = self.place_in_graph(lane)
+            && at == strand
+        {
+            phase.chunk(strand, place, [start, iterations]);
         }
     }
 

@@ -31,11 +31,11 @@ use crate::constructs::functions::FunctionSums;
 use crate::constructs::phases::Phases;
 use crate::constructs::sums::Sums;
 use crate::constructs::wire;
-use crate::model::answers::{Answers, Finding, NotPredicted, OtherThreads, TaskRegion, WhatIf};
+use crate::model::answers::{Answers, Finding, LoopAnswer, NotPredicted, OtherThreads, TaskRegion, WhatIf};
 use crate::model::stats::{PhaseStats, Stats};
 
 /// The version of the analysis: that of the program, and a number that grows with each change between two releases.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/10");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/11");
 
 /// Intervals of phases in a summary, at most. A process with more has its sums there, and its phases in its events only.
 const MAX_INTERVALS: usize = 512;
@@ -119,6 +119,7 @@ pub(crate) struct Alone {
     other_threads: Vec<OtherThreads>,
     not_predicted: Vec<NotPredicted>,
     task_regions: Vec<TaskRegion>,
+    loops: Vec<LoopAnswer>,
     replay_error_ns: Option<i64>,
     phases: Vec<PhaseStats>,
     more_phases: usize,
@@ -133,6 +134,7 @@ impl Alone {
             other_threads: answers.other_threads.clone(),
             not_predicted: answers.not_predicted.clone(),
             task_regions: answers.task_regions.clone(),
+            loops: answers.loops.clone(),
             replay_error_ns: answers.replay_error_ns,
             phases: stats.phases.clone(),
             more_phases,
@@ -147,6 +149,7 @@ impl Alone {
             other_threads: self.other_threads,
             not_predicted: self.not_predicted,
             task_regions: self.task_regions,
+            loops: self.loops,
             replay_error_ns: self.replay_error_ns,
             ..std::mem::take(&mut stats.answers)
         };

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::model::answers::{Answers, Blame, Blocked, Efficiency, Finding};
+use crate::model::answers::{Answers, Blame, Blocked, Efficiency, Finding, LoopAnswer};
 use crate::model::cause::Cause;
 use crate::model::place::Place;
 use crate::model::sum::{Sum, sum};
+use crate::text::constructs::length_words;
 use crate::text::table::{
     Column, Layout, Style, Table, column, column_of, counted, percent, time, with_commas, write_wrapped,
 };
@@ -19,6 +20,8 @@ const MAX_PLACES: usize = 3;
 const MAX_ON_PATH: usize = 3;
 /// Findings that are shown where nobody says how many.
 const MAX_FINDINGS: usize = 5;
+/// Loops that take less of the wall time are not shown.
+const MIN_LOOP: f64 = 0.01;
 /// Mutexes of which is shown who blocked whom.
 const MAX_BLOCKING: usize = 3;
 /// The letters of the longest bar.
@@ -298,7 +301,7 @@ impl Answers {
         }
     }
 
-    /// Writes the times on other numbers of threads, and the work and span of tasks.
+    /// Writes the times on other numbers of threads, the work and span of tasks, and what loops take with other schedules.
     fn write_scalability(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
         let half = self.threads.div_ceil(2);
         let asked = [half, self.threads.saturating_mul(2)];
@@ -324,6 +327,12 @@ impl Answers {
             };
             write_wrapped(f, &words, 0, layout)?;
         }
+        let is_shown = |row: &&LoopAnswer| row.recorded_ns as f64 >= MIN_LOOP * self.duration_ns as f64;
+        for row in self.loops.iter().filter(is_shown).take(MAX_PLACES) {
+            if let Some(words) = loop_words(row) {
+                write_wrapped(f, &words, 0, layout)?;
+            }
+        }
         Ok(())
     }
 
@@ -345,6 +354,28 @@ impl Answers {
             more => writeln!(f, "and {} more", counted(more, "finding")),
         }
     }
+}
+
+/// What a loop takes, its best clause, and the lengths of its chunks.
+fn loop_words(row: &LoopAnswer) -> Option<String> {
+    let best = row.best();
+    let lengths = length_words(&row.lengths);
+    if best.is_none() && lengths.is_none() {
+        return None;
+    }
+    let mut words = format!(
+        "{} at {}: {}",
+        counted(row.executions, "execution"),
+        row.place.short(),
+        time(row.recorded_ns)
+    );
+    if let Some((best, _)) = best {
+        words += &format!(", with {} {}", best.clause, time(best.duration_ns));
+    }
+    if let Some(lengths) = lengths {
+        words += &format!("; chunks: {lengths}");
+    }
+    Some(words)
 }
 
 impl Efficiency {

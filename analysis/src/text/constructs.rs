@@ -9,6 +9,9 @@ use crate::text::table::{
     Column, Empty, Table, UNKNOWN, column, counted, known, known_time, percent, time, with_commas,
 };
 
+/// Lengths that fewer per cent have are not shown.
+const MIN_LENGTHS: f64 = 0.5;
+
 pub(super) const CONSTRUCT: [Column; 9] = [
     column("count", 0),
     column("total", 1),
@@ -43,7 +46,19 @@ pub(super) fn construct_row(table: &mut Table, stats: &ConstructStats) {
     if stats.is_near_event_cost {
         name += &format!(" {NEAR_EVENT_COST}");
     }
-    table.row_above(name, cells, loop_words(stats));
+    table.row_above(name, cells, loop_words(stats).or_else(|| length_words(&stats.lengths)));
+}
+
+/// How many of them are how long, by powers of two.
+pub(super) fn length_words(lengths: &[u64]) -> Option<String> {
+    let all: u64 = lengths.iter().sum();
+    let shares = lengths.iter().enumerate().filter_map(|(power, count)| {
+        let share = *count as f64 * 100.0 / all as f64;
+        let least = time(1_u64.checked_shl(power as u32)?);
+        (share >= MIN_LENGTHS).then(|| format!("{least} {share:.0} %"))
+    });
+    let shares: Vec<String> = shares.collect();
+    (!shares.is_empty()).then(|| format!("lengths from {}", shares.join(", ")))
 }
 
 /// How a loop was handed out.

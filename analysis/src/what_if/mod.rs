@@ -29,6 +29,8 @@ pub(crate) enum Change {
     Balanced,
     /// At barriers whose last task is at the place, tasks are spread evenly, but none is waited for less than for the last member.
     TasksBalanced,
+    /// Members go on at once at barriers inside regions whose last member comes from the place.
+    Nowait,
     /// Nobody waits for a mutex that is held from the place on.
     LockFree,
     /// Work at the place takes this share of its time.
@@ -71,6 +73,7 @@ pub(crate) struct Scenarios<const S: usize> {
 struct Bits {
     balanced: u16,
     tasks_balanced: u16,
+    nowait: u16,
     lock_free: u16,
     faster: u16,
     wider: u16,
@@ -106,6 +109,7 @@ impl<const S: usize> Scenarios<S> {
                 Change::Nothing => continue,
                 Change::Balanced => &mut bits.balanced,
                 Change::TasksBalanced => &mut bits.tasks_balanced,
+                Change::Nowait => &mut bits.nowait,
                 Change::LockFree => &mut bits.lock_free,
                 Change::Wider(_) => &mut bits.wider,
                 Change::RegionsFree => &mut bits.regions_free,
@@ -149,6 +153,11 @@ impl<const S: usize> Scenarios<S> {
     /// The scenarios in which tasks at the last task's place are spread evenly.
     pub(crate) fn tasks_balanced(&self, place: u32) -> u16 {
         self.bits.tasks_balanced & self.of(place).place
+    }
+
+    /// The scenarios in which nobody waits at a barrier inside a region whose last member comes from the place.
+    pub(crate) fn nowait(&self, place: u32) -> u16 {
+        self.bits.nowait & self.of(place).place
     }
 
     /// The scenarios in which work is spread evenly somewhere.

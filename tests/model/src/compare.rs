@@ -544,6 +544,7 @@ fn gains(run: &Run, shown: &Value, comparison: &mut Comparison) {
         let change = match (row["change"].as_str(), place) {
             _ if is_serial => continue,
             (Some("twice as fast"), Some(place)) => Change::TwiceAsFast(place),
+            (Some("with nowait"), Some(place)) => Change::Nowait(place),
             (Some("without waits for the mutex"), Some(place)) => Change::WithoutMutex(place),
             (Some("regions and barriers without cost"), _) => Change::WithoutOverhead,
             _ => continue,

@@ -3,8 +3,9 @@
 //! It costs a system call at the begin of a thread, and one at its end. When the session ends, the thread that ends it reads the
 //! clocks of those that are still there. A process that is killed before that leaves none.
 //!
-//! How long others had a thread's processor is in a file, which no thread of the program's reads as it ends. The writer thread looks
-//! there from time to time: of a thread that has ended, what it saw last is known.
+//! How long others had a thread's processor is in a file. While the program runs, nobody opens one for a moment: a file that the
+//! program opens then would have another number. So it is read when the program ends, once before runtimes end their threads
+//! (libgomp's end before the session does) and once when the session ends. Of a thread that ended earlier it is not known.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
@@ -83,7 +84,7 @@ impl Part for CpuTimes {
         }
     }
 
-    fn look(&self, session: &'static Session) {
+    fn note_end(&self, session: &'static Session) {
         if let Some(threads) = THREADS.of(session) {
             threads.delays().for_each(drop);
         }

@@ -32,9 +32,6 @@ pub(crate) trait Part: Sync {
     /// The process is a forked child, in which nothing is recorded yet.
     fn in_child(&self) {}
 
-    /// The session records, and its writer thread has time to look at what others do.
-    fn look(&self, _session: &'static Session) {}
-
     /// The program pauses recording, or resumes it.
     fn pause(&self, _pauses: bool) {}
 
@@ -99,10 +96,6 @@ pub(super) fn after_fork(patience: Duration) {
 
 pub(super) fn in_child() {
     all().for_each(|part| part.in_child());
-}
-
-pub(super) fn look(session: &'static Session) {
-    all().for_each(|part| part.look(session));
 }
 
 pub(crate) fn pause(pauses: bool) {

@@ -20,14 +20,12 @@ use crate::os::system;
 use crate::os::threads::helper_thread::HelperThread;
 use crate::os::time::clock::Stopwatch;
 use crate::recorder::this_thread;
+use crate::session::Session;
 use crate::session::helper_threads::Writer;
-use crate::session::{Session, part};
 use crate::storage::spool::EVENT_WORDS;
 
 /// How long the writer sleeps when nobody wakes it up.
 const NAP: Duration = Duration::from_millis(50);
-/// How often others are looked at, at least that long apart.
-const LOOK: Duration = Duration::from_millis(500);
 /// Processes that end sooner do not wait for [`Session::move_output_up`].
 const SHORT: Duration = Duration::from_millis(200);
 
@@ -107,13 +105,12 @@ impl Writer {
         Packer::new(self.level, EVENT_WORDS).ok()
     }
 
-    fn run(&self, session: &'static Session) -> Option<Packer> {
+    fn run(&self, session: &Session) -> Option<Packer> {
         system::spread_over(&session.cpus);
         self.pace.begin(system::thread_id(), system::set_ordinary);
         session.report_cost();
         let mut packer = self.packer();
         let begun = Stopwatch::start();
-        let mut looked = None;
         loop {
             session.drain(&mut packer);
             if self.bell.is_stopped() {
@@ -121,10 +118,6 @@ impl Writer {
             }
             if begun.elapsed() > SHORT {
                 session.move_output_up();
-            }
-            if looked.as_ref().is_none_or(|looked: &Stopwatch| looked.elapsed() > LOOK) {
-                part::look(session);
-                looked = Some(Stopwatch::start());
             }
             let nap = || self.thread.sleep(NAP);
             self.bell.sleep(|| !session.is_drained(), nap);

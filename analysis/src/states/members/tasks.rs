@@ -1,5 +1,6 @@
 //! Explicit tasks: where they are created, run and awaited.
 
+use crate::model::task_levels::MAX_LEVEL;
 use crate::states::*;
 
 impl<const S: usize> Threads<S> {
@@ -43,6 +44,11 @@ impl<const S: usize> Threads<S> {
         let group = self.current_group(lane);
         self.graph_create(lane, task, is_undeferred, group);
         let parent = self.current_task(lane);
+        let level = match parent {
+            Parent::Task(parent) => self.tasks.get(&parent).map_or(0, |parent| parent.level),
+            Parent::Unknown | Parent::Member(..) => 0,
+        };
+        let level = (level + 1).min(MAX_LEVEL);
         let created = Task {
             start: self.all[lane].now,
             children: None,
@@ -52,11 +58,14 @@ impl<const S: usize> Threads<S> {
             group,
             region,
             is_dependent: false,
+            level,
             successors: Vec::new(),
         };
         self.tasks.insert(task, created);
         if self.is_inside && Self::COUNTS {
-            self.sums.tasks.at(region).created += 1;
+            let sums = self.sums.tasks.at(region);
+            sums.created += 1;
+            sums.levels.add(level);
         }
     }
 

@@ -164,8 +164,15 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The thread arrives at a barrier, unless it is in one. True if it does.
-    pub(in crate::states) fn arrive(&mut self, lane: usize, time: Ns, region: PlaceId) -> bool {
+    /// The thread arrives at a barrier, unless it is in one. True if it does. `is_last`: the runtime says that it is the one at the
+    /// region's end.
+    pub(in crate::states) fn arrive(
+        &mut self,
+        lane: usize,
+        time: Ns,
+        (region, is_last): (PlaceId, bool),
+    ) -> bool {
+        let is_last = is_last || !self.reports.barrier_kinds;
         let of_thread = &mut self.all[lane];
         let last_work = of_thread.longest.1;
         let Some(membership) = of_thread.memberships.last_mut() else {
@@ -201,6 +208,7 @@ impl<const S: usize> Threads<S> {
                 barrier.until(time, size);
             }
             barrier.arrived += 1;
+            barrier.is_last |= is_last;
             membership.added = [0; S];
             let counted = (&of_thread.waited, &mut membership.added);
             arrivals.add(&of_thread.now, counted, &self.scenarios);
@@ -262,8 +270,16 @@ impl<const S: usize> Threads<S> {
             };
             balanced = members | tasks;
             let costless = scenarios.without_cost(region);
+            let nowait = match is_last || barrier.is_last {
+                true => 0,
+                false => member.map_or(0, |place| scenarios.nowait(place)),
+            };
+            let arrived = (nowait != 0).then_some(now.stamp);
             let all = &arrivals.left.stamp;
             now.stamp.leave_barrier(time, all, costless, (balanced, spread), waited);
+            if let Some(arrived) = arrived {
+                now.stamp.keep(&arrived, nowait);
+            }
             *waited = [0; S];
             let longest = std::mem::take(&mut of_thread.longest);
             membership.longest = membership.longest.max(longest);

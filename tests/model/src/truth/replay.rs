@@ -23,6 +23,8 @@ pub enum Change {
     WithoutOverhead,
     /// Barriers whose last member comes from here are over when the mean member is there.
     Balanced(Code),
+    /// Members go on at once at barriers inside regions whose last member comes from here.
+    Nowait(Code),
     /// Barriers whose last task is from here are over when all work is done that members and tasks have, spread evenly.
     TasksBalanced(Code),
 }
@@ -40,6 +42,7 @@ struct Spread {
 /// When the program would have ended.
 pub fn replay(run: &Run, change: Change) -> Ns {
     let spread = spread(run, change);
+    let passed = passed(run, change);
     let mut ends: Vec<Ns> = Vec::with_capacity(run.pieces.len());
     // Of each piece, what its thread has waited for others in its team until then.
     let mut waits: Vec<BTreeMap<usize, Ns>> = Vec::with_capacity(run.pieces.len());
@@ -71,7 +74,11 @@ pub fn replay(run: &Run, change: Change) -> Ns {
             *waited.entry(piece.team).or_default() += begin.saturating_sub(ends[own] + cost);
         }
         waits.push(waited);
-        ends.push(begin + duration(piece, change));
+        let is_passed = piece.is_overhead && before().any(|(other, _)| passed.contains(other));
+        match own.filter(|_| is_passed) {
+            Some(own) => ends.push(ends[own]),
+            None => ends.push(begin + duration(piece, change)),
+        }
     }
     ends[run.last]
 }
@@ -136,6 +143,21 @@ fn spread(run: &Run, change: Change) -> BTreeMap<PieceId, Spread> {
         }
     }
     spread
+}
+
+/// The barriers at which nobody waits any more, by the piece at which each is over.
+fn passed(run: &Run, change: Change) -> BTreeSet<PieceId> {
+    let Change::Nowait(place) = change else {
+        return BTreeSet::new();
+    };
+    let mut passed = BTreeSet::new();
+    for (team, record) in run.teams.iter().enumerate().skip(1) {
+        for (number, barrier) in record.barriers.iter().enumerate() {
+            let is_from_there = !barrier.is_last && last_member(run, team, number) == Some(place);
+            passed.extend(barrier.release.filter(|_| is_from_there));
+        }
+    }
+    passed
 }
 
 /// Where the last member of a barrier comes from: its longest piece of work since the barrier before.
