@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::process::Command;
+use std::time::Instant;
 
 use crate::omptrace::{build, release};
 use crate::process::{End, PATIENCE, cargo, command, run_watched};
@@ -40,15 +41,16 @@ pub(crate) fn run(arguments: &Test, install: bool) -> Result<()> {
             eprintln!("warning: {free} GB of disk are free");
         }
     }
+    let mut times = Times::default();
     let prepared = match arguments.core {
         true => Ok(()),
-        false => setup::ensure(Purpose::Tests, install),
+        false => times.of("tools", || setup::ensure(Purpose::Tests, install)),
     };
     // What the end-to-end tests trace with is what a user gets.
-    match prepared.and_then(|()| build()) {
+    match prepared.and_then(|()| times.of("release build", build)) {
         Ok(()) => {
             for step in if arguments.core { core_steps() } else { steps() } {
-                let count = step.run()?;
+                let count = times.of(step.name, || step.run())?;
                 total.passed += count.passed;
                 total.failed += count.failed;
                 total.lines.extend(count.lines);
@@ -58,6 +60,9 @@ pub(crate) fn run(arguments: &Test, install: bool) -> Result<()> {
         Err(error) => total.fail(format!("before any test: {error}")),
     }
     println!();
+    for (name, seconds) in times.0 {
+        println!("{seconds:>6} s  {name}");
+    }
     for line in &total.flaky {
         println!("{line}");
     }
@@ -68,6 +73,19 @@ pub(crate) fn run(arguments: &Test, install: bool) -> Result<()> {
     match total.failed {
         0 => Ok(()),
         failed => Err(format!("{failed} failed").into()),
+    }
+}
+
+/// What each step took, in seconds.
+#[derive(Debug, Default)]
+struct Times(Vec<(&'static str, u64)>);
+
+impl Times {
+    fn of<T>(&mut self, name: &'static str, step: impl FnOnce() -> T) -> T {
+        let begun = Instant::now();
+        let result = step();
+        self.0.push((name, begun.elapsed().as_secs()));
+        result
     }
 }
 
