@@ -27,7 +27,7 @@ pub(super) fn advise(
     if let Some((with, saved)) = schedule.filter(|(_, saved)| is_enough(*saved)) {
         finding.evidence.insert("schedule".to_owned(), json!(with.clause));
         finding.evidence.insert("schedule_gain_ns".to_owned(), json!(saved));
-        advice.push((saved, format!("try {}", with.clause)));
+        advice.push((saved.min(all), format!("try {}", with.clause)));
     }
     if let Some(saved) = nowait {
         finding.evidence.insert("nowait_gain_ns".to_owned(), json!(saved));
@@ -52,8 +52,7 @@ pub(super) fn advise(
     if let Some((what, _)) = finding.text.rsplit_once(": ") {
         finding.text = format!("{what}: {text}");
     }
-    // The advice saves no more than it does.
     if let Some((saved, _)) = advice.first().filter(|_| is_imbalance) {
-        finding.gain_ns = all.min(*saved);
+        finding.gain_ns = *saved;
     }
 }
