@@ -287,9 +287,9 @@ sums! {
         "The time of the loops that had them" chunks_ns "chunks_ns" = |share| share.ns;
     }
     then {
-        "The time of a chunk, on average" chunk_mean_ns: u64 =
+        "The mean time of a chunk" chunk_mean_ns: u64 =
             |sums| sums.chunks_ns / sums.chunks.max(1);
-        "The iterations of a chunk, on average" iterations_per_chunk: f64 =
+        "The mean number of iterations in a chunk" iterations_per_chunk: f64 =
             |sums| sums.iterations as f64 / sums.chunks.max(1) as f64;
     }
 }
@@ -312,12 +312,12 @@ sums! {
         "Members of all teams" members "members" = |team| team.members;
         "The time of the regions, once for each member" members_ns "members_ns" =
             |team| team.members_ns;
-        "Of that, what the members waited: for their wake-up, at barriers, for tasks and for locks"
+        "Of that, the waits of members: for their wake-up, at barriers, for tasks and for locks"
             waiting_ns "members_waiting_ns" = |team| team.waiting_ns;
-        "What the members worked" working_ns "working_ns" = |team| team.working_ns;
-        "What those members worked that worked longest in their region" longest_ns "longest_ns" =
+        "The members' working time" working_ns "working_ns" = |team| team.working_ns;
+        "The working time of the longest member of each region" longest_ns "longest_ns" =
             |team| team.longest_ns;
-        "What the regions were longer by than with the work spread evenly: in each, the longest less the mean"
+        "The time that an even distribution of the work would save: in each region, the longest working time minus the mean"
             imbalance_ns "imbalance_ns" =
             |team| team.longest_ns.saturating_sub(team.working_ns / team.members.max(1));
     }
