@@ -1,7 +1,7 @@
 //! The tasks that a newcomer and CI run.
 //!
 //! ```text
-//! cargo xtask demo      trace an example, convert it, say how to look at it
+//! cargo xtask demo      trace an example, print its answer, make its report
 //! cargo xtask test      install what is missing, run every check and every test; --core: install nothing
 //! cargo xtask bench     measure what tracing costs
 //! ```
@@ -41,7 +41,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Trace an example program, convert the trace, say how to look at it
+    /// Trace an example program, print where its time went, and make its report
     Demo,
     /// Run every check and every test; the last line counts them
     Test(test::Test),
