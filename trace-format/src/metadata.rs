@@ -330,7 +330,7 @@ pub struct CpuTime {
     pub threads: Vec<ThreadCpuTime>,
     /// Threads of the session whose time is not known.
     pub unknown_threads: u64,
-    /// How long the threads had been ready to run, while others had the processors, all together: of those that were there when it
+    /// How long the threads had been ready to run, while others had the CPUs, all together: of those that were there when it
     /// ended until then, of others as far as the tracer saw it. Missing where the system does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<u64>,

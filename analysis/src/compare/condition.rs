@@ -72,7 +72,7 @@ impl FromStr for Condition {
                 let place = place.map(NamedPlace::of);
                 Ok(Condition { metric, place, is_above: limit.starts_with('>'), limit: percent / 100.0 })
             }
-            None => Err(format!("\"{}\" is no number of percent, as in -3%", &limit[1..])),
+            None => Err(format!("\"{}\" is not a percentage such as -3%", &limit[1..])),
         }
     }
 }

@@ -276,9 +276,7 @@ impl Text<'_> {
             return Vec::new();
         };
         if columns.len() < 2 {
-            return vec![
-                "one number of threads does not show how a program scales; name runs with others".to_owned(),
-            ];
+            return vec!["all runs have the same number of threads; name runs with other numbers".to_owned()];
         }
         let from_to = format!("from {} to {} threads, ", first.heading(), last.heading());
         let mut words: Vec<String> = [self.global(first, last), self.useful(), self.parallel(first, last)]

@@ -59,7 +59,7 @@ pub struct Stats {
     pub threads: Vec<ThreadStats>,
     /// The locks that were held longest, the longest first.
     pub locks: Vec<LockStats>,
-    /// How devices were used.
+    /// Use of devices.
     pub device_use: Vec<DeviceUse>,
     /// The operations of devices, by queue, the longest first.
     pub devices: Vec<DeviceStats>,
@@ -111,13 +111,13 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
     let rows = [
         (
             seen.unobserved,
-            "what threads did while recording was off, and where events were lost or overwritten",
+            "the activity of threads while recording was off, and where events were lost or overwritten",
         ),
         (
             seen.parts_of_tasks,
-            "how many explicit tasks ran, and how long each took: they have no ids, and each part of one shows as a task",
+            "the number and duration of explicit tasks: they have no ids, and each part of one is shown as a task",
         ),
-        (!reports.task_ends, "how many explicit tasks ran: they were not reported"),
+        (!reports.task_ends, "the number of explicit tasks: they were not reported"),
         (
             !reports.members,
             "when threads are in parallel regions, how long these wait for them, and imbalance: the members of teams were not \
@@ -139,16 +139,16 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
         (!reports.critical_waits, "waits for critical regions: they were not reported, and count as work"),
         (
             !reports.inlined,
-            "loops with a static schedule, masked regions, atomic updates and reductions: not visible, as GCC inlines them; their \
+            "loops with a static schedule, masked regions, atomic updates and reductions: not visible, because GCC inlines them; their \
              time counts as that of the region around them",
         ),
         (
             !reports.barrier_kinds,
-            "which barriers are explicit: not visible, as GCC calls the runtime alike for implicit ones",
+            "which barriers are explicit: not visible, because GCC makes the same call for implicit ones",
         ),
         (
             !reports.tasks,
-            "explicit tasks: when they run was not reported, and what they do counts where it was done",
+            "explicit tasks: their execution was not reported, and counts at the place where it happened",
         ),
     ];
     let applies = |(is_unknown, words): (bool, &'static str)| is_unknown.then_some(words);

@@ -44,7 +44,7 @@ impl Cause {
             Cause::Reduction => "in reductions",
             Cause::Target => "to devices",
             Cause::Runtime => "in the runtime",
-            Cause::Preempted => "to other threads on its processor",
+            Cause::Preempted => "to preemption",
             Cause::Tracer => "in the tracer",
             Cause::Unobserved => "where nothing was recorded",
         }
@@ -332,7 +332,7 @@ impl Answers {
             return Ok(());
         }
         writeln!(f)?;
-        let title = "findings; gains are of wall time, and do not add up";
+        let title = "findings (estimated savings of wall time; they overlap)";
         write_wrapped(f, title, 0, layout)?;
         let top = layout.top.unwrap_or(MAX_FINDINGS);
         for (index, finding) in self.findings.iter().take(top).enumerate() {
@@ -588,7 +588,7 @@ not seen: lock: the runtime does not report waits for locks; they count as
 useful
 critical path: 800 us of 1.00 ms are useful; 75.0 % at stencil.c:35
 
-findings; gains are of wall time, and do not add up
+findings (estimated savings of wall time; they overlap)
 1. 200 us (20.0 %) to gain at stencil.c:35 [imbalance]
    One thread works twice as long as the others. Try schedule(dynamic, 16), or
    spread the work by hand."

@@ -40,7 +40,7 @@ impl Target {
             let failure = Failure::because(format!("cannot write {}", path.display()), &error);
             match folder_of(path) {
                 folder if error.kind() == io::ErrorKind::NotFound && !folder.exists() => {
-                    failure.hint(format!("there is no folder {}", folder.display()))
+                    failure.hint(format!("there is no directory {}", folder.display()))
                 }
                 _ => failure.hint("name another file"),
             }

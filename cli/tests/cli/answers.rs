@@ -71,7 +71,7 @@ fn diff_shows_what_differs_and_where() {
     let folder = two_sets("diff_shows_what_differs_and_where");
     let text = said(&folder, &format!("diff {A} -- {B}"));
     assert_eq!((text.status, &*text.stderr), (Some(0), ""));
-    for words in ["5 runs on 4 threads", "differences beyond chance", "\nparallel @a.c:7\n", "  imbalance "] {
+    for words in ["5 runs on 4 threads", "significant differences", "\nparallel @a.c:7\n", "  imbalance "] {
         assert!(text.stdout.contains(words), "{}", text.stdout);
     }
     let equal = said(&folder, &format!("diff {A} -- {A}"));
@@ -145,7 +145,7 @@ fn what_cannot_be_compared_is_an_error() {
         ("diff a.json newer.json", "by a newer omptrace"),
         ("diff a.json damaged.json", "damaged.json does not hold the answers"),
         ("diff a.json broken.json", "broken.json is no JSON"),
-        ("diff a.json -- a.json --md", "--md is given where runs are named"),
+        ("diff a.json -- a.json --md", "--md is an option among the runs"),
         ("diff --fail-on speed>5% a.json a.json", "\"speed\" cannot be compared"),
         ("diff --min-effect x a.json a.json", "write it as 2"),
         ("scaling other.json", "other.json does not hold the answers"),

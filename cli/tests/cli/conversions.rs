@@ -42,7 +42,7 @@ fn a_window_behind_the_end_is_reported() {
                 .args(["convert", "made.omptrace", "--to", "chrome", "--window", window])
                 .args(options.split_whitespace()));
             assert_eq!(said.status, Some(0), "{}", said.stderr);
-            let words = "warning: nothing is within the window: the timeline ends at 0.0";
+            let words = "warning: the window is empty: the timeline ends at 0.0";
             assert_eq!(said.stderr.contains(words), is_reported, "{}", said.stderr);
         }
     }

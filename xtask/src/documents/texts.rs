@@ -36,7 +36,7 @@ const MIN_WORDS: usize = 4;
 
 /// Literals behind these are for developers: they say why something cannot happen.
 const FOR_DEVELOPERS: [&str; 7] =
-    ["expect(", "assert!(", "assert_eq!(", "panic!(", "unreachable!(", "note = ", "reason = "];
+    ["expect(", "assert!(", "assert_eq!(", "panic!(", "unreachable!(", "note =", "reason ="];
 
 /// The files of a folder with this extension, in order.
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
@@ -125,6 +125,10 @@ fn unescaped(literal: &str) -> String {
                 characters.next();
                 text.push(' ');
             }
+            ('\\', Some('u')) => {
+                let code: String = characters.by_ref().skip(2).take_while(|next| *next != '}').collect();
+                text.extend(u32::from_str_radix(&code, 16).ok().and_then(char::from_u32));
+            }
             ('\\', _) => text.extend(characters.next()),
             ('{', Some('{')) | ('}', Some('}')) => text.extend(characters.next()),
             ('{', _) => {
@@ -141,7 +145,28 @@ fn unescaped(literal: &str) -> String {
 /// Whether people read it: not code, a pattern or markup.
 fn is_prose(text: &str) -> bool {
     let words = text.split_whitespace().filter(|word| word.chars().any(char::is_alphabetic));
-    let is_code = ["</", "=\"", "SELECT", "#[", "();", "fn ", "0x"].iter().any(|mark| text.contains(mark));
+    let is_code = [
+        "</",
+        "=\"",
+        "SELECT",
+        "#[",
+        "();",
+        "fn ",
+        "0x",
+        "ptr ",
+        "[sp",
+        "mov ",
+        "cfi_",
+        "adrp ",
+        "add `",
+        "ldr ",
+        "-src ",
+        "Examples:",
+        "!\"",
+        "[OPTIONS]",
+    ]
+    .iter()
+    .any(|mark| text.contains(mark));
     words.count() >= MIN_WORDS && !is_code
 }
 

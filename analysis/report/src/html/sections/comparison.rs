@@ -14,7 +14,7 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
         );
         section(out, "compared", "Before and after", &lead);
         if !diff.is_noise_known {
-            *out += "<p>A set is a single run: nothing shows how much equal runs differ. Three runs of each set do.</p>";
+            *out += "<p>A set is a single run: a single run does not show how much equal runs differ. Three runs of each set do.</p>";
         }
         let rows = diff.rows.iter().filter(|row| match diff.is_noise_known {
             true => row.is_different,
