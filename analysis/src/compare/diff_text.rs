@@ -138,7 +138,7 @@ impl Text<'_> {
         match smallest {
             Some(share) if share < 10.0 => {
                 format!(
-                    "no significant difference; the duration would have to change by about {} on",
+                    "no significant difference; the duration would have to change by about {} to be noticed",
                     percents(share)
                 )
             }

@@ -243,7 +243,7 @@ impl Run<'_> {
             stats.constructs.iter_mut().for_each(|construct| construct.set_event_cost(event_ps));
             if stats.constructs.iter().any(|construct| construct.is_near_event_cost) {
                 stats.notes.push(format!(
-                    "{NEAR_EVENT_COST} one takes less than three of the tracer's events on average, of {:.0} ns each, so its time is mostly the tracer's",
+                    "{NEAR_EVENT_COST} marks constructs that take less than three of the tracer's events on average, of {:.0} ns each, so their time is mostly the tracer's",
                     event_ps as f64 / 1e3
                 ));
             }

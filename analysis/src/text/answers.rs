@@ -178,11 +178,11 @@ impl Answers {
         format!("{}: {}", self.title(finding), finding.text)
     }
 
-    /// `2.31 s (18.8 %) to gain at stencil.c:35 [imbalance]`.
+    /// `saves up to 2.31 s (18.8 %) at stencil.c:35 [imbalance]`.
     fn title(&self, finding: &Finding) -> String {
         let share = finding.gain_ns as f64 / self.duration_ns.max(1) as f64;
         format!(
-            "{} ({}) to gain at {} [{}]",
+            "saves up to {} ({}) at {} [{}]",
             time(finding.gain_ns),
             percents(share),
             finding.place.short(),
@@ -589,14 +589,14 @@ useful
 critical path: 800 us of 1.00 ms are useful; 75.0 % at stencil.c:35
 
 findings (estimated savings of wall time; they overlap)
-1. 200 us (20.0 %) to gain at stencil.c:35 [imbalance]
+1. saves up to 200 us (20.0 %) at stencil.c:35 [imbalance]
    One thread works twice as long as the others. Try schedule(dynamic, 16), or
    spread the work by hand."
         );
         assert!(findings.ends_with("\nand 2 findings more\n\n"), "{findings}");
         let first = answers.first_findings(1);
         assert_eq!(first.len(), 2);
-        assert!(first[0].starts_with("1. 200 us (20.0 %) to gain at stencil.c:35 [imbalance]: One"));
+        assert!(first[0].starts_with("1. saves up to 200 us (20.0 %) at stencil.c:35 [imbalance]: One"));
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
     }
 

@@ -3,8 +3,6 @@
 //! Names come from traces. Whatever could drive a terminal is an escape before it is part of a line, so that the colours are
 //! the only control characters in the text.
 
-use std::fmt::Write;
-
 use omptrace_symbols::printable::printable;
 
 use crate::model::cause::Cause;

@@ -52,7 +52,7 @@ pub(crate) struct Convert {
     /// 500M. OUT gets -001, -002 and so on before its extension
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) split: Option<u64>,
-    /// parquet: write only part I of N, which is every N-th process, or a part of a large process if there are fewer than N.
+    /// parquet: write only part I of N, which is every N-th process, or a part of a large process if there are fewer processes.
     /// Parts are added to the directory, so several machines can write one data set, each with all inputs and its own part
     #[arg(long = "part", value_name = "I/N", value_parser = units::part)]
     pub(crate) part_of: Option<(NonZero<usize>, NonZero<usize>)>,

@@ -49,8 +49,7 @@ use crate::top::Live;
 /// The treatment of the names of code: functions and source lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Symbols {
-    /// Stored in the trace when the program has ended: a copy of the trace, or one of a program that is rebuilt, keeps
-    /// them.
+    /// Stored in the trace when the program has ended: they remain in a copy of the trace, and if the program is rebuilt.
     #[default]
     Embed,
     /// Looked up by `convert` in the files at that time, or stored by `symbolize`.
@@ -455,7 +454,7 @@ fn why_no_trace(notes: &Notes) -> Option<String> {
     }
     if let Some(moved) = notes.moved.first() {
         return Some(format!(
-            "{} was moved or removed while the program ran; where it is now, omptrace recover finishes it",
+            "{} was moved or removed while the program ran; finish it at its new location with omptrace recover",
             message::near(moved).display()
         ));
     }

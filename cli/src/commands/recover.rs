@@ -22,9 +22,9 @@ Examples:
 pub(crate) struct Recover {
     /// Finish traces even if it cannot be seen here whether their processes have ended
     ///
-    /// A process on another host or in another container may show nothing but the lock that it holds on its trace.
-    /// Not every file system shows that. Use this when you know that the processes have ended. A process that still runs
-    /// would lose all that it records from now on.
+    /// A process on another host or in another container may show only the lock that it holds on its trace, and not every
+    /// file system shows that. Use this when you know that the processes have ended: a process that still runs would lose
+    /// everything that it records from now on.
     #[arg(long)]
     pub(crate) force: bool,
     /// Summaries.

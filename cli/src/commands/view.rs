@@ -63,7 +63,7 @@ pub(crate) struct View {
     #[arg(long)]
     pub(crate) no_browser: bool,
     /// Open the whole timeline, whatever its size, without findings and critical path. Default with --window, and for
-    /// several traces that a browser can take
+    /// several traces that a browser can load
     #[arg(long)]
     pub(crate) whole: bool,
     /// Open a window of about N events if the traces have more

@@ -12,8 +12,8 @@ const OF_FAULTS: &[c_int] = &[libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::S
 /// The cause of a death by SIGSYS, and what to do.
 const OF_FILTER: [&str; 2] = [
     "the program restricts its own system calls (a seccomp filter that kills); run it without omptrace: if it survives, the tracer made a system call that the program does not make itself",
-    "let the filter answer with an error (SECCOMP_RET_ERRNO) where it kills, and tracing ends without harm; or let it allow what \
-     the manual lists under \"System calls\"",
+    "let the filter return an error (SECCOMP_RET_ERRNO) instead of killing, and tracing ends without harm; or let it allow the calls \
+     that the manual lists under \"System calls\"",
 ];
 
 /// Whether a fault of code ended the program.

@@ -72,7 +72,7 @@ quirks! {
     /// Intel 2018.0.3 and 2019: tasks of a taskgroup that is cancelled. And, once in some thousand times, an untied task
     /// whose last parts two threads run at the same time. Each reports that it leaves the task.
     task_ends_unreported
-        "tasks that are cancelled before they run are not reported to end, nor are some untied tasks"
+        "the ends of tasks that are cancelled before they run, and of some untied tasks, are not reported"
         |metadata| is_draft(metadata);
     /// By the document, the thread is in the region around when JOIN comes. In OpenUH it still is in the one that ends, whose
     /// id nested regions have, too.

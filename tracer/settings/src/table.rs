@@ -125,9 +125,7 @@ settings! {
             short: None,
             value_name: "CLOCK",
             bare: Some("cpu"),
-            help: "Also sample call stacks: cpu takes one per millisecond of a thread's CPU time, cpu:RATE takes RATE per second; perf:RATE \
-                can be faster than the kernel's clock tick, and sees user mode only; `,tasks` after either also records where tasks are \
-                created; `--sample` alone is cpu",
+            help: "Also sample call stacks: cpu takes one per millisecond of a thread's CPU time, cpu:RATE takes RATE per second. perf:RATE can be faster than the kernel's clock tick, and sees user mode only. `,tasks` after either also records where tasks are created. `--sample` alone is cpu",
         }),
     }
     counters: Option<CounterList> {
@@ -201,7 +199,7 @@ settings! {
         variable: "OMPTRACE_ON_FULL",
         default: "write",
         recorded: true,
-        meaning: "When a thread's memory is full: it writes events itself, or drops and counts them.",
+        meaning: "What happens when a thread's buffer is full: it writes events itself, or drops and counts them.",
         option: Some(CommandLineOption {
             long: "on-full",
             short: None,

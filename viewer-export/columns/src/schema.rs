@@ -116,7 +116,7 @@ tables! {
         line: Option<i32> = "The line in it.";
         function: Option<&'a str> = "The function.";
         category: Word = "parallel, implicit_task, work, task, sync, wait, mutex, target, user or omptrace.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function that is called there; near, if the line may be that of an earlier statement; before or after, for serial code.";
+        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function called there; near, if the line may be that of an earlier statement. Before or after, for serial code.";
     }
     SliceRow "slices": "A region that a thread was in, from start to end." {
         thread: i32 = "The thread, as in threads.";
@@ -231,7 +231,7 @@ tables! {
         line: Option<i32> = "The line in it.";
         function: Option<&'a str> = "The function.";
         ns: i64 = "The time of all threads together.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function that is called there; near, if the line may be that of an earlier statement; before or after, for serial code.";
+        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function called there; near, if the line may be that of an earlier statement. Before or after, for serial code.";
     }
     RegionRow<'a> "regions": "Thread time in the outermost parallel regions of a place, by cause." {
         construct: &'a str = "The construct.";
@@ -242,7 +242,7 @@ tables! {
         duration_ns: i64 = "Its time from start to end, on the thread that encountered it; the same in all rows of the place.";
         cause: Word = "The cause.";
         ns: i64 = "The time of all threads together.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function that is called there; near, if the line may be that of an earlier statement; before or after, for serial code.";
+        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function called there; near, if the line may be that of an earlier statement. Before or after, for serial code.";
     }
     PathRow<'a> "critical_path": "Useful work on the longest chain of work through all threads of the process." {
         construct: &'a str = "The construct.";
@@ -250,7 +250,7 @@ tables! {
         line: Option<i32> = "The line in it.";
         function: Option<&'a str> = "The function.";
         ns: i64 = "The time.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function that is called there; near, if the line may be that of an earlier statement; before or after, for serial code.";
+        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function called there; near, if the line may be that of an earlier statement. Before or after, for serial code.";
     }
     EventRow "events": "The runtime's events, uninterpreted. Only with --raw-events." {
         stream: i32 = "The thread's or device queue's stream in the trace.";

@@ -38,6 +38,9 @@ const MIN_WORDS: usize = 4;
 const FOR_DEVELOPERS: [&str; 7] =
     ["expect(", "assert!(", "assert_eq!(", "panic!(", "unreachable!(", "note =", "reason ="];
 
+/// Files that only tests have.
+const FILES_OF_TESTS: [&str; 3] = ["tests.rs", "simulated.rs", "schema.rs"];
+
 /// The files of a folder with this extension, in order.
 fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
@@ -176,7 +179,7 @@ fn help_paragraphs(help: &str) -> Vec<String> {
     let mut is_example = false;
     for block in help.split("\n\n") {
         is_example |= block.trim_start().starts_with("Example");
-        if is_example || block.starts_with("Usage") {
+        if is_example || block.starts_with("Usage") || block.starts_with("Commands:") {
             continue;
         }
         let is_text = |line: &&str| {
@@ -187,10 +190,30 @@ fn help_paragraphs(help: &str) -> Vec<String> {
                 && !line.ends_with(':')
         };
         let lines: Vec<&str> = block.lines().filter(is_text).map(str::trim).collect();
-        paragraphs.push(lines.join(" "));
+        let words: Vec<&str> = lines.iter().flat_map(|line| line.split_whitespace()).collect();
+        paragraphs.push(words.join(" "));
     }
     paragraphs.retain(|paragraph| is_prose(paragraph));
     paragraphs
+}
+
+/// The text with options, names and formats as code, which is no English.
+fn with_code(text: &str) -> String {
+    const MARKS: [char; 8] = ['"', '(', ')', ',', '.', ';', ':', '['];
+    let is_code = |inside: &str| {
+        let is_joined = |mark: char| inside.contains(mark) && !inside.contains("://");
+        inside.starts_with('-') && inside.len() > 1
+            || ['_', '=', '<', '>', '*', '%', '|', '@', ','].into_iter().any(is_joined)
+            || inside.contains(['.', ':', '/', '(']) && inside.chars().any(char::is_alphanumeric)
+    };
+    let words = text.split(' ').map(|word| {
+        let inside = word.trim_matches(MARKS);
+        match word.contains('`') || inside.is_empty() || !is_code(inside) {
+            true => word.to_owned(),
+            false => word.replacen(inside, &format!("`{inside}`"), 1),
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// All of them, by file, each text once.
@@ -205,7 +228,7 @@ fn collect() -> String {
             let name = path.strip_prefix(root()).expect("in the repository").display();
             write!(text, "\n## `{name}`\n\n").expect("a string");
             for line in texts {
-                writeln!(text, "- {line}").expect("a string");
+                writeln!(text, "- {}", with_code(&line)).expect("a string");
             }
         }
     };
@@ -214,7 +237,7 @@ fn collect() -> String {
     }
     for path in SOURCES.iter().flat_map(|folder| files(&root().join(folder), "rs")) {
         let code = fs::read_to_string(&path).expect("a file");
-        let is_test = path.file_name().is_some_and(|name| name == "tests.rs");
+        let is_test = path.file_name().is_some_and(|name| FILES_OF_TESTS.iter().any(|test| name == *test));
         let texts = literals(&code).into_iter().filter(|text| !is_test && is_prose(text));
         add(&path, texts.collect());
     }
