@@ -175,8 +175,8 @@ mod tests {
         for (text, words) in [
             ("duration", "write it as"),
             ("speed>5%", "\"speed\" cannot be compared"),
-            ("duration>5", "\"5\" is no number"),
-            ("duration>nan%", "\"nan%\" is no number"),
+            ("duration>5", "\"5\" is not a percentage"),
+            ("duration>nan%", "\"nan%\" is not a percentage"),
             ("", "write it as"),
             ("duration@>5%", "write the place as FILE:LINE"),
         ] {

@@ -138,7 +138,7 @@ impl Text<'_> {
         match smallest {
             Some(share) if share < 10.0 => {
                 format!(
-                    "no significant difference; the duration would have to change by about {} to be noticed",
+                    "no significant difference; a change of the duration by {} would be noticed",
                     percents(share)
                 )
             }
@@ -198,7 +198,7 @@ impl fmt::Display for Text<'_> {
         }
         for unmet in &diff.failed {
             let change = unmet.change.map(|change| format!("{:+.1} %", change * 100.0));
-            let change = change.unwrap_or_else(|| "a run does not show it".to_owned());
+            let change = change.unwrap_or_else(|| "not known for a run".to_owned());
             write_wrapped(f, &format!("failed: {}: {change}", unmet.condition), 0, layout)?;
         }
         Ok(())

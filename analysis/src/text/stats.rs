@@ -19,14 +19,14 @@ use crate::text::table::{
 const MAX_LOCKS: usize = 20;
 
 impl SampledTime {
-    /// `1,200 samples: 1.20 s of processor time, 1.10 s OpenMP work, 100 ms OpenMP wait`.
+    /// `1,200 samples: 1.20 s of CPU time, 1.10 s OpenMP work, 100 ms OpenMP wait`.
     fn words(&self) -> String {
         let lost = match self.lost {
             0 => String::new(),
             lost => format!("; {} samples of {} lost", with_commas(lost), time(self.lost_ns)),
         };
         format!(
-            "{}: {} of processor time, {} OpenMP work, {} OpenMP wait{lost}",
+            "{}: {} of CPU time, {} OpenMP work, {} OpenMP wait{lost}",
             counted(self.samples, "sample"),
             time(self.sampled_ns),
             time(self.work_ns),

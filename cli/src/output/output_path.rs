@@ -52,7 +52,7 @@ impl Target {
         };
         if let Some(existing) = &existing {
             if existing.is_dir() {
-                return Err(Failure::new(format!("{} is a folder", path.display())).hint("name a file"));
+                return Err(Failure::new(format!("{} is a directory", path.display())).hint("name a file"));
             }
             refuse_to_replace(path, inputs).map_err(|what| Failure::new(what).hint("name another file"))?;
             if is_stdout(existing) {

@@ -56,7 +56,7 @@ mod tests {
         }
         assert!(hints(End::Exit(1)).is_empty());
         let filtered = hints(End::Signal(libc::SIGSYS)).join("\n");
-        assert!(filtered.contains("forbids itself system calls") && !is_fault(End::Signal(libc::SIGSYS)));
+        assert!(filtered.contains("restricts its own system calls") && !is_fault(End::Signal(libc::SIGSYS)));
         for end in [End::Signal(libc::SIGABRT), End::Exit(128 + libc::SIGABRT)] {
             let aborted = hints(end).join("\n");
             assert!(aborted.contains("run it without omptrace"));

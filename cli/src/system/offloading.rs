@@ -214,7 +214,7 @@ fn amds(root: &Path) -> Vec<String> {
         let is_device = simds.trim().parse::<u32>().is_ok_and(|count| count > 0);
         let name = fs::read_to_string(node.join("name")).unwrap_or_default();
         let name = match name.trim() {
-            "" => "graphics processor",
+            "" => "GPU",
             name => name,
         };
         is_device.then(|| name.to_owned())

@@ -46,7 +46,7 @@ fn is_replaced_where_it_is_needed() {
     let said = run(record(&folder, &["--libomp", "libomp.so.5"], &["./app"]).env("OMP_NUM_THREADS", "3"));
     let list = said.stdout.strip_prefix("77 ").unwrap_or(&said.stderr);
     assert_eq!(names(list), "libomp.so.5:libomptrace.so");
-    let line = format!("omptrace: {} takes the place of GCC's libgomp", libomp.display());
+    let line = format!("omptrace: {} replaces GCC's libgomp", libomp.display());
     assert!(said.stderr.starts_with(&line), "{}", said.stderr);
 }
 

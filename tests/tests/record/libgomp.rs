@@ -219,7 +219,7 @@ fn what_is_loaded_apart_is_observed_by_audit() {
         .output()
         .expect("omptrace can be run");
     assert!(!failed.status.success());
-    assert!(said(&failed).contains("nothing is to be observed"), "{failed:?}");
+    assert!(said(&failed).contains("nothing is observed"), "{failed:?}");
 }
 
 /// glibc takes the room of libraries that audit from that of the program's own.

@@ -70,8 +70,7 @@ pub(crate) fn run(install: bool) -> Result<()> {
 /// What `omptrace view` opens of a trace.
 fn view(trace: &Path, picture: &Path) -> Result<()> {
     let mut words = omptrace(&["view", "--no-browser", "--ui"]);
-    let mut serving =
-        words.arg(tools().join("perfetto-ui")).arg(trace).stdout(Stdio::piped()).spawn()?;
+    let mut serving = words.arg(tools().join("perfetto-ui")).arg(trace).stdout(Stdio::piped()).spawn()?;
     let mut address = String::new();
     BufReader::new(serving.stdout.take().expect("it is piped")).read_line(&mut address)?;
     process::run(

@@ -206,14 +206,19 @@ fn with_code(text: &str) -> String {
             || ['_', '=', '<', '>', '*', '%', '|', '@', ','].into_iter().any(is_joined)
             || inside.contains(['.', ':', '/', '(']) && inside.chars().any(char::is_alphanumeric)
     };
-    let words = text.split(' ').map(|word| {
+    let marked = |word: &str| {
         let inside = word.trim_matches(MARKS);
-        match word.contains('`') || inside.is_empty() || !is_code(inside) {
+        match inside.is_empty() || !is_code(inside) {
             true => word.to_owned(),
             false => word.replacen(inside, &format!("`{inside}`"), 1),
         }
+    };
+    // Every second part is code already.
+    let parts = text.split('`').enumerate().map(|(number, part)| match number % 2 {
+        0 => part.split(' ').map(marked).collect::<Vec<_>>().join(" "),
+        _ => format!("`{part}`"),
     });
-    words.collect::<Vec<_>>().join(" ")
+    parts.collect()
 }
 
 /// All of them, by file, each text once.
