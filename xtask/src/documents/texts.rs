@@ -233,7 +233,8 @@ fn collect() -> String {
             let name = path.strip_prefix(root()).expect("in the repository").display();
             write!(text, "\n## `{name}`\n\n").expect("a string");
             for line in texts {
-                writeln!(text, "- {}", with_code(&line)).expect("a string");
+                // Links of Markdown are not links here.
+                writeln!(text, "- {}", with_code(&line).replace("](", "] (")).expect("a string");
             }
         }
     };
