@@ -306,7 +306,7 @@ fn ending(reader: &Reader) -> String {
         Ending::Killed(signal) => format!("killed by signal {signal}"),
         Ending::DidNotFinish => "did not finish".to_owned(),
         Ending::Unknown(doubt) => {
-            format!("did not finish, or still runs: that cannot be seen here, since {doubt}")
+            format!("did not finish, or is still running, which cannot be seen here because {doubt}")
         }
     }
 }
@@ -503,7 +503,7 @@ fn size_line(info: &Info) -> String {
 
 fn sampling_lines(sampling: &Sampling) -> Vec<String> {
     let period = sampling.period_ns as f64 / 1e6;
-    let asked = format!("asked for each {period} ms of processor time ({})", sampling.clock);
+    let asked = format!("requested every {period} ms of CPU time ({})", sampling.clock);
     let problems = once_each(&sampling.problems);
     std::iter::once(asked).chain(problems).collect()
 }
@@ -540,7 +540,7 @@ fn device_lines(info: &DeviceInfo) -> Vec<String> {
         (timeline.host_observed, "operations shown as the host observed them"),
         (timeline.without_record, "of these without a record, although the device was traced"),
         (timeline.uncorrelated, "records without an operation of the host"),
-        (timeline.peak_bytes, "bytes of memory in use at once, at most"),
+        (timeline.peak_bytes, "bytes of memory in use at the peak"),
     ];
     let shown = shown.iter().filter(|(count, _)| *count > 0);
     lines.extend(shown.map(|(count, what)| format!("{count:>12} {what}")));

@@ -39,7 +39,7 @@ problems! {
     /// The cursor did not move, or went on further than the buffer has room for records.
     EndlessBuffer "buffers whose cursor did not come to an end";
     /// Counted by CUPTI.
-    Dropped "records that CUPTI dropped since it had no room for them";
+    Dropped "records that CUPTI dropped because it had no space for them";
     /// CUDA's device is none that OpenMP has worked on.
     OfNoDevice "records of a device that OpenMP has not used";
     /// Not wrong, but what tracing costs.

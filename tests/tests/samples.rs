@@ -611,7 +611,7 @@ fn perf_samples_user_mode_or_says_why_not() {
     let trace = traces.only();
     let info = omptrace(["info", trace.to_str().expect("UTF-8")]);
     let info = String::from_utf8_lossy(&info.stdout).into_owned();
-    assert!(info.contains("no time in the kernel"), "{info}");
+    assert!(info.contains("do not include time in the kernel"), "{info}");
     if !words.is_empty() {
         assert!(words.contains("perf_event_open"), "{words}");
         assert_eq!(count(&events, "omptrace_sample"), 0);

@@ -349,5 +349,5 @@ fn a_flight_recorder_knows_its_last_moments_only() {
     let process = &list(&stats, "processes")[0];
     assert!(process["serial_before_ns"].is_null(), "{process}");
     assert!(text.contains("older events were overwritten"), "{text}");
-    assert!(text.contains("not known: what threads did"), "{text}");
+    assert!(text.contains("not known: the activity of threads"), "{text}");
 }

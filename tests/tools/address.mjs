@@ -1,4 +1,4 @@
-// node address.mjs ADDRESS SQL...
+// node address.mjs ADDRESS [--screenshot OUT.png] SQL...
 //
 // Opens ADDRESS in headless Chromium, as a user would. If there is a button, clicks it, and goes on
 // in the window that it opens. Waits till the Perfetto UI there has a trace, and asks the UI's own
@@ -11,7 +11,9 @@
 import { loadedTrace, query } from "./ui.mjs";
 import { answer, describeImportErrors, IMPORT_ERRORS, withPage } from "./viewer.mjs";
 
-const [address, ...queries] = process.argv.slice(2);
+const [address, ...words] = process.argv.slice(2);
+const [screenshot, queries] =
+  words[0] === "--screenshot" ? [words[1], words.slice(2)] : [undefined, words];
 
 await withPage({ width: 1600, height: 1000 }, async (page, errors) => {
   await page.goto(address, { waitUntil: "load" });
@@ -27,6 +29,12 @@ await withPage({ width: 1600, height: 1000 }, async (page, errors) => {
   const results = [];
   for (const sql of queries) results.push(await query(ui, sql));
   results.push([await shown(ui)], await ui.evaluate(groups));
+  if (screenshot) {
+    // No more of it than a small program's tracks take.
+    await ui.setViewport({ width: 1600, height: 640 });
+    await ui.evaluate(() => window.waitForPerfettoIdle(500));
+    await ui.screenshot({ path: screenshot });
+  }
   answer({ status, errors: [...errors, ...describeImportErrors(importErrors)], results });
 });
 

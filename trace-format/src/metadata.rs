@@ -330,7 +330,7 @@ pub struct CpuTime {
     pub threads: Vec<ThreadCpuTime>,
     /// Threads of the session whose time is not known.
     pub unknown_threads: u64,
-    /// How long the threads had been ready to run, while others had the processors, all together. Threads
+    /// How long the threads had been ready to run, while others had the CPUs, all together. Threads
     /// that had ended before the program did are not in it. Missing where the system does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_ns: Option<u64>,

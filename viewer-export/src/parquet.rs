@@ -18,7 +18,7 @@ const RUN: FormatOption = FormatOption {
     value_name: "NAME",
     values: &[],
     default: "",
-    help: "the run's name in the data set: letters, digits, `.`, `-` and `_`, and nothing that reads as a number or a date [default: the first trace's name and its start, \
+    help: "the run's name in the data set: letters, digits, `.`, `-` and `_`, and nothing that looks like a number or a date [default: the first trace's name and its start, \
         in seconds since 1970]",
 };
 
@@ -27,7 +27,7 @@ const SUMS_ONLY: FormatOption = FormatOption {
     value_name: "",
     values: &[],
     default: "",
-    help: "only processes, threads, places and the tables of sums, not what happened when",
+    help: "only processes, threads, places and the tables of sums, without the timeline",
 };
 
 const RAW_EVENTS: FormatOption = FormatOption {
@@ -35,7 +35,7 @@ const RAW_EVENTS: FormatOption = FormatOption {
     value_name: "",
     values: &[],
     default: "",
-    help: "also what the runtime reported, uninterpreted",
+    help: "also the runtime's events, uninterpreted",
 };
 
 /// The files of a data set.

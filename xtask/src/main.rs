@@ -1,7 +1,7 @@
 //! The tasks that a newcomer and CI run.
 //!
 //! ```text
-//! cargo xtask demo      trace an example, convert it, say how to look at it
+//! cargo xtask demo      trace an example, print its answer, make its report
 //! cargo xtask test      install what is missing, run every check and every test; --core: install nothing
 //! cargo xtask bench     measure what tracing costs
 //! ```
@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use checks::{compare, fuzz, growth, runtimes, sanitize, soak, test};
+use checks::{compare, fuzz, growth, language, runtimes, sanitize, soak, test};
 use documents::{assets, screenshots, site};
 use setup::requirements::Purpose;
 use setup::{demo, install};
@@ -41,7 +41,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Trace an example program, convert the trace, say how to look at it
+    /// Trace an example program, print where its time went, and make its report
     Demo,
     /// Run every check and every test; the last line counts them
     Test(test::Test),
@@ -59,6 +59,8 @@ enum Task {
     Bench(bench::Bench),
     /// Add one of each kind in a copy of the sources: it must compile, by as many files as ARCHITECTURE.md counts
     Growth,
+    /// Check the English of documents, messages and help texts
+    Language,
     /// Let a fuzzer try all that reads what others wrote
     Fuzz(fuzz::Fuzz),
     /// Look for races and memory faults in the tracer and the adapter for libgomp, by ThreadSanitizer and memcheck
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         Task::Dist(arguments) => dist::make(&arguments, install),
         Task::Bench(arguments) => bench::run(&arguments, install),
         Task::Growth => growth::check(),
+        Task::Language => language::check(install),
         Task::Fuzz(arguments) => fuzz::run_targets(&arguments),
         Task::Sanitize => sanitize::check(install),
         Task::Runtimes(arguments) => runtimes::try_all(&arguments, install),

@@ -467,7 +467,7 @@ impl Part {
     }
 
     /// The share of the time in which threads could have used a processor that they had one, where that is clearly not all of it: the
-    /// system says how long they were ready to run, while others had the processors. Who sleeps or reads wants none.
+    /// system says how long they were ready to run, while others had the CPUs. Who sleeps or reads wants none.
     pub(crate) fn starved(&self) -> Option<f64> {
         let starved = self.lives.iter().filter_map(|life| {
             let cpu = life.effort.cpu?;

@@ -72,7 +72,7 @@ impl FromStr for Condition {
                 let place = place.map(NamedPlace::of);
                 Ok(Condition { metric, place, is_above: limit.starts_with('>'), limit: percent / 100.0 })
             }
-            None => Err(format!("\"{}\" is no number of percent, as in -3%", &limit[1..])),
+            None => Err(format!("\"{}\" is not a percentage such as -3%", &limit[1..])),
         }
     }
 }
@@ -175,8 +175,8 @@ mod tests {
         for (text, words) in [
             ("duration", "write it as"),
             ("speed>5%", "\"speed\" cannot be compared"),
-            ("duration>5", "\"5\" is no number"),
-            ("duration>nan%", "\"nan%\" is no number"),
+            ("duration>5", "\"5\" is not a percentage"),
+            ("duration>nan%", "\"nan%\" is not a percentage"),
             ("", "write it as"),
             ("duration@>5%", "write the place as FILE:LINE"),
         ] {

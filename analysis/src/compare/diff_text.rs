@@ -127,20 +127,23 @@ impl Text<'_> {
         let diff = self.diff;
         let different = diff.rows.iter().filter(|row| row.is_different).count() as u64;
         if !diff.is_noise_known {
-            return "nothing shows how much equal runs differ: a set is a single run; name more runs of each, \
-                    three at least"
+            return "a single run does not show how much equal runs differ; name at least three runs of each"
                 .to_owned();
         }
         if different > 0 {
-            return format!("{} beyond chance", counted(different, "difference"));
+            return counted(different, "significant difference");
         }
         let smallest = diff.smallest_ns.filter(|ns| ns.is_finite());
         let smallest = smallest.map(|ns| ns / diff.before.duration_ns.max(1) as f64);
         match smallest {
             Some(share) if share < 10.0 => {
-                format!("no difference; one of the duration would show from about {} on", percents(share))
+                format!(
+                    "no significant difference; a change of the duration by {} would be noticed",
+                    percents(share)
+                )
             }
-            _ => "no difference; with so few runs, only a much greater one would show".to_owned(),
+            _ => "no significant difference; with so few runs, only a much larger one would be noticed"
+                .to_owned(),
         }
     }
 }
@@ -195,7 +198,7 @@ impl fmt::Display for Text<'_> {
         }
         for unmet in &diff.failed {
             let change = unmet.change.map(|change| format!("{:+.1} %", change * 100.0));
-            let change = change.unwrap_or_else(|| "a run does not show it".to_owned());
+            let change = change.unwrap_or_else(|| "not known for a run".to_owned());
             write_wrapped(f, &format!("failed: {}: {change}", unmet.condition), 0, layout)?;
         }
         Ok(())

@@ -276,9 +276,7 @@ impl Text<'_> {
             return Vec::new();
         };
         if columns.len() < 2 {
-            return vec![
-                "one number of threads does not show how a program scales; name runs with others".to_owned(),
-            ];
+            return vec!["all runs have the same number of threads; name runs with other numbers".to_owned()];
         }
         let from_to = format!("from {} to {} threads, ", first.heading(), last.heading());
         let mut words: Vec<String> = [self.global(first, last), self.useful(), self.parallel(first, last)]
@@ -498,7 +496,7 @@ parallel efficiency goes";
     fn processes_times_threads_are_a_column() {
         let text = shown(&[run(2, 1), run(8, 2), run(8, 8)]);
         assert!(text.contains("threads                           2     2x4     8x1"), "{text}");
-        assert!(shown(&[run(2, 1)]).starts_with("one number of threads does not show"));
+        assert!(shown(&[run(2, 1)]).starts_with("all runs have the same number of threads"));
     }
 
     #[test]
@@ -506,7 +504,7 @@ parallel efficiency goes";
         let mut with_mpi = run(4, 2);
         with_mpi.answers.mpi_note = Some(crate::model::mpi::MPI_NOT_SEEN.to_owned());
         let text = shown(&[run(2, 1), with_mpi]);
-        assert!(text.contains("note: time in MPI is not seen"), "{text}");
+        assert!(text.contains("note: time in MPI is not visible"), "{text}");
         assert!(!shown(&[run(2, 1)]).contains("MPI"));
     }
 

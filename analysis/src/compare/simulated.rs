@@ -194,7 +194,7 @@ fn differences_are_shown_in_80_columns() {
         "\
 before: 5 runs on 4 threads, 6.00 s on average
 after: 5 runs on 4 threads, 6.29 s on average
-5 differences beyond chance
+5 significant differences
 
 mean of the runs            before   after       change     95 % interval
 duration                    6.00 s  6.29 s       +4.9 %      +4.4 to +5.4
@@ -209,10 +209,10 @@ failed: duration>3%: +4.9 %
     );
     assert!(
         text(&before, &before, &Options::default())
-            .ends_with("no difference; one of the duration would show from about 2.0 % on\n")
+            .ends_with("no significant difference; a change of the duration by 2.0 % would be noticed\n")
     );
     let single = text(&before[..1], &after[..1], &Options::default());
-    assert!(single.contains("nothing shows how much equal runs differ"), "{single}");
+    assert!(single.contains("a single run does not show how much equal runs differ"), "{single}");
     assert!(single.contains("\n  imbalance "), "{single}");
     assert!(single.lines().all(|line| line.len() <= 80), "{single}");
 }

@@ -55,7 +55,7 @@ impl CounterStats {
         let no_ratios = match (value("cycles"), instructions) {
             (None, _) => Some("cycles were not counted".to_owned()),
             (_, Some(instructions)) if is_short(instructions) => Some(format!(
-                "a visit has less than {MIN_INSTRUCTIONS_PER_VISIT} instructions: those of the tracer would count"
+                "a visit has fewer than {MIN_INSTRUCTIONS_PER_VISIT} instructions, so the tracer's own would matter"
             )),
             _ => None,
         };
@@ -141,7 +141,7 @@ impl CounterSums {
     pub(crate) fn not_counted(&self) -> Vec<String> {
         match self.was_asked {
             true => self.not_counted.iter().cloned().collect(),
-            false => vec!["counters were not asked for while recording".to_owned()],
+            false => vec!["counters were not requested while recording".to_owned()],
         }
     }
 

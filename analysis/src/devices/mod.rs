@@ -1,4 +1,4 @@
-//! How devices were used: how long kernels ran and bytes moved, how much of that side by side, how soon kernels began.
+//! Use of devices: how long kernels ran and bytes moved, how much of that side by side, how soon kernels began.
 //!
 //! Times are those of devices' own records. Of work that the host alone observed, only number and bytes count: the host does not
 //! know when the device did it.

@@ -70,7 +70,7 @@ impl Case<'_> {
                     format!("threads start the region {at} late because {threads} threads share {shared}: set OMP_NUM_THREADS={processors}, or give the process more CPUs"),
                 )
             }
-            // They were ready to run, and others had the processors: that says nothing of the program.
+            // They were ready to run, and others had the CPUs: that says nothing of the program.
             Cause::Fork if self.part.starved().is_some() => return None,
             // Who spins keeps a processor from those who work.
             Cause::Fork if self.part.oversubscribed().is_some() => (

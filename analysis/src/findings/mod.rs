@@ -284,7 +284,7 @@ impl Case<'_> {
             Cause::Imbalance => (Change::Balanced, place, "in perfect balance"),
             Cause::TaskStarvation => (Change::TasksBalanced, place, "in perfect balance"),
             cause if cause.is_mutex() => (Change::LockFree, place, "without waits for the mutex"),
-            Cause::Fork => (Change::Without(Cause::Fork), place, "threads begin at once"),
+            Cause::Fork => (Change::Without(Cause::Fork), place, "no start-up delay"),
             Cause::Target if is_small_kernel(row.sums) => {
                 let share = row.sums.kernels_ns as f64 / row.ns.max(1) as f64;
                 let change = Change::Shorter(Cause::Target, share.min(1.0));

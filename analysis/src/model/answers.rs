@@ -1,6 +1,6 @@
 //! Answers: where the threads' time went, why, on which line, and what fixing it would give.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::model::accounting::Accounting;
 use crate::model::cause::Cause;
@@ -219,7 +219,7 @@ pub struct Moment {
 }
 
 /// Something that could be improved.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Finding {
     /// The rule's id, which stays the same.
     pub id: String,
@@ -235,6 +235,33 @@ pub struct Finding {
     /// When threads kept others waiting most, at most three.
     #[serde(default)]
     pub instances: Vec<Moment>,
+}
+
+impl Finding {
+    /// The address of the page about findings of this id.
+    pub fn page_address(id: &str) -> String {
+        format!("{}/findings/{id}.md", env!("CARGO_PKG_HOMEPAGE"))
+    }
+}
+
+/// With the address of its page, which follows from its id.
+impl Serialize for Finding {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Row<'a> {
+            id: &'a str,
+            #[serde(flatten)]
+            place: &'a Place,
+            gain_ns: u64,
+            text: &'a str,
+            help_uri: String,
+            evidence: &'a serde_json::Map<String, serde_json::Value>,
+            instances: &'a [Moment],
+        }
+        let Finding { id, place, gain_ns, text, evidence, instances } = self;
+        let help_uri = Finding::page_address(id);
+        Row { id, place, gain_ns: *gain_ns, text, help_uri, evidence, instances }.serialize(serializer)
+    }
 }
 
 /// The gain of a change.

@@ -20,6 +20,6 @@ pub(crate) struct Cpu {
     pub(crate) all_ns: u64,
     /// The part that is certainly no wait.
     pub(crate) work_ns: u64,
-    /// How long threads were ready to run, and others had the processors; `None` where the system does not say.
+    /// How long threads were ready to run, and others had the CPUs; `None` where the system does not say.
     pub(crate) delay_ns: Option<u64>,
 }

@@ -59,7 +59,7 @@ pub struct Stats {
     pub threads: Vec<ThreadStats>,
     /// The locks that were held longest, the longest first.
     pub locks: Vec<LockStats>,
-    /// How devices were used.
+    /// Use of devices.
     pub device_use: Vec<DeviceUse>,
     /// The operations of devices, by queue, the longest first.
     pub devices: Vec<DeviceStats>,
@@ -111,13 +111,13 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
     let rows = [
         (
             seen.unobserved,
-            "what threads did while recording was off, and where events were lost or overwritten",
+            "the activity of threads while recording was off, and where events were lost or overwritten",
         ),
         (
             seen.parts_of_tasks,
-            "how many explicit tasks ran, and how long each took: they have no ids, and each part of one shows as a task",
+            "the number and duration of explicit tasks: they have no ids, and each part of one is shown as a task",
         ),
-        (!reports.task_ends, "how many explicit tasks ran: they were not reported"),
+        (!reports.task_ends, "the number of explicit tasks: they were not reported"),
         (
             !reports.members,
             "when threads are in parallel regions, how long these wait for them, and imbalance: the members of teams were not \
@@ -139,16 +139,16 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
         (!reports.critical_waits, "waits for critical regions: they were not reported, and count as work"),
         (
             !reports.inlined,
-            "loops with a static schedule, masked regions, atomic updates and reductions: not visible, as GCC inlines them; their \
+            "loops with a static schedule, masked regions, atomic updates and reductions: not visible, because GCC inlines them; their \
              time counts as that of the region around them",
         ),
         (
             !reports.barrier_kinds,
-            "which barriers are explicit: not visible, as GCC calls the runtime alike for implicit ones",
+            "which barriers are explicit: not visible, because GCC makes the same call for implicit ones",
         ),
         (
             !reports.tasks,
-            "explicit tasks: when they run was not reported, and what they do counts where it was done",
+            "explicit tasks: their execution was not reported, and counts at the place where it happened",
         ),
     ];
     let applies = |(is_unknown, words): (bool, &'static str)| is_unknown.then_some(words);
@@ -290,9 +290,9 @@ sums! {
         "The time of the loops that had them" chunks_ns "chunks_ns" = |share| share.ns;
     }
     then {
-        "The time of a chunk, on average" chunk_mean_ns: u64 =
+        "The mean time of a chunk" chunk_mean_ns: u64 =
             |sums| sums.chunks_ns / sums.chunks.max(1);
-        "The iterations of a chunk, on average" iterations_per_chunk: f64 =
+        "The mean number of iterations in a chunk" iterations_per_chunk: f64 =
             |sums| sums.iterations as f64 / sums.chunks.max(1) as f64;
     }
 }
@@ -315,12 +315,12 @@ sums! {
         "Members of all teams" members "members" = |team| team.members;
         "The time of the regions, once for each member" members_ns "members_ns" =
             |team| team.members_ns;
-        "Of that, what the members waited: for their wake-up, at barriers, for tasks and for locks"
+        "Of that, the waits of members: for their wake-up, at barriers, for tasks and for locks"
             waiting_ns "members_waiting_ns" = |team| team.waiting_ns;
-        "What the members worked" working_ns "working_ns" = |team| team.working_ns;
-        "What those members worked that worked longest in their region" longest_ns "longest_ns" =
+        "The members' working time" working_ns "working_ns" = |team| team.working_ns;
+        "The working time of the longest member of each region" longest_ns "longest_ns" =
             |team| team.longest_ns;
-        "What the regions were longer by than with the work spread evenly: in each, the longest less the mean"
+        "The time that an even distribution of the work would save: in each region, the longest working time minus the mean"
             imbalance_ns "imbalance_ns" =
             |team| team.longest_ns.saturating_sub(team.working_ns / team.members.max(1));
     }

@@ -115,7 +115,7 @@ impl Ranks {
         let first: String = match (self.median, &self.outliers[..]) {
             (None, _) => format!("{} ranks", self.count),
             (Some(median), []) => {
-                format!("{} ranks, all much like rank {median}, which is nearest to the median", self.count)
+                format!("{} ranks, all similar to rank {median}, which is nearest to the median", self.count)
             }
             (Some(median), _) => format!(
                 "{} ranks; nearest to the median is rank {median}, and most unlike it are:",

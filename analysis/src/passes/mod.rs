@@ -59,7 +59,7 @@ const MAX_PHASES: usize = 16;
 const SUMMARIES_AT_ONCE: usize = 256;
 
 /// The note where nothing was replayed.
-const WITHOUT_REPLAY: &str = "from summaries: findings gain what the sums show, nothing was replayed; what_if, task_regions and phases need the \
+const WITHOUT_REPLAY: &str = "from summaries: savings are estimated from sums, because nothing was replayed; what_if, task_regions and phases need the \
                               events (--from events)";
 
 impl Stats {
@@ -243,7 +243,7 @@ impl Run<'_> {
             stats.constructs.iter_mut().for_each(|construct| construct.set_event_cost(event_ps));
             if stats.constructs.iter().any(|construct| construct.is_near_event_cost) {
                 stats.notes.push(format!(
-                    "{NEAR_EVENT_COST} one takes less than three of the tracer's events on average, of {:.0} ns each: its time is mostly the tracer's",
+                    "{NEAR_EVENT_COST} marks constructs that take less than three of the tracer's events on average, of {:.0} ns each, so their time is mostly the tracer's",
                     event_ps as f64 / 1e3
                 ));
             }

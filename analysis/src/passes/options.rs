@@ -70,7 +70,7 @@ impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoAnswer::Window { end } => {
-                write!(f, "nothing is within the window: the timeline ends at {}s", *end as f64 / 1e9)
+                write!(f, "the window is empty: the timeline ends at {}s", *end as f64 / 1e9)
             }
             NoAnswer::Phase { .. } => f.write_str("no phase has that name"),
             NoAnswer::Summary(path) => {

@@ -108,7 +108,7 @@ fn change(
     let costs = part.costs(region) as f64 / busiest.max(1) as f64;
     if error < -MAX_MODEL_ERROR * recorded || error - costs > MAX_MODEL_ERROR * recorded {
         return Err(format!(
-            "scheduled anew as recorded, it takes {:.0} % of its time",
+            "scheduled again as recorded, it takes {:.0} % of its time",
             modelled * 100.0 / recorded.max(1.0)
         ));
     }

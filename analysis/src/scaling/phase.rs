@@ -36,7 +36,7 @@ pub(crate) enum Problem {
 impl Problem {
     pub(crate) fn text(self) -> &'static str {
         match self {
-            Problem::Nested => "a region inside it: how many threads that would get is not known",
+            Problem::Nested => "a nested region, whose number of threads is not known",
             Problem::Unreported => {
                 "code outside of the loops and tasks that the runtime reports: GCC's static loops, which are divided among threads, are in it"
             }
@@ -44,7 +44,7 @@ impl Problem {
                 "a loop with ordered depend(sink): the runtime does not report how long its threads wait for each other"
             }
             Problem::Cancelled => {
-                "a construct that was cancelled: what is left undone depends on the order of the threads"
+                "a construct that was cancelled: the work left undone depends on the order of the threads"
             }
             Problem::Alone => {
                 "code outside of loops and tasks: one thread does not show whether the program divides that by the threads' numbers"
@@ -56,7 +56,7 @@ impl Problem {
             Problem::Divided => {
                 "code outside of loops and tasks takes its threads different times: the program may divide work by their numbers"
             }
-            Problem::Static => "a static loop of which the runtime does not report the iterations and chunks",
+            Problem::Static => "a static loop whose iterations and chunks the runtime does not report",
             Problem::TooLarge => "more than 40,000 tasks or 130,000 chunks between two barriers",
         }
     }

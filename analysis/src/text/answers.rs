@@ -47,7 +47,7 @@ impl Cause {
             Cause::Reduction => "in reductions",
             Cause::Target => "to devices",
             Cause::Runtime => "in the runtime",
-            Cause::Preempted => "to other threads on its processor",
+            Cause::Preempted => "to preemption",
             Cause::Tracer => "in the tracer",
             Cause::Unobserved => "where nothing was recorded",
         }
@@ -181,11 +181,11 @@ impl Answers {
         format!("{}: {}", self.title(finding), finding.text)
     }
 
-    /// `2.31 s (18.8 %) to gain at stencil.c:35 [imbalance]`.
+    /// `saves up to 2.31 s (18.8 %) at stencil.c:35 [imbalance]`.
     fn title(&self, finding: &Finding) -> String {
         let share = finding.gain_ns as f64 / self.duration_ns.max(1) as f64;
         format!(
-            "{} ({}) to gain at {} [{}]",
+            "saves up to {} ({}) at {} [{}]",
             time(finding.gain_ns),
             percents(share),
             finding.place.short(),
@@ -341,7 +341,7 @@ impl Answers {
             return Ok(());
         }
         writeln!(f)?;
-        let title = "findings; gains are of wall time, and do not add up";
+        let title = "findings (estimated savings of wall time; they overlap)";
         write_wrapped(f, title, 0, layout)?;
         let top = layout.top.unwrap_or(MAX_FINDINGS);
         for (index, finding) in self.findings.iter().take(top).enumerate() {
@@ -619,15 +619,15 @@ not seen: lock: the runtime does not report waits for locks; they count as
 useful
 critical path: 800 us of 1.00 ms are useful; 75.0 % at stencil.c:35
 
-findings; gains are of wall time, and do not add up
-1. 200 us (20.0 %) to gain at stencil.c:35 [imbalance]
+findings (estimated savings of wall time; they overlap)
+1. saves up to 200 us (20.0 %) at stencil.c:35 [imbalance]
    One thread works twice as long as the others. Try schedule(dynamic, 16), or
    spread the work by hand."
         );
         assert!(findings.ends_with("\nand 2 findings more\n\n"), "{findings}");
         let first = answers.first_findings(1);
         assert_eq!(first.len(), 2);
-        assert!(first[0].starts_with("1. 200 us (20.0 %) to gain at stencil.c:35 [imbalance]: One"));
+        assert!(first[0].starts_with("1. saves up to 200 us (20.0 %) at stencil.c:35 [imbalance]: One"));
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
     }
 

@@ -154,8 +154,11 @@ impl Answers {
     fn write_card(&self, lines: &mut Lines, number: usize, finding: &Finding, look: Look) {
         let share = finding.gain_ns as f64 / self.duration_ns.max(1) as f64;
         let saving = format!("saves up to {} ({:.0} %)", time(finding.gain_ns), share * 100.0);
-        let title = Rule::by_id(&finding.id).map_or(&*finding.id, |rule| rule.title);
-        let head = Line::of(Tint::Bold, format!("  {number}. {title}"));
+        let head = Line::of(Tint::Bold, format!("  {number}. "));
+        let head = match Rule::by_id(&finding.id) {
+            Some(rule) => head.and_link(Tint::Bold, rule.title, &Finding::page_address(rule.id)),
+            None => head.and(Tint::Bold, &finding.id),
+        };
         let head = match is_nowhere(&finding.place) {
             true => head,
             false => {

@@ -19,14 +19,14 @@ use crate::text::table::{
 const MAX_LOCKS: usize = 20;
 
 impl SampledTime {
-    /// `1,200 samples: 1.20 s of processor time, 1.10 s OpenMP work, 100 ms OpenMP wait`.
+    /// `1,200 samples: 1.20 s of CPU time, 1.10 s OpenMP work, 100 ms OpenMP wait`.
     fn words(&self) -> String {
         let lost = match self.lost {
             0 => String::new(),
             lost => format!("; {} samples of {} lost", with_commas(lost), time(self.lost_ns)),
         };
         format!(
-            "{}: {} of processor time, {} OpenMP work, {} OpenMP wait{lost}",
+            "{}: {} of CPU time, {} OpenMP work, {} OpenMP wait{lost}",
             counted(self.samples, "sample"),
             time(self.sampled_ns),
             time(self.work_ns),
@@ -316,13 +316,13 @@ impl By {
     /// All, with their names and what they are.
     pub const ALL: [(By, &str, &str); 10] = [
         (By::Construct, "construct", "Constructs, by place"),
-        (By::Region, "region", "Parallel regions, by place, with their efficiency and what was lost"),
-        (By::Function, "function", "Functions, by samples: processor time in each, and with what it called"),
+        (By::Region, "region", "Parallel regions, by place, with efficiency and losses"),
         (
-            By::Counter,
-            "counter",
-            "What threads counted in each construct: instructions per cycle, page faults and so on",
+            By::Function,
+            "function",
+            "Functions, by samples: CPU time of each, alone (self) and with the functions it calls (total)",
         ),
+        (By::Counter, "counter", "Counters in each construct: instructions per cycle, page faults etc."),
         (By::Thread, "thread", "Threads"),
         (By::Task, "task", "Constructs of explicit tasks"),
         (By::Lock, "lock", "Locks, critical and atomic regions"),

@@ -3,8 +3,6 @@
 //! Names come from traces. Whatever could drive a terminal is an escape before it is part of a line, so that the colours are
 //! the only control characters in the text.
 
-use std::fmt::Write;
-
 use omptrace_symbols::printable::printable;
 
 use crate::model::cause::Cause;
@@ -64,9 +62,32 @@ impl Tint {
     }
 }
 
+/// A part of a line.
+#[derive(Clone, Debug)]
+struct Part {
+    tint: Tint,
+    text: String,
+    /// The page that a terminal opens from it.
+    address: Option<String>,
+}
+
+impl Part {
+    /// The text with the terminal's sequences: its colour, and OSC 8 around what leads to a page.
+    fn coloured(&self, text: &str) -> String {
+        let text = match self.tint.sequence() {
+            "" => text.to_owned(),
+            sequence => format!("\x1b[{sequence}m{text}\x1b[0m"),
+        };
+        match &self.address {
+            Some(address) => format!("\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"),
+            None => text,
+        }
+    }
+}
+
 /// A line.
 #[derive(Clone, Debug, Default)]
-pub struct Line(Vec<(Tint, String)>);
+pub struct Line(Vec<Part>);
 
 impl Line {
     /// A line that begins with this.
@@ -76,7 +97,14 @@ impl Line {
 
     /// With this behind it.
     pub fn and(mut self, tint: Tint, text: impl AsRef<str>) -> Line {
-        self.0.push((tint, printable(text.as_ref()).into_owned()));
+        self.0.push(Part { tint, text: printable(text.as_ref()).into_owned(), address: None });
+        self
+    }
+
+    /// With this behind it, from which terminals open a page.
+    pub(crate) fn and_link(mut self, tint: Tint, text: impl AsRef<str>, address: &str) -> Line {
+        let address = Some(printable(address).into_owned());
+        self.0.push(Part { tint, text: printable(text.as_ref()).into_owned(), address });
         self
     }
 
@@ -98,21 +126,20 @@ impl Line {
 
     /// The columns that it takes.
     pub fn columns(&self) -> usize {
-        self.0.iter().map(|(_, text)| letters(text)).sum()
+        self.0.iter().map(|part| letters(&part.text)).sum()
     }
 
     /// The line as text, without blanks at its end.
     fn render(&self, look: Look, out: &mut String) {
-        let is_blank = |(_, text): &&(Tint, String)| text.trim_end().is_empty();
+        let is_blank = |part: &&Part| part.text.trim_end().is_empty();
         let trailing = self.0.iter().rev().take_while(is_blank).count();
         let parts = &self.0[..self.0.len() - trailing];
-        for (index, (tint, text)) in parts.iter().enumerate() {
-            let text = if index + 1 == parts.len() { text.trim_end() } else { text };
-            let sequence = tint.sequence();
-            let _ = match look.colours && !sequence.is_empty() && !text.is_empty() {
-                true => write!(out, "\x1b[{sequence}m{text}\x1b[0m"),
-                false => write!(out, "{text}"),
-            };
+        for (index, part) in parts.iter().enumerate() {
+            let text = if index + 1 == parts.len() { part.text.trim_end() } else { &part.text };
+            match look.colours && !text.is_empty() {
+                true => out.push_str(&part.coloured(text)),
+                false => out.push_str(text),
+            }
         }
         out.push('\n');
     }
@@ -201,6 +228,16 @@ mod tests {
         let colours = Look { colours: true, ..Look::PLAIN };
         assert_eq!(lines.text(colours), "\x1b[1ma\\x1b[2Jb\x1b[0m c\\n\n");
         assert_eq!(lines.text(Look::PLAIN), "a\\x1b[2Jb c\\n\n");
+    }
+
+    #[test]
+    fn links_are_for_terminals() {
+        let mut lines = Lines::default();
+        lines.push(Line::of(Tint::Plain, "1. ").and_link(Tint::Bold, "Serial code", "https://a.b/c.md"));
+        let colours = Look { colours: true, ..Look::PLAIN };
+        let link = "\x1b]8;;https://a.b/c.md\x1b\\\x1b[1mSerial code\x1b[0m\x1b]8;;\x1b\\";
+        assert_eq!(lines.text(colours), format!("1. {link}\n"));
+        assert_eq!(lines.text(Look::PLAIN), "1. Serial code\n");
     }
 
     #[test]

@@ -29,7 +29,7 @@ Several inputs make one timeline: processes ordered by MPI rank, then by start, 
 Examples:
   omptrace convert app.omptrace -o app.pftrace    (open it at https://ui.perfetto.dev)
   omptrace convert traces/ --to chrome -o job.json.gz
-  omptrace convert app.omptrace --to otf2 -o app.otf2    (a folder; its anchor is app.otf2/traces.otf2)
+  omptrace convert app.omptrace --to otf2 -o app.otf2    (a directory; its anchor is app.otf2/traces.otf2)
   omptrace convert traces/ --to parquet -o job.tables    (tables for SQL, see docs/columns.md)
   omptrace convert app.omptrace --to text -o - | less
   omptrace convert app.omptrace --to perfetto --window 2.0s..2.5s --min-duration 10us
@@ -52,7 +52,7 @@ pub(crate) struct Convert {
     /// 500M. OUT gets -001, -002 and so on before its extension
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) split: Option<u64>,
-    /// parquet: write only part I of N, which is every N-th process, or a part of a large process if there are fewer than N.
+    /// parquet: write only part I of N, which is every N-th process, or a part of a large process if there are fewer processes.
     /// Parts are added to the directory, so several machines can write one data set, each with all inputs and its own part
     #[arg(long = "part", value_name = "I/N", value_parser = units::part)]
     pub(crate) part_of: Option<(NonZero<usize>, NonZero<usize>)>,
@@ -119,7 +119,7 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
     match (arguments.split, format.folder_parts()) {
         (None, Some(parts)) => conversion.to_folder(&output, parts, &readers)?,
         (Some(_), Some(_)) => {
-            return Err(Failure::new(format!("{} is a folder and cannot be split", format.name)).hint(
+            return Err(Failure::new(format!("{} is a directory and cannot be split", format.name)).hint(
                 match format.is_tables() {
                     true => "--part 1/4 exports a part of the rows",
                     false => "--window 2.0s..2.5s exports a part of the time",

@@ -19,10 +19,7 @@ use crate::output::{message, streams};
 #[command(
     override_usage = "omptrace diff [OPTIONS] <BEFORE>... -- <AFTER>...\n       omptrace diff [OPTIONS] <BEFORE> <AFTER>",
     after_help = "\
-A run is a trace; a folder, whose traces are those of one run; or a file that `omptrace stats --json` printed. Regions are \
-matched by construct, function and line, also where lines have moved. Three runs of each set show how much equal runs \
-differ; ten show small differences, too. A difference is reported where it is more than chance explains and at least \
---min-effect: for times, of the duration before; for efficiencies, in points.
+A run is a trace; a directory, whose traces are those of one run; or a file that `omptrace stats --json` printed. Regions are matched by construct, function and line, even if lines have moved. Three runs of each set show how much equal runs differ; ten show small differences, too. A difference is reported if it is significant and at least --min-effect: for times, of the duration before; for efficiencies, in points.
 
 --fail-on takes changes, separated by commas. NAME is duration, parallel_efficiency, load_balance, communication, \
 serialisation, transfer, or a cause as in imbalance: of the whole run, or with @FILE:LINE or @FUNCTION of the parallel \

@@ -276,11 +276,11 @@ fn full_disks() -> Vec<Remark> {
             Ok(free) if free >= LITTLE_BYTES => {}
             Ok(free) => remarks.push(Remark {
                 what: format!("{} has only {} free for {purpose}", folder.display(), message::bytes(free)),
-                remedy: "make room, or name another folder (record -o, --spool)".to_owned(),
+                remedy: "free some space, or name another directory (record -o, --spool)".to_owned(),
             }),
             Err(error) => remarks.push(Remark {
                 what: format!("{} cannot hold {purpose}: {error}", folder.display()),
-                remedy: "name another folder (record -o, --spool)".to_owned(),
+                remedy: "name another directory (record -o, --spool)".to_owned(),
             }),
         }
     }
@@ -324,7 +324,7 @@ fn other_tools() -> Vec<Remark> {
     let remark = |what, remedy: &str| Remark { what, remedy: remedy.to_owned() };
     if !diagnosis::passes_on() {
         let what = "OMPTRACE_CHAIN=0 is set: the tracer is the only tool, and others see nothing";
-        let remedy = "unset it if another tool shall work behind the tracer";
+        let remedy = "unset it to let another tool work behind the tracer";
         return vec![remark(what.to_owned(), remedy)];
     }
     let mut remarks = Vec::new();
@@ -335,18 +335,18 @@ fn other_tools() -> Vec<Remark> {
                 listed.display()
             ),
             match named {
-                Some(_) => "`omptrace record` puts its own first, which passes on to OMPTRACE_NEXT_TOOL instead",
-                None => "`omptrace record` puts its own first, which passes on to the first of these that accepts it",
+                Some(_) => "`omptrace record` puts the tracer first, which passes events on to OMPTRACE_NEXT_TOOL instead",
+                None => "`omptrace record` puts the tracer first, which passes events on to the first of these that accepts the runtime",
             },
         ));
     }
     if let Some(named) = named {
         let is_missing = named.as_encoded_bytes().contains(&b'/') && !Path::new(&named).exists();
         remarks.push(remark(
-            format!("OMPTRACE_NEXT_TOOL={} is set: the tracer passes on to it", named.display()),
+            format!("OMPTRACE_NEXT_TOOL={} is set: the tracer passes events on to it", named.display()),
             match is_missing {
                 true => "there is no such file: give the path of the tool's library",
-                false => "unset it if the tracer shall be alone",
+                false => "unset it to make the tracer the only tool",
             },
         ));
     }

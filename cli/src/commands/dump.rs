@@ -16,9 +16,8 @@ use crate::output::{message, streams};
 /// `omptrace dump`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-With --json one object per line: stream, time_ns since the session's start, event (the callback's name in \
-OMPT), endpoint where there is one, and the arguments by their names in OMPT; ids and addresses are \
-hexadecimal strings. --limit and --max-bytes print the first lines, and count those that are left out.
+With --json one object per line: stream, time_ns since the session's start, event (the callback's OMPT name), endpoint if there is one, and the arguments by their OMPT names; ids and addresses are \
+hexadecimal strings. --limit and --max-bytes print the first lines, and count the others.
 
 Examples:
   omptrace dump app.omptrace | less

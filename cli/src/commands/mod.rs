@@ -30,7 +30,7 @@ use crate::top;
     version = version::text(),
     max_term_width = 100,
     subcommand_required = true,
-    after_help = "\
+    after_help = concat!("\
 Examples:
   omptrace record -o app.omptrace ./app     run a program and see where its time goes
   omptrace stats app.omptrace               the answer again, in more detail
@@ -39,7 +39,7 @@ Examples:
   omptrace help load_imbalance              what a finding means (omptrace help findings lists all)
 
 Exit status: 0 success, 1 something was found, 2 failure; `record` returns the program's.
-Documentation: https://github.com/omptrace/omptrace/tree/main/docs"
+Documentation: ", env!("CARGO_PKG_HOMEPAGE"), "/README.md")
 )]
 pub(crate) struct Arguments {
     /// What to do.

@@ -49,11 +49,10 @@ use crate::top::Live;
 /// The treatment of the names of code: functions and source lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Symbols {
-    /// Stored in the trace when the program has ended: a copy of the trace, or one of a program that is rebuilt, keeps
-    /// them.
+    /// Stored in the trace when the program has ended: they remain in a copy of the trace, and if the program is rebuilt.
     #[default]
     Embed,
-    /// Looked up by `convert`, in the files that are there then, or stored by `symbolize`.
+    /// Looked up by `convert` in the files at that time, or stored by `symbolize`.
     Later,
     /// Not looked up: places are modules and offsets.
     Off,
@@ -343,7 +342,7 @@ fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record
         Decision::ReplaceBy(stand_in) => {
             if !arguments.quiet {
                 message::note(&format!(
-                    "{} takes the place of GCC's libgomp (--libgomp keep prevents it)",
+                    "{} replaces GCC's libgomp (--libgomp keep prevents it)",
                     stand_in.libomp.display()
                 ));
             }
@@ -372,16 +371,13 @@ fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record
 const NOT_LOADED: i32 = 127;
 
 /// What is to be done where the loader cannot load a program because another library audits.
-const AUDIT_NEEDS_ROOM: &str = "if the loader says \"cannot allocate memory in static TLS block\": with --audit, libraries have \
-    little room for thread-local storage. Give more by GLIBC_TUNABLES=glibc.rtld.optional_static_tls=100000, or leave out --audit";
+const AUDIT_NEEDS_ROOM: &str = "if the loader says \"cannot allocate memory in static TLS block\": with --audit, libraries have little space for thread-local storage. Increase it by GLIBC_TUNABLES=glibc.rtld.optional_static_tls=100000, or leave out --audit";
 
 /// A runtime may look for tools elsewhere, or be unable to load one.
-const HOW_TOOLS_ARE_FOUND: &str = "see how the runtime looks for tools: set OMP_TOOL_VERBOSE_INIT=stderr; where it finds the \
-    tracer and cannot load it, record with --preload";
+const HOW_TOOLS_ARE_FOUND: &str = "see how the runtime looks for tools: set OMP_TOOL_VERBOSE_INIT=stderr; if it finds the tracer and cannot load it, record with --preload";
 
 /// Where a trace may be that `record` does not find.
-const WHERE_ELSE: &str = "where the program ran as another user, or saw other folders, its trace may lie there: the tracer \
-    names it on stderr";
+const WHERE_ELSE: &str = "if the program ran as another user, or saw other directories, its trace may be there: the tracer names it on stderr";
 
 /// Runs the program to its end.
 fn start(
@@ -433,7 +429,7 @@ fn cannot_run(word: &OsStr, error: &io::Error) -> Failure {
         }
         // The kernel says so of the interpreter in the first line, and of the loader.
         Ok(_) if not_found => failure.hint(
-            "the file is there: what is missing is its interpreter, which the first line of a script names, or its loader",
+            "the file is there: its interpreter, which the first line of a script names, or its loader is missing",
         ),
         _ => failure,
     }
@@ -441,7 +437,7 @@ fn cannot_run(word: &OsStr, error: &io::Error) -> Failure {
 
 /// Why there may be traces that nobody saw: an error of looking for them does not say that there are none.
 fn why_unseen(notes: &Notes, unseen: Option<&(PathBuf, io::Error)>) -> Option<String> {
-    let then = "omptrace recover completes what is there";
+    let then = "omptrace recover finishes the traces that are there";
     match (&notes.unread, unseen) {
         (Some(error), _) => Some(format!("the notes of its traces cannot be read: {error}; {then}")),
         (None, Some((path, error))) => {
@@ -454,15 +450,15 @@ fn why_unseen(notes: &Notes, unseen: Option<&(PathBuf, io::Error)>) -> Option<St
 /// The reasons, as far as they are known, why there are no traces.
 fn why_no_trace(notes: &Notes) -> Option<String> {
     if let Some(why) = notes.failures.first() {
-        return Some(format!("the tracer could not begin: {why}"));
+        return Some(format!("the tracer could not start: {why}"));
     }
     if let Some(moved) = notes.moved.first() {
         return Some(format!(
-            "{} was moved or removed while the program ran; where it is now, omptrace recover completes it",
+            "{} was moved or removed while the program ran; finish it at its new location with omptrace recover",
             message::near(moved).display()
         ));
     }
-    let text = "the program removed the folder in which its traces were noted (see TMPDIR); omptrace recover completes them";
+    let text = "the program removed the directory in which its traces were noted (see TMPDIR); omptrace recover finishes them";
     notes.is_gone.then(|| text.to_owned())
 }
 
@@ -560,12 +556,12 @@ fn report_likely_reason(
     let path = program.path.display();
     let (reason, remedy) = match (diagnosis.traceable, decision) {
         (Traceable::Yes | Traceable::Observed | Traceable::Replaced, _) if matches!(end, End::Signal(_)) => {
-            (format!("{path} was killed before it came to its first OpenMP construct"), None)
+            (format!("{path} was killed before its first OpenMP construct"), None)
         }
         // libgomp has no words about tools.
         (Traceable::Observed, _) => (
             format!(
-                "{path} could have been traced, but ran no OpenMP construct that libgomp is called for, or LD_PRELOAD did not reach it"
+                "{path} could have been traced, but ran no OpenMP construct that calls libgomp, or LD_PRELOAD did not reach it"
             ),
             Some(format!("{}; {WHERE_ELSE}", advice::KEEP_PRELOAD)),
         ),

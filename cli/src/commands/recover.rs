@@ -14,18 +14,17 @@ use crate::seal::summaries::{self, SummaryOptions};
 /// `omptrace recover`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Takes in what a killed program left in its spool, packs what is not packed, and adds an index and a summary. It can be \
-stopped, and done again, without harm.
+Adds the events that a killed program left in its spool, compresses, and adds an index and a summary. It can be stopped and repeated without harm.
 
 Examples:
   omptrace recover app.omptrace
   omptrace recover traces/")]
 pub(crate) struct Recover {
-    /// Complete traces even if it cannot be seen here whether their processes have ended
+    /// Finish traces even if it cannot be seen here whether their processes have ended
     ///
-    /// A process on another host or in another container may show nothing but the lock that it holds on its trace.
-    /// Not every file system shows that. Use this when you know that the processes have ended. A process that still runs
-    /// would lose all that it records from now on.
+    /// A process on another host or in another container may show only the lock that it holds on its trace, and not every
+    /// file system shows that. Use this when you know that the processes have ended: a process that still runs would lose
+    /// everything that it records from now on.
     #[arg(long)]
     pub(crate) force: bool,
     /// Summaries.
@@ -60,7 +59,7 @@ pub(crate) fn run(arguments: &Recover) -> Result<Outcome> {
     sealing::report(&done);
     sealing::report_problems(&done);
     if done.iter().any(|done| done.result.is_err()) {
-        return Err(Failure::new("not every trace could be completed"));
+        return Err(Failure::new("not every trace could be finished"));
     }
     Ok(Outcome::Success)
 }

@@ -32,10 +32,8 @@ const MAX_INFOS: usize = 16;
 #[command(
     override_usage = "omptrace report [OPTIONS] <TRACE>...\n       omptrace report [OPTIONS] <BEFORE>... -- <AFTER>...",
     after_help = "\
-The page is one file of at most 1 MB that needs no network: where the time went, what could be better, all threads over \
-time, the regions, the sources. It has the numbers of `omptrace stats`. With --: what differs between the runs before and \
-after, as `omptrace diff` finds it, and how the program scales where numbers of threads differ; the rest of the page is about \
-the first run after. There, a run is a trace, a folder of a run's traces or, before --, what `omptrace stats --json` printed.
+The page is one file of at most 1 MB that needs no network: where the time went, findings, all threads over time, the regions, the sources. It has the numbers of `omptrace stats`. With --: the differences between the runs before and after, as in `omptrace diff`, and how the program scales if numbers of threads differ; the rest of the page is about \
+the first run after. There, a run is a trace, a directory of a run's traces or, before --, the output of `omptrace stats --json`.
 
 Examples:
   omptrace report app.omptrace -o report.html
@@ -230,7 +228,7 @@ fn sources(
     }
     if let Some(directory) = outside {
         message::hint(&format!(
-            "sources in {} are not shown, since the page is to be handed on; --source {} shows them",
+            "sources in {} are not shown, because reports are shared; --source {} shows them",
             directory.display(),
             message::shell_word(directory.as_os_str())
         ));

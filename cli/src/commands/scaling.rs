@@ -16,9 +16,7 @@ use crate::output::{message, streams};
 /// `omptrace scaling`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A run is a trace; a folder, whose traces are those of one run; or a file that `omptrace stats --json` printed. Runs with as \
-many threads and processes are one column: their mean. The first column, with the fewest threads, is what the others are \
-compared with. Efficiencies are POP's: global = parallel x computation scalability, parallel = load balance x \
+A run is a trace; a directory, whose traces are those of one run; or a file that `omptrace stats --json` printed. Runs with the same numbers of threads and processes are one column: their mean. The others are compared with the first column, which has the fewest threads. Efficiencies are POP's: global = parallel x computation scalability, parallel = load balance x \
 communication, communication = serialisation x transfer.
 
 Examples:

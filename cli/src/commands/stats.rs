@@ -164,7 +164,7 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
     let (mut stats, report) = Numbers::of_sources(&sources.inputs(), &options).map_err(not_there)?;
     if launches.len() > 1 {
         let note = format!(
-            "these are {} separate runs, taken as one: the time between them is unobserved, and shares are of all of it",
+            "these are {} separate runs, analysed as one: the time between them is unobserved, and shares are of all of it",
             launches.len()
         );
         message::warning(&note);
@@ -268,7 +268,7 @@ fn one_by_one(
         [before, after] if before.len() + after.len() == 2 => format!("{} {}", names(before), names(after)),
         _ => "BEFORE... -- AFTER...".to_owned(),
     };
-    message::note(&format!("these are {all} separate runs, each shown by itself"));
+    message::note(&format!("these are {all} separate runs, shown one after the other"));
     message::hint(&format!("compare them: omptrace diff {compared}"));
     Ok(Outcome::Success)
 }
@@ -320,7 +320,7 @@ fn not_there(error: NoAnswer) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         NoAnswer::Phase { known } if known.is_empty() => failure
-            .hint("a program begins a phase by omp_control_tool(64, 0, \"NAME\") and ends it by command 65"),
+            .hint("a program starts a phase by omp_control_tool(64, 0, \"NAME\") and ends it by command 65"),
         NoAnswer::Phase { known } => failure.hint(format!("there are {}", known.join(", "))),
         NoAnswer::Window { .. } => failure,
         NoAnswer::Summary(_) => failure.hint("--from events reads the trace itself"),
@@ -406,7 +406,7 @@ fn text(stats: &Numbers, by: Option<By>, layout: Layout, answer: &AnswerOptions)
     match asked_for {
         None => Ok(shortened),
         Some(max) => Err(Failure::new(format!(
-            "--max-bytes {max}: with a row of each table, the answer still has {} bytes",
+            "--max-bytes {max}: even with one row of each table, the answer has {} bytes",
             shortened.len()
         ))
         .hint("--by WHAT prints one table")),

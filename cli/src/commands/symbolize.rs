@@ -17,8 +17,7 @@ use crate::seal::summaries::{self, SummaryOptions};
 /// `omptrace symbolize`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Names come from the traced files and from their debug files. A file is used if it has the build id that was traced, or, \
-without one, the same size and time of modification. Names that a trace already has stay when the files are gone.
+Names come from the traced files and from their debug files. A file is used if it has the build id of the traced file or, without one, the same size and modification time. Names that a trace already has are kept if the files are gone.
 
 Exit status: 0 all code has source lines, 1 some code has none (listed), 2 failure.
 

@@ -37,7 +37,7 @@ https://ui.perfetto.dev, but the trace does not leave this machine. The URL is p
 command prints how to forward the port.
 
 The page opens where the first finding of `omptrace stats` cost the most, with the finding selected and the critical path \
-pinned on top. A trace that is more than a browser can take opens as a window around that place.
+pinned on top. A trace that is too large for a browser opens as a window around that place.
 
 Examples:
   omptrace view app.omptrace
@@ -63,10 +63,10 @@ pub(crate) struct View {
     #[arg(long)]
     pub(crate) no_browser: bool,
     /// Open the whole timeline, whatever its size, without findings and critical path. Default with --window, and for
-    /// several traces that a browser can take
+    /// several traces that a browser can load
     #[arg(long)]
     pub(crate) whole: bool,
-    /// Open a window of about N events where the traces have more
+    /// Open a window of about N events if the traces have more
     #[arg(long, value_name = "N", default_value_t = MAX_EVENTS, conflicts_with = "whole")]
     pub(crate) max_events: u64,
     /// Of the ranks of an MPI job, show only the one nearest to the median and those that differ most from it
@@ -197,7 +197,7 @@ fn trace(arguments: &View) -> Result<Shown> {
 /// Says which part of the traces is shown, and how to see others.
 fn print_window((begin, end): (Ns, Ns), shown: u64, events: u64) {
     message::note(&format!(
-        "the browser gets {}..{}: about {} of {} events",
+        "the browser loads {}..{}: about {} of {} events",
         units::seconds(begin),
         units::seconds(end),
         message::number(shown),
@@ -244,7 +244,7 @@ fn listen(arguments: &View, trace: File, name: &str, start: &Start) -> Result<Se
     match Server::new(trace, name, ui.clone(), way, port, start) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && arguments.port.is_none() => {
             message::note(&format!(
-                "port {port}, from which Perfetto's page fetches traces, is taken: a page of ours hands the trace over"
+                "port {port}, from which Perfetto's page fetches traces, is taken: a local page hands the trace over"
             ));
             Server::new(copy, name, ui, Way::Page, 0, start).map_err(failed)
         }

@@ -28,7 +28,7 @@ pub(crate) fn hint_at_checkpoints(window: Option<(Ns, Ns)>, readers: &[&Reader])
         _ => "TRACE...".to_owned(),
     };
     message::note(&format!(
-        "all that is before the window is read, too, for {} without checkpoints; to add them: omptrace recover {name}",
+        "everything before the window is read, too, for {} without checkpoints; to add them: omptrace recover {name}",
         message::counted(lacking.len() as u64, "trace")
     ));
 }

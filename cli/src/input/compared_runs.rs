@@ -36,7 +36,7 @@ pub(crate) fn read(paths: &[PathBuf], debug_dirs: &DebugDirs, from: ReadFrom) ->
 pub(crate) fn refuse_options(after: &[PathBuf]) -> Result<()> {
     let is_option = |path: &&PathBuf| path.to_string_lossy().starts_with('-') && !path.exists();
     match after.iter().find(is_option) {
-        Some(option) => Err(Failure::new(format!("{} is given where runs are named", option.display()))
+        Some(option) => Err(Failure::new(format!("{} is an option among the runs", option.display()))
             .hint("give options before the first run")),
         None => Ok(()),
     }
@@ -92,7 +92,7 @@ fn json(path: &Path) -> Result<Option<Vec<u8>>> {
     }
     match is_pipe {
         true => Err(Failure::new(format!("the pipe {} has no JSON of omptrace stats", path.display()))
-            .hint("a trace is read from any place: write it to a file first")),
+            .hint("a trace is not read in order: write it to a file first")),
         false => Ok(None),
     }
 }
@@ -134,7 +134,7 @@ struct Printed {
 
 fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
     let name = path.display();
-    let no_answers = "omptrace stats --json prints answers that can be compared";
+    let no_answers = "omptrace stats --json prints JSON that can be compared";
     let value: Value = serde_json::from_slice(text)
         .map_err(|error| Failure::because(format!("{name} is no JSON"), &error))?;
     match value["schema"].as_u64() {
@@ -146,20 +146,22 @@ fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
         Some(_) => {}
         None => {
             return Err(
-                Failure::new(format!("{name} does not hold the answers of omptrace stats")).hint(no_answers)
+                Failure::new(format!("{name} does not have the answers of omptrace stats")).hint(no_answers)
             );
         }
     }
     let printed: Printed = serde_json::from_value(value).map_err(|error| {
-        let doing = format!("{name} does not hold the answers of omptrace stats");
+        let doing = format!("{name} does not have the answers of omptrace stats");
         Failure::because(doing, &error).hint(no_answers)
     })?;
     if printed.left_out.contains_key("regions") {
-        message::warning(&format!("{name} was cut, and lacks regions; print all of them to compare them"));
+        message::warning(&format!(
+            "{name} was shortened, and lacks regions; print all of them to compare them"
+        ));
     }
     let is_cut = printed.left_out.contains_key("functions");
     if is_cut {
-        message::warning(&format!("{name} was cut, and lacks functions, which are not compared"));
+        message::warning(&format!("{name} was shortened, and lacks functions, which are not compared"));
     }
     let left_out = printed.left_out.get("processes").and_then(Value::as_u64);
     let processes = printed.processes.len() + left_out.unwrap_or(0) as usize;

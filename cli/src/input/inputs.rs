@@ -48,7 +48,7 @@ pub(crate) fn open(trace: &Path) -> Result<Reader> {
             return failure;
         };
         if error.kind() == ErrorKind::NotSeekable {
-            return failure.hint("a trace is read from any place: write it to a file first");
+            return failure.hint("a trace is not read in order: write it to a file first");
         }
         match error.raw_os_error() {
             Some(libc::EMFILE) => failure

@@ -46,7 +46,7 @@ pub(crate) struct Libgomp {
     /// libomptgomp.so about each binding [LD_AUDIT]
     #[arg(long)]
     pub(crate) audit: bool,
-    /// Path of the LLVM or Intel runtime to use instead of libgomp [default: the program's own, else the newest installed]
+    /// Path of the LLVM or Intel runtime to use instead of libgomp [default: the program's own, or else the newest installed]
     #[arg(long, value_name = "PATH", env = "OMPTRACE_LIBOMP", hide_env_values = true)]
     pub(crate) libomp: Option<PathBuf>,
 }
@@ -54,10 +54,10 @@ pub(crate) struct Libgomp {
 /// The treatment of libgomp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhenLibgomp {
-    /// Observed where it is seen to be needed.
+    /// Observed if it is needed.
     #[default]
     Auto,
-    /// Observed always, also in launchers and scripts, whose programs cannot be seen.
+    /// Always observed, even in launchers and scripts, whose programs cannot be seen.
     Observe,
     /// Replaced by LLVM's or Intel's runtime.
     Replace,

@@ -39,7 +39,7 @@ pub(crate) fn window(text: &str) -> Result<(Ns, Ns), String> {
         return Err("write it as 2.0s..2.5s, ..2.5s or 2s..".to_owned());
     };
     let (begin, end) = (time(begin, 0)?, time(end, Ns::MAX)?);
-    if begin < end { Ok((begin, end)) } else { Err("it ends before it begins".to_owned()) }
+    if begin < end { Ok((begin, end)) } else { Err("it ends before it starts".to_owned()) }
 }
 
 /// One of several parts: `3/8`.

@@ -103,7 +103,7 @@ impl Conversion<'_> {
         }
         if report.cut_arrows > 0 {
             let arrows = message::number(report.cut_arrows);
-            message::note(&format!("arrows from one file to another are in neither: {arrows}"));
+            message::note(&format!("arrows from one file to another are left out: {arrows}"));
         }
         self.print_window(report.end);
         report_gaps(&report);
@@ -140,10 +140,7 @@ impl Conversion<'_> {
         if let Some((begin, _)) = self.options.selection.window
             && begin > end
         {
-            message::warning(&format!(
-                "nothing is within the window: the timeline ends at {}s",
-                end as f64 / 1e9
-            ));
+            message::warning(&format!("the window is empty: the timeline ends at {}s", end as f64 / 1e9));
         }
     }
 

@@ -335,7 +335,7 @@ fn fitted(value: Value, max_bytes: NonZero<u64>) -> Result<Value> {
     let mut shorter = first_rows(&value, 0);
     if !fits(&shorter) {
         return Err(Failure::new(format!(
-            "--max-bytes {max_bytes}: without the rows of its lists, the answer still has {} bytes",
+            "--max-bytes {max_bytes}: even without the rows of its lists, the answer has {} bytes",
             shorter.to_string().len() + 1
         ))
         .hint("--select PATH prints a part of it"));
@@ -425,7 +425,7 @@ mod tests {
         }
         let mut out = Vec::new();
         let failure = within(50).write(&mut out, &large()).unwrap_err();
-        assert!(failure.to_string().contains("still has"), "{failure}");
+        assert!(failure.to_string().contains("the answer has"), "{failure}");
         assert!(out.is_empty());
     }
 

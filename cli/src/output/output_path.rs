@@ -40,7 +40,7 @@ impl Target {
             let failure = Failure::because(format!("cannot write {}", path.display()), &error);
             match folder_of(path) {
                 folder if error.kind() == io::ErrorKind::NotFound && !folder.exists() => {
-                    failure.hint(format!("there is no folder {}", folder.display()))
+                    failure.hint(format!("there is no directory {}", folder.display()))
                 }
                 _ => failure.hint("name another file"),
             }
@@ -52,7 +52,7 @@ impl Target {
         };
         if let Some(existing) = &existing {
             if existing.is_dir() {
-                return Err(Failure::new(format!("{} is a folder", path.display())).hint("name a file"));
+                return Err(Failure::new(format!("{} is a directory", path.display())).hint("name a file"));
             }
             refuse_to_replace(path, inputs).map_err(|what| Failure::new(what).hint("name another file"))?;
             if is_stdout(existing) {

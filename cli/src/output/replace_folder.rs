@@ -33,12 +33,11 @@ impl Folder {
     pub(crate) fn open(path: &Path, parts: FolderParts, is_part: bool, inputs: &[Reader]) -> Result<Folder> {
         let failed = |error: io::Error| {
             Failure::because(format!("cannot write {}", path.display()), &error)
-                .hint("name another folder with -o")
+                .hint("name another directory with -o")
         };
         if path == Path::new("-") {
-            return Err(
-                Failure::new("an archive is a folder and cannot go to stdout").hint("name a folder with -o")
-            );
+            return Err(Failure::new("an archive is a directory and cannot go to stdout")
+                .hint("name a directory with -o"));
         }
         let is_there = match fs::symlink_metadata(path) {
             Ok(_) => true,
@@ -165,7 +164,7 @@ fn refuse_inputs_in(folder: &Path, inputs: &[Reader]) -> io::Result<()> {
 /// at any time, and each folder comes behind its files. Nothing in an empty folder. `ours` is passed over.
 ///
 /// # Errors
-/// The folder holds something that is no part of an archive. The user may want to keep it.
+/// The folder holds something that is not part of an archive. The user may want to keep it.
 fn existing(folder: &Path, known: &FolderParts, ours: Option<&Path>) -> io::Result<Vec<PathBuf>> {
     let mut parts = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -189,7 +188,7 @@ fn existing(folder: &Path, known: &FolderParts, ours: Option<&Path>) -> io::Resu
         Some(place) => parts[..=place].rotate_right(1),
         None if parts.is_empty() => {}
         None => {
-            let what = format!("it is no archive, for {} is missing, and not empty", known.anchor);
+            let what = format!("it is not an archive, because {} is missing, and not empty", known.anchor);
             return Err(io::Error::other(what));
         }
     }
@@ -228,7 +227,7 @@ fn file_named(entry: &DirEntry, passes: impl Fn(&OsStr) -> bool) -> io::Result<P
         return Ok(entry.path());
     }
     let path = entry.path();
-    let what = format!("{} is no part of an archive", path.display());
+    let what = format!("{} is not part of an archive", path.display());
     Err(io::Error::other(what))
 }
 

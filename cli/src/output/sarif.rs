@@ -42,9 +42,6 @@ fn message(finding: &Finding, duration_ns: u64) -> String {
     format!("{}; fixing it saves up to {} ({} %)", finding.text, time(finding.gain_ns), percent(share))
 }
 
-/// The pages that explain the rules, one each.
-const PAGES: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/findings/");
-
 /// Code hosts refuse a whole file in which a result has no location. A finding whose file is not known is a notification instead: they
 /// show none, and other readers show all.
 fn sarif(findings: &[Finding], duration_ns: u64) -> Value {
@@ -101,7 +98,7 @@ fn sarif(findings: &[Finding], duration_ns: u64) -> Value {
 fn rule(id: &str) -> Value {
     let rule = Rule::by_id(id);
     let title = rule.map_or_else(|| capitalised(&id.replace('_', " ")), |rule| rule.title.to_owned());
-    let page = format!("{PAGES}{id}.md");
+    let page = Finding::page_address(id);
     let condition = capitalised(rule.map_or("", |rule| rule.when)) + ".";
     let help = "The message of a result says what to try and how much wall time that saves.";
     json!({

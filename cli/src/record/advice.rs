@@ -8,8 +8,7 @@ pub(crate) const INSTALL_LIBOMP: &str = "install LLVM's OpenMP runtime (Debian, 
 pub(crate) const OBSERVE: &str = "record with --libgomp observe, and libomptgomp.so gives it one";
 
 /// The way to reach programs that are built by GCC, where they are started by others.
-pub(crate) const KEEP_PRELOAD: &str = "LD_PRELOAD names the libraries that observe libgomp: where a launcher or a script sets or \
-     clears it, keep what it holds, or start the program behind that by: omptrace record -- PROGRAM";
+pub(crate) const KEEP_PRELOAD: &str = "LD_PRELOAD names the libraries that observe libgomp: if a launcher or a script sets or clears it, keep its value, or start the program there by: omptrace record -- PROGRAM";
 
 /// The way to record a program although LLVM's runtime lacks some of what it calls.
 pub(crate) const INSIST: &str = "record with --libgomp observe, and it is traced on libgomp itself (or insist with --libgomp \

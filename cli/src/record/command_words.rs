@@ -69,14 +69,13 @@ impl Words {
         if self.clear_environment() {
             return Some((
                 "the environment, which names the tracer's libraries, was cleared before the program was started",
-                "start the program behind that by: omptrace record -- PROGRAM",
+                "start the program after that by: omptrace record -- PROGRAM",
             ));
         }
         if needs_preload && self.replace_preload() {
             return Some((
                 "LD_PRELOAD, which names the tracer's libraries, was set or cleared before the program was started",
-                "keep what it holds, as in LD_PRELOAD=other.so:$LD_PRELOAD, or start the program behind that by: omptrace \
-                 record -- PROGRAM",
+                "keep its value, as in LD_PRELOAD=other.so:$LD_PRELOAD, or start the program after that by: omptrace record -- PROGRAM",
             ));
         }
         None

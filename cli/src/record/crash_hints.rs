@@ -11,10 +11,9 @@ const OF_FAULTS: &[c_int] = &[libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::S
 
 /// The cause of a death by SIGSYS, and what to do.
 const OF_FILTER: [&str; 2] = [
-    "the program forbids itself system calls (a seccomp filter that kills); run it without omptrace: where it lives then, the tracer \
-     made a system call that the program does not make itself",
-    "let the filter answer with an error (SECCOMP_RET_ERRNO) where it kills, and tracing ends without harm; or let it allow what \
-     the manual lists under \"System calls\"",
+    "the program restricts its own system calls (a seccomp filter that kills); run it without omptrace: if it survives, the tracer made a system call that the program does not make itself",
+    "let the filter return an error (SECCOMP_RET_ERRNO) instead of killing, and tracing ends without harm; or let it allow the calls \
+     that the manual lists under \"System calls\"",
 ];
 
 /// Whether a fault of code ended the program.
@@ -36,8 +35,8 @@ pub(crate) fn hints(end: End) -> Vec<&'static str> {
         return Vec::new();
     }
     let mut hints = vec![
-        "run it without omptrace: whether tracing contributes cannot be seen from the signal",
-        "if it lives then, leave out the events at which runtimes are known to crash: --events default,-dependences,-error; \
+        "run it without omptrace: the signal does not show whether tracing contributes",
+        "if it survives, leave out the events at which runtimes are known to crash: --events default,-dependences,-error; \
          then --events default,-task,-mutex; then --events parallel",
     ];
     if is_of(end, libc::SIGABRT) {
@@ -57,7 +56,7 @@ mod tests {
         }
         assert!(hints(End::Exit(1)).is_empty());
         let filtered = hints(End::Signal(libc::SIGSYS)).join("\n");
-        assert!(filtered.contains("forbids itself system calls") && !is_fault(End::Signal(libc::SIGSYS)));
+        assert!(filtered.contains("restricts its own system calls") && !is_fault(End::Signal(libc::SIGSYS)));
         for end in [End::Signal(libc::SIGABRT), End::Exit(128 + libc::SIGABRT)] {
             let aborted = hints(end).join("\n");
             assert!(aborted.contains("run it without omptrace"));

@@ -47,14 +47,14 @@ pub(crate) enum Traceable {
 /// Why a runtime cannot take the place of libgomp, as the end of a sentence.
 pub(crate) fn cannot_replace(stand_in: &StandIn) -> String {
     format!(
-        "{} cannot do what it calls: {}",
+        "{} lacks functions that it calls: {}",
         stand_in.libomp.display(),
         symbol_versions::described(&stand_in.lacking)
     )
 }
 
 /// The way to trace runtimes that look for no tool, where they cannot be seen before the run.
-const WITH_AN_OLD_RUNTIME: &str = "if a runtime older than OpenMP 5.0 comes into play, record with --preload";
+const WITH_AN_OLD_RUNTIME: &str = "for a runtime older than OpenMP 5.0, record with --preload";
 
 impl Diagnosis {
     fn new(traceable: Traceable, reason: impl Into<String>) -> Self {
@@ -72,11 +72,11 @@ impl Diagnosis {
             return Diagnosis::new(
                 Traceable::No,
                 format!(
-                    "{path} runs with the rights of another user or group (set-user-ID), so it takes no libraries from \
+                    "{path} runs with the privileges of another user or group (set-user-ID), so it takes no libraries from \
                      the environment"
                 ),
             )
-            .remedy("trace a copy without these rights, run by that user");
+            .remedy("trace a copy without these privileges, run by that user");
         }
         match &program.kind {
             Kind::Unreadable(error) => {
@@ -91,14 +91,14 @@ impl Diagnosis {
                 Traceable::No,
                 format!("{path} is a program for musl, another C library; the tracer's libraries are for glibc"),
             )
-            .remedy("build it for glibc, as in a container of Debian or Fedora in place of Alpine"),
+            .remedy("build it for glibc, as in a Debian or Fedora container instead of Alpine"),
             Kind::Script { .. } if program.runs_packages() => Diagnosis::new(
                 Traceable::Unknown,
                 format!("{path} is a script; the OpenMP runtime that its interpreter's packages load cannot be determined"),
             ),
             Kind::Script { interpreter } => Diagnosis::new(
                 Traceable::Unknown,
-                format!("{path} is a script ({interpreter}); each program that it starts counts for itself"),
+                format!("{path} is a script ({interpreter}); each program that it starts is separate"),
             )
             .remedy(format!(
                 "ask `omptrace doctor` about the program that uses OpenMP; {}; {WITH_AN_OLD_RUNTIME}",
@@ -117,8 +117,7 @@ impl Diagnosis {
             Kind::Dynamic { .. } if openmp_runtime::finds_its_own_tool(&program.path) => Diagnosis::new(
                 Traceable::No,
                 format!(
-                    "{path} contains an OpenMP runtime with the tools interface of 2014, which finds the empty tool that it \
-                     brings along, and no other"
+                    "{path} contains an OpenMP runtime with the tools interface of 2014, which finds only the empty tool that it contains"
                 ),
             )
             .remedy("link the runtime dynamically (clang: without -static-openmp)"),
@@ -184,7 +183,7 @@ fn with_runtimes(program: &Program, libgomp: &Decision) -> Diagnosis {
             Traceable::No,
             format!("{path} needs {}, which the loader does not find", missing.name),
         )
-        .remedy("name its folder in LD_LIBRARY_PATH, or load the module that does");
+        .remedy("name its directory in LD_LIBRARY_PATH, or load the module that does");
     }
     if program.needs_libgomp() {
         let needs = format!("{path} needs GCC's libgomp, which has no tools interface");
@@ -259,7 +258,8 @@ pub(crate) fn refusal_by_own_tool(
     } else {
         Some((
             format!("{path} has an OMPT tool in {} {comes_first}", tool.display()),
-            "record with --preload: the tracer comes first then, and passes on to that tool".to_owned(),
+            "record with --preload: the tracer then comes first, and passes events on to that tool"
+                .to_owned(),
         ))
     }
 }
@@ -287,7 +287,7 @@ pub(crate) fn remarks_on(program: &Program, is_preloaded: bool, loader: &Loader)
                 "{path} is built with ThreadSanitizer, for which LLVM's runtime loads Archer where it finds it; the tracer takes \
                  Archer's place (OMPTRACE_CHAIN=0)"
             ),
-            "without Archer, ThreadSanitizer reports races that are none: unset OMPTRACE_CHAIN".to_owned(),
+            "without Archer, ThreadSanitizer reports false races: unset OMPTRACE_CHAIN".to_owned(),
         ));
     }
     remarks

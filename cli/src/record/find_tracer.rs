@@ -38,7 +38,7 @@ pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
             "{} has a colon in its path, which OMP_TOOL_LIBRARIES cannot hold",
             path.display()
         ))
-        .hint("copy libomptrace.so to another folder and name it with --tool"));
+        .hint("copy libomptrace.so to another directory and name it with --tool"));
     }
     Ok(path)
 }
@@ -68,8 +68,7 @@ fn installed() -> Result<PathBuf> {
                 folder.display()
             ))
             .hint(
-                "cargo install brings this program alone: a release's archive, wheel or package has the libraries, and `cargo xtask \
-                 install` of the sources does; or name one with --tool PATH",
+                "cargo install installs only this program: take a release's archive, wheel or package, or `cargo xtask install` of the sources; or name the library with --tool PATH",
             )
         })
 }
@@ -116,8 +115,8 @@ fn output(output: &Path) -> Result<OsString> {
     let fixed: PathBuf = folder.components().take_while(is_fixed).collect();
     if !fixed.as_os_str().is_empty() && !fixed.is_dir() {
         fs::create_dir_all(&fixed).map_err(|error| {
-            let what = format!("cannot make the directory {} for the trace", fixed.display());
-            Failure::because(what, &error).hint("name another place with -o")
+            let what = format!("cannot create the directory {} for the trace", fixed.display());
+            Failure::because(what, &error).hint("name another location with -o")
         })?;
     }
     absolute_pattern(&output)
@@ -129,7 +128,7 @@ pub(crate) fn absolute_pattern(pattern: &Path) -> Result<OsString> {
         return Ok(pattern.as_os_str().to_owned());
     }
     let folder = env::current_dir()
-        .map_err(|error| Failure::because("cannot determine the current folder", &error))?;
+        .map_err(|error| Failure::because("cannot determine the current directory", &error))?;
     let mut absolute = Vec::new();
     for byte in folder.as_os_str().as_bytes() {
         absolute.push(*byte);

@@ -53,17 +53,17 @@ pub(crate) fn decide(
 ) -> Result<Decision> {
     let named = options.libomp.as_deref();
     match options.libgomp {
-        WhenLibgomp::Replace | WhenLibgomp::Keep if options.audit => Err(Failure::new(
-            "--audit reaches what --libgomp observe observes, and nothing is to be observed",
-        )
-        .hint("leave out one of the two options")),
+        WhenLibgomp::Replace | WhenLibgomp::Keep if options.audit => {
+            Err(Failure::new("--audit reaches what --libgomp observe observes, but nothing is observed")
+                .hint("leave out one of the two options"))
+        }
         WhenLibgomp::Auto if options.audit => observe(tracer),
         WhenLibgomp::Keep => Ok(Decision::Keep),
         WhenLibgomp::Observe => observe(tracer),
         WhenLibgomp::Replace => match stand_in(named, programs, loader)? {
             Some(stand_in) => Ok(Decision::ReplaceBy(stand_in)),
             None => Err(Failure::new(
-                "--libgomp replace: no OpenMP runtime is installed that could take libgomp's place",
+                "--libgomp replace: no OpenMP runtime is installed that could replace libgomp",
             )
             .hint(INSTALL_LIBOMP)),
         },

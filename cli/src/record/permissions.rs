@@ -27,8 +27,7 @@ pub(crate) fn words(library: &Path, closed: &Path) -> (String, String) {
             "another user, as whom the program may have run, cannot load {library}: {closed} is closed to others"
         ),
         format!(
-            "install omptrace where all may read it, as in /usr/local, or open the way: chmod o+rx {closed}; the folder of the \
-             trace must be open to that user, too"
+            "install omptrace where all users can read it, as in /usr/local, or allow access: chmod o+rx {closed}; the directory of the trace must be writable for that user, too"
         ),
     )
 }

@@ -68,7 +68,7 @@ pub(crate) fn named(library: &Path) -> Result<&OsStr> {
         "{} has a space, a colon or a dollar sign in its path, which LD_PRELOAD cannot hold",
         library.display()
     ))
-    .hint("name it by a link without these: ln -s FOLDER link"))
+    .hint("name it by a link without these: ln -s DIRECTORY link"))
 }
 
 /// The values of `$LIB` in glibc's 64-bit loaders: Debian's; Red Hat's, SUSE's and glibc's own; Arch's.
@@ -129,8 +129,8 @@ impl Preload {
     /// There is no place for it.
     pub(crate) fn new(libraries: &[&Path]) -> Result<Preload> {
         Preload::made(libraries).map_err(|error| {
-            Failure::because("cannot make a folder for what is preloaded", &error)
-                .hint("name a folder that can be written to in TMPDIR, without space or colon in its path")
+            Failure::because("cannot create a directory for preloaded libraries", &error)
+                .hint("set TMPDIR to a writable directory without space or colon in its path")
         })
     }
 

@@ -72,8 +72,8 @@ impl Registry {
     pub(crate) fn new() -> Result<Registry> {
         let folder = temp_files::make(|| TempDir::with_prefix("omptrace-")).map_err(|error| {
             let place = env::temp_dir();
-            let what = format!("cannot make a temporary folder in {}", place.display());
-            Failure::because(what, &error).hint("name a folder that can be written to in TMPDIR")
+            let what = format!("cannot create a temporary directory in {}", place.display());
+            Failure::because(what, &error).hint("set TMPDIR to a writable directory")
         })?;
         Ok(Registry { folder })
     }

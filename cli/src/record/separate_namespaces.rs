@@ -28,10 +28,10 @@ pub(crate) fn report(
     let on_libgomp: BTreeSet<_> = on_libgomp.collect();
     let why = match decision {
         Decision::ReplaceBy(stand_in) => {
-            format!("{} did not take libgomp's place", stand_in.libomp.display())
+            format!("{} did not replace libgomp", stand_in.libomp.display())
         }
         Decision::ObserveBy(_) => "libgomp could not be observed".to_owned(),
-        _ => "another runtime did not take libgomp's place".to_owned(),
+        _ => "another runtime did not replace libgomp".to_owned(),
     };
     for (library, how) in &on_libgomp {
         message::warning(&format!(

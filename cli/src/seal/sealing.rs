@@ -97,7 +97,7 @@ fn seal_one(
         }
         // It is unharmed, with its spool: a full disk, mostly.
         error @ SealError::Io(_) => {
-            format!("{error}; when there is room for it: omptrace recover {}", typed(&job.trace))
+            format!("{error}; when there is space for it: omptrace recover {}", typed(&job.trace))
         }
         error => error.to_string(),
     })
@@ -155,7 +155,7 @@ pub(crate) fn report_problems(done: &[Done]) {
         report_diagnostics(trace, sealed);
         if let Some(spool) = &sealed.spool_left {
             message::note(&format!(
-                "{}: its events in {} were added; that file stays, since it may be another trace's",
+                "{}: its events in {} were added; that file stays, because it may belong to another trace",
                 message::near(trace).display(),
                 message::near(spool).display()
             ));

@@ -116,7 +116,7 @@ fn report(missing: usize, traces: &[PathBuf], too_large: &[PathBuf]) {
     }
     if let Some(first) = too_large.first() {
         message::note(&format!(
-            "{} without a summary, which would take more than 64 KiB (first: {}); stats reads the events",
+            "{} without a summary, because it would take more than 64 KiB (first: {}); stats reads the events",
             message::counted(too_large.len() as u64, "trace"),
             message::near(first).display()
         ));

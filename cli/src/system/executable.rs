@@ -20,7 +20,7 @@ pub(crate) struct Program {
     pub(crate) path: PathBuf,
     /// Its kind.
     pub(crate) kind: Kind,
-    /// True where it runs with the rights of another user or group: the loader then ignores `LD_PRELOAD`, and
+    /// True where it runs with the privileges of another user or group: the loader then ignores `LD_PRELOAD`, and
     /// libraries distrust the environment.
     pub(crate) privileged: bool,
 }

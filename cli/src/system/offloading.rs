@@ -48,9 +48,9 @@ struct Library {
 }
 
 /// The records of devices without records.
-const OBSERVED: &str = "no records of devices: they show as the host observed them";
+const OBSERVED: &str = "no records of devices: they are shown as the host observed them";
 const BY_RUNTIME: &str = "records by an offloading library that can give them";
-const CUPTI: &str = "NVIDIA's CUPTI: gives records of NVIDIA's devices where the runtime gives none";
+const CUPTI: &str = "NVIDIA's CUPTI: gives records of NVIDIA devices if the runtime gives none";
 /// Where NVIDIA's installer puts CUPTI, beside the loader's folders.
 const CUDA_FOLDERS: [&str; 2] = ["/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64"];
 const ASKED: &str =
@@ -214,7 +214,7 @@ fn amds(root: &Path) -> Vec<String> {
         let is_device = simds.trim().parse::<u32>().is_ok_and(|count| count > 0);
         let name = fs::read_to_string(node.join("name")).unwrap_or_default();
         let name = match name.trim() {
-            "" => "graphics processor",
+            "" => "GPU",
             name => name,
         };
         is_device.then(|| name.to_owned())

@@ -92,7 +92,7 @@ pub(crate) fn ask(library: &Path, tool: &Path) -> std::result::Result<Grants, St
         let words = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
         return Err(format!("starting it ended with {}: {words}", ended.status));
     }
-    read(folder.path()).ok_or_else(|| "it started, and loaded no tool".to_owned())
+    read(folder.path()).ok_or_else(|| "it started, but loaded no tool".to_owned())
 }
 
 /// The grants of the runtime, from the trace in the folder.

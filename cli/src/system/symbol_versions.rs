@@ -39,8 +39,8 @@ const DEFINED_IN_VAIN: &[&str] = &[
 /// Functions in which LLVM's runtime does not do all that libgomp does, although programs mostly run well: what goes
 /// wrong. Whether a program does that shows in no symbol.
 const HAZARDS: &[(&str, &str)] = &[
-    ("GOMP_taskloop", "a taskloop that counts down ends it"),
-    ("GOMP_taskloop_ull", "a taskloop that counts down ends it"),
+    ("GOMP_taskloop", "it aborts at a taskloop that counts down"),
+    ("GOMP_taskloop_ull", "it aborts at a taskloop that counts down"),
     ("GOMP_task", "it may lose an untied task, or one with `mutexinoutset`"),
 ];
 

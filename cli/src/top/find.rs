@@ -58,11 +58,11 @@ fn of_process(pid: u32) -> Result<Vec<PathBuf>> {
     match hidden {
         _ if !found.is_empty() => Ok(found.into_iter().collect()),
         Some((pid, error)) => {
-            Err(Failure::because(format!("cannot see what files process {pid} uses"), &error)
+            Err(Failure::because(format!("cannot see the files of process {pid} uses"), &error)
                 .hint("it is another user's: run as that user, or name its trace"))
         }
         None => Err(Failure::new(format!("neither process {pid} nor a child of it records a trace now"))
-            .hint(format!("{START}; a process has its trace from its first OpenMP construct on"))),
+            .hint(format!("{START}; a process has a trace from its first OpenMP construct on"))),
     }
 }
 

@@ -30,7 +30,7 @@ const SAVED: Duration = Duration::from_secs(10);
 pub(super) fn run(choice: &Choice, watched: &mut Vec<Watched>) -> Result<()> {
     if !streams::stdout().is_terminal() || !std::io::stdin().is_terminal() {
         return Err(
-            Failure::new("there is no terminal to draw on").hint("print one look: omptrace top --once")
+            Failure::new("there is no terminal to draw on").hint("print one snapshot: omptrace top --once")
         );
     }
     let mut terminal =

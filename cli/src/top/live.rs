@@ -45,7 +45,7 @@ impl Live {
             io::stdin().is_terminal() || streams::stdout().is_terminal() || streams::stderr().is_terminal();
         if uses_terminal {
             return Err(Failure::new(
-                "with --live, the terminal is the screen's: the program's input and output must go elsewhere",
+                "with --live, the screen takes the terminal: the program's input and output must go elsewhere",
             )
             .hint(
                 "omptrace record --live ./app < /dev/null > app.out 2>&1; or watch from a second terminal: omptrace top",

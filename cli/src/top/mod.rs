@@ -35,8 +35,7 @@ const MAX_EVENTS_OF_ONE_LOOK: usize = 1 << 20;
 /// `omptrace top`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The program runs on as it did: what it has recorded is read from outside, without root's rights. A traced process has its \
-trace from its first OpenMP construct on.
+The program is not disturbed: its recorded events are read from outside, without root privileges. A process has a trace from its first OpenMP construct on.
 
 Examples:
   omptrace top                         all traced programs that run here

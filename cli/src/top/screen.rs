@@ -94,14 +94,14 @@ pub(super) struct View {
 
 /// Keys, and what each does.
 const KEYS: &[(&str, &str)] = &[
-    ("q", "quit; the program runs on"),
-    ("space", "pause the screen, and go on"),
+    ("q", "quit; the program continues"),
+    ("space", "pause or resume the screen"),
     ("s", "sort regions: by lost time, time, visits"),
-    ("t", "sort threads: in their own order, or by lost time"),
+    ("t", "sort threads: by number, or by lost time"),
     ("tab", "the next process"),
     ("up, down", "more threads"),
     ("w", "write the last 10 seconds as a trace, while the program runs"),
-    ("?", "these words, or not"),
+    ("?", "toggle this help"),
 ];
 
 /// Draws a look.
@@ -212,7 +212,7 @@ fn draw_waits(frame: &mut Frame<'_>, area: Rect, look: &Look) {
         .iter()
         .map(|row| shown(&format!("{:>9} {:<15} {}", time(row.ns), row.cause.name(), row.place.short())))
         .collect();
-    frame.render_widget(Paragraph::new(blame).block(titled("waits, by who caused them")), left);
+    frame.render_widget(Paragraph::new(blame).block(titled("waits, by cause")), left);
     let locks: Vec<Line<'_>> = look.blocked.iter().map(|row| shown(&text::lock(row))).collect();
     frame.render_widget(Paragraph::new(locks).block(titled("locks: waited, lock, where")), right);
 }
@@ -346,7 +346,7 @@ mod tests {
         let place = |words| screen.find(words).expect("a region");
         assert!(place("a.c:1") < place("a.c:2"), "{screen}");
         let help = View { shows_help: true, ..View::default() };
-        assert!(drawn(&help, (100, 30)).contains("quit; the program runs on"));
+        assert!(drawn(&help, (100, 30)).contains("quit; the program continues"));
     }
 
     #[test]

@@ -38,16 +38,16 @@ pub(super) fn of(look: &Look, width: Option<usize>, rows: usize) -> String {
     let lines = lines.iter().map(|line| message::folded(&printable(line), Some(width), Some(2)));
     let mut text: String = lines.map(|line| line + "\n").collect();
     if look.window_begin_ns.is_none() {
-        return text + "nothing is known of the interval: no event came\n";
+        return text + "nothing is known about the interval: there was no event\n";
     }
     text += "\n";
     for line in tree(&look.efficiency) {
         text += &(line + "\n");
     }
     text += &threads(look, rows, width);
-    let regions_title = "regions, those that lose most first: time, visits, useful";
+    let regions_title = "regions, sorted by lost time: time, visits, useful";
     text += &list(regions_title, &look.regions, region, rows, width);
-    let waits_title = "waits, by who caused them: time of all threads, cause, where";
+    let waits_title = "waits, by cause: time of all threads, cause, where";
     text += &list(waits_title, &look.blame, wait, rows, width);
     let locks_title = "locks: time that threads waited, lock, waiter, holder";
     text += &list(locks_title, &look.blocked, lock, rows, width);

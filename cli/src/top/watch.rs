@@ -260,13 +260,12 @@ impl Watched {
         let reader = self.follower.reader();
         match reader.ending() {
             Ending::Running => look.notes.push(
-                "the newest events lie in the program's own memory: its spool could not be made. What follows is what the \
-                 trace has so far"
+                "the newest events are in the program's own memory, because its spool could not be created. The trace so far is shown"
                     .to_owned(),
             ),
             Ending::Unknown(doubt) => look
                 .notes
-                .push(format!("whether the process still runs is not known: {doubt}")),
+                .push(format!("it is not known whether the process still runs: {doubt}")),
             _ => {}
         }
         let clock = reader.clock();
@@ -275,8 +274,7 @@ impl Watched {
         let interval = ns(choice.interval).min(end);
         if reader.summary().event_bytes > MAX_FILE_BYTES {
             look.notes.push(
-                "a large trace: its last chunks are interpreted, and what they do not name is unknown; `omptrace stats \
-                 --window` interprets all"
+                "a large trace: only its last chunks are interpreted, so earlier constructs are unknown; `omptrace stats --window` interprets all"
                     .to_owned(),
             );
             self.take_end(choice, most_events, &mut look)?;
@@ -371,7 +369,7 @@ fn free_name(reader: &Reader) -> Result<PathBuf> {
     (1..1000)
         .map(|number| PathBuf::from(format!("{stem}.top-{number}.omptrace")))
         .find(|path| !path.exists())
-        .ok_or_else(|| Failure::new("a thousand saved traces are here already"))
+        .ok_or_else(|| Failure::new("there are a thousand saved traces already"))
 }
 
 impl Look {

@@ -71,11 +71,11 @@ fn diff_shows_what_differs_and_where() {
     let folder = two_sets("diff_shows_what_differs_and_where");
     let text = said(&folder, &format!("diff {A} -- {B}"));
     assert_eq!((text.status, &*text.stderr), (Some(0), ""));
-    for words in ["5 runs on 4 threads", "differences beyond chance", "\nparallel @a.c:7\n", "  imbalance "] {
+    for words in ["5 runs on 4 threads", "significant differences", "\nparallel @a.c:7\n", "  imbalance "] {
         assert!(text.stdout.contains(words), "{}", text.stdout);
     }
     let equal = said(&folder, &format!("diff {A} -- {A}"));
-    assert!(equal.stdout.contains("\nno difference; "), "{}", equal.stdout);
+    assert!(equal.stdout.contains("\nno significant difference; "), "{}", equal.stdout);
 
     let answer = json(&said(&folder, &format!("diff --json {A} -- {B}")));
     let rows = answer["rows"].as_array().unwrap();
@@ -141,14 +141,14 @@ fn what_cannot_be_compared_is_an_error() {
         ("diff a.json", "there are no runs to compare with"),
         ("diff a.json a.json a.json", "there are no runs to compare with"),
         ("diff a.json none.omptrace", "cannot read none.omptrace"),
-        ("diff a.json other.json", "other.json does not hold the answers"),
+        ("diff a.json other.json", "other.json does not have the answers"),
         ("diff a.json newer.json", "by a newer omptrace"),
-        ("diff a.json damaged.json", "damaged.json does not hold the answers"),
+        ("diff a.json damaged.json", "damaged.json does not have the answers"),
         ("diff a.json broken.json", "broken.json is no JSON"),
-        ("diff a.json -- a.json --md", "--md is given where runs are named"),
+        ("diff a.json -- a.json --md", "--md is an option among the runs"),
         ("diff --fail-on speed>5% a.json a.json", "\"speed\" cannot be compared"),
         ("diff --min-effect x a.json a.json", "write it as 2"),
-        ("scaling other.json", "other.json does not hold the answers"),
+        ("scaling other.json", "other.json does not have the answers"),
     ] {
         let said = said(&folder, words);
         assert_eq!(said.status, Some(2), "{words}: {said:?}");
@@ -238,7 +238,7 @@ fn stats_are_the_same_for_any_number_of_jobs() {
 fn what_stats_is_to_select_must_be_there() {
     let folder = folder_with_trace("what_stats_is_to_select_must_be_there");
     for (options, words) in [
-        ("--window 1000s..", "nothing is within the window"),
+        ("--window 1000s..", "the window is empty"),
         ("--phase solve", "no phase has that name"),
         ("--thread nobody", "no thread named nobody"),
     ] {

@@ -42,7 +42,7 @@ fn a_window_behind_the_end_is_reported() {
                 .args(["convert", "made.omptrace", "--to", "chrome", "--window", window])
                 .args(options.split_whitespace()));
             assert_eq!(said.status, Some(0), "{}", said.stderr);
-            let words = "warning: nothing is within the window: the timeline ends at 0.0";
+            let words = "warning: the window is empty: the timeline ends at 0.0";
             assert_eq!(said.stderr.contains(words), is_reported, "{}", said.stderr);
         }
     }
@@ -322,10 +322,10 @@ fn what_is_missing_for_a_format_is_said_with_what_helps() {
     let folder = folder_with_trace("what_is_missing_for_a_format");
     let converted = || run(omptrace(&folder).args(["convert", "--to", "folded", "made.omptrace", "-o", "-"]));
     let said = converted();
-    assert!(said.stderr.contains("not asked for") && said.stderr.contains("--sample"), "{}", said.stderr);
+    assert!(said.stderr.contains("not requested") && said.stderr.contains("--sample"), "{}", said.stderr);
     let news = json!({ "sampling": {"clock": "perf", "period_ns": 1_000_000, "problems": []} });
     seal(&folder.join("made.omptrace"), news, InDoubt::Refuse, &mut |_, _| {}).unwrap();
     let said = converted();
     assert_eq!(said.status, Some(2));
-    assert!(said.stderr.contains("processor time") && !said.stderr.contains("--sample"), "{}", said.stderr);
+    assert!(said.stderr.contains("CPU time") && !said.stderr.contains("--sample"), "{}", said.stderr);
 }

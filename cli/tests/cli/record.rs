@@ -222,7 +222,7 @@ fn an_output_directory_that_cannot_be_made_is_reported_before_the_run() {
     let folder = folder("an_output_directory_that_cannot_be_made");
     let said = run(&mut record(&folder, &["-o", "libomptrace.so/x.omptrace"], &["echo", "ran"]));
     assert_eq!((said.stdout.as_str(), said.status), ("", Some(2)));
-    let words = "error: cannot make the directory libomptrace.so for the trace: ";
+    let words = "error: cannot create the directory libomptrace.so for the trace: ";
     assert!(said.stderr.starts_with(words) && said.stderr.contains("hint: "), "{}", said.stderr);
 }
 

@@ -292,7 +292,7 @@ fn no_flush_at_end() -> Option<String> {
     let is_off = ["false", "0", "no", "off"].iter().any(|off| value.eq_ignore_ascii_case(off));
     is_off.then(|| {
         format!(
-            "{VARIABLE} is {value}: at the end, the runtime may drop the records in buffers that are not full; unset it"
+            "{VARIABLE} is {value}: at the end, the runtime may drop the records in partly filled buffers; unset it"
         )
     })
 }

@@ -16,11 +16,11 @@ macro_rules! rules {
 }
 
 rules! {
-    ThreadHasBegun: "19.5.2.1", "events come from threads that have begun";
-    ThreadBeginsOnce: "19.5.2.1", "a thread begins once";
-    ThreadEndsLast: "19.5.2.2", "a thread that ends has ended all that it began";
+    ThreadHasBegun: "19.5.2.1", "events come from threads that have started";
+    ThreadBeginsOnce: "19.5.2.1", "a thread starts once";
+    ThreadEndsLast: "19.5.2.2", "a thread that ends has ended everything that it started";
     ThreadData: "19.6.1.5", "ompt_get_thread_data returns the data of the thread that began";
-    ParallelBegins: "19.5.2.3", "a parallel region ends once, after it began";
+    ParallelBegins: "19.5.2.3", "a parallel region ends once, after it started";
     ImplicitTaskHasRegion: "19.5.2.11", "an implicit task begins with its parallel region";
     TaskBegins: "19.5.2.7", "a task ends once, after it was created";
     CurrentTask: "19.6.1.14", "the task of an event is the current one of ompt_get_task_info";
@@ -30,7 +30,7 @@ rules! {
     EnterFrame: "19.4.4.29", "a task that enters the runtime has an enter frame";
     CodeAddress: "19.5.2", "an event of the program's code has a code address";
     CodeOfProgram: "19.5.2", "a code address lies outside of the runtime";
-    Nesting: "19.5.2", "what began last ends first";
+    Nesting: "19.5.2", "regions end in reverse order";
 }
 
 static BROKEN: [AtomicU64; RULES.len()] = [const { AtomicU64::new(0) }; RULES.len()];
@@ -54,7 +54,7 @@ pub(crate) fn report() -> (u64, String) {
         if count > 0 {
             all += count;
             let example = examples[rule as usize].as_deref().unwrap_or("");
-            lines += &format!("{count} times not so: {text} (OpenMP 5.2, {section}); first: {example}\n");
+            lines += &format!("violated {count} times: {text} (OpenMP 5.2, {section}); first: {example}\n");
         }
     }
     (all, lines)

@@ -298,7 +298,7 @@ fn the_view_opens_at_the_top_finding() {
     let shown = opened(&[]);
     assert_eq!(shown["pinned"], "critical path,top finding");
     let selected = shown["selected"].as_str().expect("a slice");
-    assert!(selected.contains("to gain at "), "{selected}");
+    assert!(selected.contains("saves up to "), "{selected}");
     let in_sight = |name: &str| shown[name].as_i64().expect("a time");
     assert!(in_sight("begin") <= begin && end <= in_sight("end"), "{shown:?} {worst}");
     let ns = in_sight("end") - in_sight("begin");

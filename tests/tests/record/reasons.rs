@@ -116,7 +116,7 @@ fn a_program_that_was_killed_too_early_is_distinguished() {
         .expect("omptrace can be run");
     let said = said(&output);
     assert!(said.contains("killed by signal 6 (SIGABRT)"), "{said}");
-    assert!(said.contains("before it came to its first OpenMP construct"), "{said}");
+    assert!(said.contains("before its first OpenMP construct"), "{said}");
     assert_eq!(output.status.code(), Some(128 + 6));
     assert!(traces.all_files().is_empty());
 }
@@ -161,10 +161,10 @@ fn the_reason_is_known_where_the_tracer_could_not_begin_or_the_trace_has_gone() 
     let notes = traces.path().join("notes");
     fs::create_dir(&notes).expect("a folder");
     for (output, script, reason) in [
-        ("/proc/x.omptrace", &*ends, "the tracer could not begin: cannot create /proc/x.omptrace"),
+        ("/proc/x.omptrace", &*ends, "the tracer could not start: cannot create /proc/x.omptrace"),
         ("a.omptrace", &removes.replace("$1", "a"), "a.omptrace was moved or removed"),
         ("b.omptrace", &clears, "b.omptrace is of this run"),
-        ("c.omptrace", &clears_and_moves, "the program removed the folder"),
+        ("c.omptrace", &clears_and_moves, "the program removed the directory"),
     ] {
         let mut command = recording(&traces, ["-o", output, "--", "sh", "-c", script]);
         let output = command.env("TMPDIR", &notes).output().expect("omptrace can be run");

@@ -299,7 +299,7 @@ fn check_what_comes_of_asking(deviations: &str) {
     assert_eq!(String::from_utf8_lossy(&traced.output.stderr), "");
     check_threads(&traced.report.rounds[0], tracer::dump(&traced.file()));
     let words = traced.words();
-    assert!(words.contains("while the tracer asked"), "{words}");
+    assert!(words.contains("while the tracer queried"), "{words}");
 }
 
 #[test]
@@ -331,14 +331,14 @@ fn what_a_runtime_does_not_answer_is_counted() {
     check_without(round, tracer::dump(&traced.file()), "wait_id");
     assert_eq!(traced.states(), [""; 0]);
     let events: usize = round.threads.iter().map(|thread| thread.played.len()).sum();
-    let message = format!("{events} times the runtime did not answer what the thread does");
+    let message = format!("{events} times the runtime did not report the thread's state");
     let words = traced.words();
     assert!(words.contains(&message), "{words}");
 
     // What all others answer, but for the regions around regions, is no reason for words.
     let traced = trace(program(), "");
     let words = traced.words();
-    assert!(!words.contains("did not answer"), "{words}");
+    assert!(!words.contains("did not report"), "{words}");
 }
 
 /// On a thread that the runtime does not know, it answers THREAD_ERR.

@@ -277,7 +277,7 @@ fn repairs_records_on_the_timeline() {
     use Misbehaviour::*;
     let all = OPERATIONS_PLAYED as u64;
     for (misbehaviour, shown, words) in [
-        (SwapsTimes, all, "ended before they began"),
+        (SwapsTimes, all, "ended before they started"),
         (ZeroTimes, all / 2, "had no times"),
         (UnknownKinds, all / 2, "neither kernels nor data operations"),
         (ReusesIds, all, ""),

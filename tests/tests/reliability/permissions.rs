@@ -66,7 +66,7 @@ fn a_program_that_forbids_itself_system_calls_is_traced_until_then() {
         }
         let (output, said) = record("kill");
         assert_eq!(output.status.code(), Some(128 + 31), "{compiler:?}: {said}");
-        assert!(said.contains("forbids itself system calls"), "{said}");
+        assert!(said.contains("restricts its own system calls"), "{said}");
     }
 }
 
@@ -104,7 +104,7 @@ fn a_program_with_more_rights_than_its_user_is_not_traced() {
     let mut command = program("reliability_ends.c", &["_exit"]);
     command.env("LD_PRELOAD", failing_calls()).env("OMPTRACE_TEST_FAIL", "secure");
     let output = run(&traces, &mut command);
-    one_line(&output, "more rights than its user");
+    one_line(&output, "more privileges than its user");
     assert_eq!(traces.all_files(), [""; 0].map(PathBuf::from));
 
     // The real thing, which only root can make.
@@ -132,7 +132,7 @@ fn a_program_with_more_rights_than_its_user_is_not_traced() {
         .env("OMPTRACE_OUTPUT", output.join("x.omptrace"));
     let said = command.output().expect("it can be run");
     assert_eq!(said.stdout, b"checksum 2000\n", "{said:?}");
-    one_line(&said, "more rights than its user");
+    one_line(&said, "more privileges than its user");
     assert_eq!(fs::read_dir(&output).expect("it is there").count(), 0);
 }
 

@@ -39,49 +39,49 @@ causes! {
         "ends of workers came after the end of their parallel region and were moved to it";
     /// Code built by GCC does not report the end of a single region on the thread that executes it.
     SingleWithoutEnd Note "single_without_end"
-        "single regions did not report their end and end where the next worksharing region or barrier begins";
+        "single regions did not report their end and end where the next worksharing region or barrier starts";
     /// LLVM's primary thread of a nested team reports the end of its region when it has given the team back. Another thread
     /// may then have begun a region with that team.
     MisnamedRegion Note "misnamed_region"
         "ends of parallel regions named another thread's region and end that of their own task";
     /// OpenUH reports FORK, ordered regions and waits for them more than once.
-    ReportedAgain Note "reported_again" "begins were reported again; each counts as one with the first";
+    ReportedAgain Note "reported_again" "starts were reported again; each counts as one with the first";
     /// OpenUH and TAU: a thread that was idle before tracing began, and the end of a wait that did not take place.
     EndAlone Note "end_alone"
-        "ends of idle times and of waits had no begin: these began before the trace, or there was nothing to wait for";
+        "ends of idle times and of waits had no start: these started before the trace, or there was nothing to wait for";
     /// LLVM waits for detached tasks of a team of one when it has reported the region's end.
     EndBeforeTasks Note "end_before_tasks"
         "parallel regions of one thread reported their end before their tasks were complete and end with the last of these";
     /// LLVM does so where it runs tasks of a team that is over.
     EndedTask Note "ended_task"
-        "switches went to tasks that had ended; the thread goes on with the task around";
+        "switches went to tasks that had ended; the thread continues with the outer task";
     /// The event was lost, not delivered, or the program died first.
     MissingEnd Warning "missing_end"
-        "regions had no end and end with the region around them or with the trace";
+        "regions had no end and end with the outer region or with the trace";
     /// The event's begin was lost or not delivered.
-    EndWithoutBegin Warning "end_without_begin" "ends had no begin and were left out";
+    EndWithoutBegin Warning "end_without_begin" "ends had no start and were left out";
     /// `OMPTRACE_EVENTS` says so.
     CounterpartLeftOut Note "counterpart_left_out"
         "events lack the other end of their pair, which was not selected for recording; they are not shown";
     /// Without `task_create`, tasks have no ids by which those that are resumed could be distinguished from those that begin.
     PartOfTask Note "part_of_task"
-        "tasks whose creation was not recorded were suspended: each segment of them shows as a task, so too many tasks are shown";
+        "tasks whose creation was not recorded were suspended: each segment of them is shown as a task, so too many tasks are shown";
     /// LLVM 3.7.
     TasksWithoutSwitch Note "tasks_without_switch"
-        "the runtime does not report when threads switch tasks: tasks last from their begin to their end";
+        "the runtime does not report when threads switch tasks: tasks last from their start to their end";
     /// A runtime of TR2 without `task_switch`.
     TasksUnseen Note "tasks_unseen"
-        "the runtime does not report when tasks run: their time shows as waiting";
+        "the runtime does not report when tasks run: their time is shown as waiting";
     /// LLVM 3.7 to 5.0, of critical regions and some locks.
     ReleaseWithoutAcquire Note "release_without_acquire"
-        "the runtime reports these mutexes only when they are released: they show as instants";
+        "the runtime reports these mutexes only when they are released: they are shown as instants";
     /// The creation was lost or not delivered.
-    UnannouncedTask Warning "unannounced_task" "tasks ran whose creation is not in the trace";
+    UnannouncedTask Warning "unannounced_task" "there are tasks whose creation is not in the trace";
     /// The region's begin was lost or not delivered.
     UnannouncedRegion Warning "unannounced_region"
-        "implicit tasks belong to a parallel region whose begin is not in the trace";
+        "implicit tasks belong to a parallel region whose start is not in the trace";
     /// An endpoint other than begin, end and beginend.
-    UnknownEndpoint Warning "unknown_endpoint" "events were neither begin nor end and were left out";
+    UnknownEndpoint Warning "unknown_endpoint" "events were neither start nor end and were left out";
     /// Perfetto shows no more than 512 levels.
     TooDeep Warning "too_deep" "regions were nested deeper than can be shown and were left out";
     /// A damaged chunk, or a clock that is not the same on all processors.
@@ -96,13 +96,13 @@ causes! {
     NoDeviceClock Warning "no_device_clock" "records of devices were left out, because their clock is unknown";
     /// A device that reports the end first.
     DeviceTimesSwapped Warning "device_times_swapped"
-        "records of devices ended before they began; begin and end were exchanged";
+        "records of devices ended before they started; start and end were exchanged";
     /// The runtime makes none of such operations, dropped it, or died with it in a buffer.
     NoDeviceRecord Warning "no_device_record"
         "operations of traced devices have no record of the device and are shown as the host observed them";
     /// A runtime that reports no operations, and died with its records in a buffer.
     NoRecordOfRegion Warning "no_record_of_region"
-        "target regions ran on traced devices, which have no record of them: the host's time in them is all that is known";
+        "target regions ran on traced devices, which have no record of them: only the host's time in them is known";
     /// A runtime that cannot pause its tracing.
     DeviceRecordOfPause Note "device_record_of_pause"
         "records of devices are about operations while recording was paused and were left out";
@@ -110,7 +110,7 @@ causes! {
     DeviceOverlap Warning "device_overlap" "records of devices overlapped too often and were shortened";
     /// An event of a newer tracer.
     UnknownEvent Note "unknown_event"
-        "events are of a kind that this version does not know and show as instants";
+        "events are of a kind that this version does not know and are shown as instants";
 }
 
 /// Where a cause was met first.

@@ -43,7 +43,7 @@ quirks! {
         |metadata| is_libomp(metadata) && !is_tr2(metadata);
     /// Intel 2022 and 2023 grant the EMI form and deliver only the old one, with an endpoint in front.
     shifted_target_data_op
-        "target_data_op has an endpoint in front of its arguments"
+        "target_data_op has an endpoint before its arguments"
         |metadata| vendor(metadata) == Some(Vendor::Intel) && is_granted(metadata, "target_data_op_emi");
     /// LLVM 6 and 7, Intel 2018.0.3 and 2019, and LLVM's development before them.
     numbers_of_drafts
@@ -72,7 +72,7 @@ quirks! {
     /// Intel 2018.0.3 and 2019: tasks of a taskgroup that is cancelled. And, once in some thousand times, an untied task
     /// whose last parts two threads run at the same time. Each reports that it leaves the task.
     task_ends_unreported
-        "tasks that are cancelled before they run are not reported to end, nor are some untied tasks"
+        "the ends of tasks that are cancelled before they run, and of some untied tasks, are not reported"
         |metadata| is_draft(metadata);
     /// By the document, the thread is in the region around when JOIN comes. In OpenUH it still is in the one that ends, whose
     /// id nested regions have, too.
@@ -102,7 +102,7 @@ quirks! {
         |metadata| is_tr2(metadata);
     /// LLVM 3.7 to 5.0. An untied task is created once more each time that it goes on.
     tasks_created_when_they_run
-        "tasks are reported to be created when they begin to run, on the thread that runs them"
+        "tasks are reported to be created when they start to run, on the thread that runs them"
         |metadata| is_tr2(metadata) && version(metadata) == LLVM_BEFORE_11;
     /// LLVM 3.7.
     tasks_without_switch
@@ -118,7 +118,7 @@ quirks! {
         |metadata| vendor(metadata) == Some(Vendor::Gnu);
     /// GCC calls `GOMP_barrier` for both. What is known to be implicit has its own kind.
     barriers_of_one_kind
-        "barriers that seem explicit may be implicit ones of loops: GCC calls the runtime alike for both"
+        "barriers that seem explicit may be implicit ones of loops: GCC makes the same call for both"
         |metadata| vendor(metadata) == Some(Vendor::Gnu);
     /// Both let tools ask for ids that the runtime counts.
     ids_of_runtime

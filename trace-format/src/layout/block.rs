@@ -260,7 +260,7 @@ impl fmt::Display for HeaderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HeaderError::TooShort => f.write_str("the file is too short to hold a header"),
-            HeaderError::NotATrace => f.write_str("this is no trace of omptrace"),
+            HeaderError::NotATrace => f.write_str("this is not a trace of omptrace"),
             HeaderError::ByteOrder => {
                 f.write_str("the trace was written on a machine of the other byte order")
             }

@@ -66,11 +66,11 @@ macro_rules! kinds {
 
 kinds! {
     FileHeaderDamaged Warning "file_header_damaged"
-        "the file header is damaged; the first valid block gave the session, and the spool was searched beside the file";
+        "the file header is damaged; the session is that of the first valid block, and the spool was searched beside the file";
     BlockHeaderDamaged Note "block_header_damaged"
         "a block's header is damaged; its copy in the index was used";
     BytesSkipped Error "bytes_skipped"
-        "# bytes are no block and were skipped; events may be missing";
+        "# bytes are not a block and were skipped; events may be missing";
     Hole Warning "hole"
         "# bytes were reserved and never written; the spool that may have held their chunk is gone";
     HoleOfSpool Note "hole_of_spool"
@@ -92,9 +92,9 @@ kinds! {
     OtherBlockDamaged Warning "other_block_damaged"
         "# blocks of a kind that this version does not know are damaged";
     BytesBetween Warning "bytes_between"
-        "# bytes between blocks are no block; readers pass them over";
+        "# bytes between blocks are not a block; readers skip them";
     SpoolUnchecked Note "spool_unchecked"
-        "# chunks are in the spool alone, where damage cannot be seen; omptrace recover adds them to the trace";
+        "# chunks are only in the spool, where damage cannot be seen; omptrace recover adds them to the trace";
     MetadataDamaged Warning "metadata_damaged"
         "a metadata block is damaged and was ignored";
     MetadataKey Warning "metadata_key"
@@ -108,7 +108,7 @@ kinds! {
     ChunkCodec Error "chunk_codec"
         "a chunk is stored in a way that this version does not know; it was skipped";
     ChunkCut Error "chunk_cut"
-        "the last # words of a chunk are no events and were skipped";
+        "the last # words of a chunk are not events and were skipped";
     EventsDamaged Error "events_damaged"
         "# events have arguments that do not add up and were skipped";
     ChunksMissing Error "chunks_missing"
@@ -122,13 +122,13 @@ kinds! {
     SpoolDamaged Error "spool_damaged"
         "the spool's header is damaged or of another session; its chunks were ignored";
     SpoolChunkDamaged Error "spool_chunk_damaged"
-        "# chunks of the spool have headers that make no sense and were ignored";
+        "# chunks of the spool have invalid headers and were ignored";
     EventsUnreported Error "events_unreported"
         "# events were lost while tracing; the process ended before it recorded where";
     SpoolMoved Note "spool_moved"
         "the spool was found beside the trace, not where the header says";
     SpoolRecycled Note "spool_recycled"
-        "a chunk of the running process moved on while it was read; open the trace again to see its events";
+        "a chunk of the running process changed while it was read; open the trace again to see its events";
     ClockMissing Warning "clock_missing"
         "the trace has no readings of the clock; one tick is assumed to be one nanosecond";
     ClockSkipped Warning "clock_skipped"

@@ -552,11 +552,11 @@ impl fmt::Display for SealError {
             SealError::Unknown(doubt) => {
                 write!(f, "whether the process that writes the trace still runs cannot be seen here: {doubt}")
             }
-            SealError::Busy => f.write_str("another program is completing the trace"),
+            SealError::Busy => f.write_str("another program is finishing the trace"),
             SealError::Changed => f.write_str("another program changed the trace meanwhile"),
             SealError::Unreadable(flaw) => write!(
                 f,
-                "the trace stays as it is, since events that this version cannot read would be lost: {flaw}"
+                "the trace stays as it is, because events that this version cannot read would be lost: {flaw}"
             ),
             SealError::Io(error) => write!(f, "the sealed trace cannot be written: {error}"),
         }

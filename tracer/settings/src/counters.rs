@@ -37,17 +37,17 @@ pub enum Usage {
 pub const COUNTERS: &[Counter] = &[
     Counter {
         name: "task-clock",
-        meaning: "processor time in nanoseconds",
+        meaning: "CPU time in nanoseconds",
         source: Source::Kernel(Usage::TaskClock),
     },
     Counter {
         name: "context-switches",
-        meaning: "how often the thread left its processor",
+        meaning: "how often the thread left its CPU",
         source: Source::Kernel(Usage::ContextSwitches),
     },
     Counter {
         name: "preemptions",
-        meaning: "how often it left its processor although it could run on",
+        meaning: "how often it left its CPU although it could have continued",
         source: Source::Kernel(Usage::Preemptions),
     },
     Counter {
@@ -55,12 +55,12 @@ pub const COUNTERS: &[Counter] = &[
         meaning: "pages that it touched and that were not mapped",
         source: Source::Kernel(Usage::PageFaults),
     },
-    Counter { name: "cycles", meaning: "cycles of the processor", source: Source::Processor(0) },
+    Counter { name: "cycles", meaning: "cycles of the CPU", source: Source::Processor(0) },
     Counter { name: "instructions", meaning: "instructions", source: Source::Processor(1) },
     Counter { name: "cache-references", meaning: "accesses to the last cache", source: Source::Processor(2) },
     Counter {
         name: "cache-misses",
-        meaning: "accesses that the last cache could not serve",
+        meaning: "accesses that missed the last cache",
         source: Source::Processor(3),
     },
     Counter { name: "branches", meaning: "branches", source: Source::Processor(4) },
@@ -71,12 +71,12 @@ pub const COUNTERS: &[Counter] = &[
     },
     Counter {
         name: "stalled-cycles-frontend",
-        meaning: "cycles without instructions to start",
+        meaning: "cycles in which no instruction could be issued (front end)",
         source: Source::Processor(7),
     },
     Counter {
         name: "stalled-cycles-backend",
-        meaning: "cycles without room to start instructions",
+        meaning: "cycles in which no instruction could be issued (back end)",
         source: Source::Processor(8),
     },
 ];

@@ -98,14 +98,14 @@ settings! {
             value_name: "FILE",
             bare: None,
             help: "The trace file, one per process: %e program, %h host, %p process id, %r MPI rank, %t start time. \
-                A directory gets files with the default name, and is made if it does not exist. Existing files are never overwritten: the new one gets `.2` and so on before its extension",
+                A directory gets files with the default name, and is created if it does not exist. Existing files are never overwritten: the new one gets `.2` and so on before its extension",
         }),
     }
     events: EventList {
         variable: "OMPTRACE_EVENTS",
         default: "default",
         recorded: true,
-        meaning: "What is recorded. `default` is all but `flush` and `state`. `state` records what threads do and wait for when implicit tasks and waits for mutexes begin and end.",
+        meaning: "The events to record. `default` is everything except `flush` and `state`. `state` records the state of threads when implicit tasks and waits for mutexes start and end.",
         option: Some(CommandLineOption {
             long: "events",
             short: None,
@@ -119,22 +119,20 @@ settings! {
         variable: "OMPTRACE_SAMPLE",
         default: "off",
         recorded: true,
-        meaning: "Call stacks of all threads, by their processor time: `cpu`, or `cpu:RATE` with the most samples per second of a thread. The kernel takes no more than one per tick of its clock. `perf` and `perf:RATE` ask perf_event_open, which may be forbidden, for as many as you say; it does not see time in the kernel. With `,tasks` behind it, each thread also records its stack where it creates a task.",
+        meaning: "Call stacks of all threads, by their CPU time: `cpu`, or `cpu:RATE` with the most samples per second of a thread. The kernel takes at most one per tick of its clock. `perf` and `perf:RATE` request that many from perf_event_open, which may be forbidden and does not see time in the kernel. With `,tasks` appended, each thread also records its stack when it creates a task.",
         option: Some(CommandLineOption {
             long: "sample",
             short: None,
             value_name: "CLOCK",
             bare: Some("cpu"),
-            help: "Also sample call stacks: cpu takes one per millisecond of a thread's CPU time, cpu:RATE takes RATE per second; perf:RATE \
-                can be faster than the kernel's clock tick, and sees user mode only; `,tasks` after either also records where tasks are \
-                created; `--sample` alone is cpu",
+            help: "Also sample call stacks: cpu takes one per millisecond of a thread's CPU time, cpu:RATE takes RATE per second. perf:RATE can be faster than the kernel's clock tick, and sees user mode only. `,tasks` after either also records where tasks are created. `--sample` alone is cpu",
         }),
     }
     counters: Option<CounterList> {
         variable: "OMPTRACE_COUNTERS",
         default: "",
         recorded: true,
-        meaning: "Counters of each thread, read where regions, implicit tasks, worksharing constructs, tasks and waits begin and end: `task-clock`, `context-switches`, `preemptions`, `page-faults`, and those of the processor, such as `cycles` and `instructions`.",
+        meaning: "Counters of each thread, read when regions, implicit tasks, worksharing constructs, tasks and waits start and end: `task-clock`, `context-switches`, `preemptions`, `page-faults`, and those of the CPU, such as `cycles` and `instructions`.",
         option: Some(CommandLineOption {
             long: "counters",
             short: None,
@@ -147,7 +145,7 @@ settings! {
         variable: "OMPTRACE_CPU_TIME",
         default: "0",
         recorded: true,
-        meaning: "1 distinguishes useful time from time in which another thread had the processor, by the counters `task-clock`, `context-switches` and `preemptions`.",
+        meaning: "1 distinguishes useful time from preemption, by the counters `task-clock`, `context-switches` and `preemptions`.",
         option: Some(CommandLineOption {
             long: "cpu-time",
             short: None,
@@ -160,14 +158,14 @@ settings! {
         variable: "OMPTRACE_MODE",
         default: "record",
         recorded: true,
-        meaning: "`flight` keeps the newest events of each thread, as many as `OMPTRACE_BUFFER` holds, which is 512K or more then, and writes them at the end.",
+        meaning: "`flight` keeps the newest events of each thread, as many as fit into `OMPTRACE_BUFFER`, which is then 512K or more, and writes them at the end.",
         option: None,
     }
     flush_on: Option<FlushSignal> {
         variable: "OMPTRACE_FLUSH_ON",
         default: "",
         recorded: false,
-        meaning: "A signal at which a flight recorder writes what it keeps, and goes on.",
+        meaning: "A signal at which a flight recorder writes its events and continues.",
         option: None,
     }
     buffer: Bytes<{ 256 << 10 }, { 1 << 30 }> {
@@ -187,21 +185,21 @@ settings! {
         variable: "OMPTRACE_DEVICE_BUFFER",
         default: "64K",
         recorded: true,
-        meaning: "Size of the buffers that devices write their records to; up to 64M of them. None takes more than an eighth of what is left.",
+        meaning: "Size of the buffers for device records, of which there are up to 64M. A buffer takes at most an eighth of the rest.",
         option: None,
     }
     cupti: Cupti {
         variable: "OMPTRACE_CUPTI",
         default: "auto",
         recorded: true,
-        meaning: "NVIDIA's library that traces its devices where the runtime does not. `auto` loads the one that fits the driver, in processes that use CUDA.",
+        meaning: "NVIDIA's library that traces its devices if the runtime does not. `auto` loads the one that fits the driver, in processes that use CUDA.",
         option: None,
     }
     on_full: OnFull {
         variable: "OMPTRACE_ON_FULL",
         default: "write",
         recorded: true,
-        meaning: "When a thread's memory is full: it writes events itself, or drops and counts them.",
+        meaning: "What happens when a thread's buffer is full: it writes events itself, or drops and counts them.",
         option: Some(CommandLineOption {
             long: "on-full",
             short: None,
@@ -215,7 +213,7 @@ settings! {
         variable: "OMPTRACE_COMPRESS",
         default: "auto",
         recorded: true,
-        meaning: "Packing while the program runs, with processor time that nobody else wants, at a level of zstd (auto: 1).",
+        meaning: "Compression while the program runs, at idle priority: a level of zstd (auto: 1).",
         option: Some(CommandLineOption {
             long: "compress",
             short: None,
@@ -228,7 +226,7 @@ settings! {
         variable: "OMPTRACE_SPOOL",
         default: "",
         recorded: false,
-        meaning: "Where the memory's file lies while the program runs, for example /dev/shm; else beside the trace.",
+        meaning: "Directory of the spool while the program runs, for example /dev/shm; by default beside the trace.",
         option: Some(CommandLineOption {
             long: "spool",
             short: None,
@@ -241,7 +239,7 @@ settings! {
         variable: "OMPTRACE_LOG",
         default: "warn",
         recorded: false,
-        meaning: "What is said on stderr.",
+        meaning: "Messages on stderr.",
         option: None,
     }
     disabled: Switch {
@@ -262,14 +260,14 @@ settings! {
         variable: "OMPTRACE_NEXT_TOOL",
         default: "",
         recorded: true,
-        meaning: "The OMPT tool that the tracer passes on to; else the first behind it in `OMP_TOOL_LIBRARIES` that wants to work, else the next one of the program.",
+        meaning: "The OMPT tool to which the tracer passes events on; by default the first one behind it in `OMP_TOOL_LIBRARIES` that accepts, or else the program's next one.",
         option: None,
     }
     registry: Option<Folder> {
         variable: REGISTRY,
         default: "",
         recorded: false,
-        meaning: "Where each session notes the path of its trace; `omptrace record` sets it.",
+        meaning: "Directory in which each session notes the path of its trace; `omptrace record` sets it.",
         option: None,
     }
 }

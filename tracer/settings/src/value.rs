@@ -170,7 +170,7 @@ impl Value for Folder {
     const KIND: Kind = Kind::Folder;
 
     fn allowed() -> String {
-        "a folder".to_owned()
+        "a directory".to_owned()
     }
 
     fn parse(text: &OsStr) -> Option<Self> {
@@ -190,7 +190,7 @@ impl Value for EventList {
     const KIND: Kind = Kind::Events;
 
     fn allowed() -> String {
-        "a list, separated by commas, of `default`, `all`, groups, callbacks and `state`; `-` in front takes away"
+        "a list, separated by commas, of `default`, `all`, groups, callbacks and `state`; `-` in front removes one"
             .to_owned()
     }
 
@@ -321,8 +321,7 @@ const MAX_RATE: u32 = 10_000;
 impl Value for Sample {
     fn allowed() -> String {
         format!(
-            "off, cpu or perf, or cpu:RATE or perf:RATE with {MIN_RATE} to {MAX_RATE} samples per second of processor time; \
-             with `,tasks` behind it, stacks of those who create tasks, too"
+            "off, cpu or perf, or cpu:RATE or perf:RATE with {MIN_RATE} to {MAX_RATE} samples per second of CPU time; with `,tasks` appended, also the stacks at which tasks are created"
         )
     }
 

@@ -143,7 +143,7 @@ impl Threads {
         }
     }
 
-    /// How long others had the processor of each thread of which that is known.
+    /// How long others had the CPU of each thread of which that is known.
     fn delays(&self) -> impl Iterator<Item = u64> {
         // Relaxed: those that begin in this moment do not matter.
         let begun = self.begun.load(Ordering::Relaxed) as usize;

@@ -32,14 +32,14 @@ impl Drop for Trial {
 fn words(refusal: Refusal) -> String {
     match refusal {
         Refusal::NotReadable => {
-            "the system lets no program read the processor's counters (/sys/devices/cpu/rdpmc)".to_owned()
+            "the system does not let programs read the CPU's counters (/sys/devices/cpu/rdpmc)".to_owned()
         }
         Refusal::Busy => {
-            "no register of the processor is free for it: ask for fewer, or end other tools".to_owned()
+            "no register of the CPU is free for it: request fewer, or end other tools".to_owned()
         }
         Refusal::System(error) => match error.raw_os_error() {
             Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) => {
-                "the processor shows no such counter here, as in most virtual machines".to_owned()
+                "the CPU has no such counter here, as in most virtual machines".to_owned()
             }
             Some(libc::EACCES | libc::EPERM) => match fs::read_to_string(PARANOID) {
                 Ok(level) => format!(

@@ -182,9 +182,7 @@ impl Counters {
         let threads = self.without_registers.load(Ordering::Relaxed);
         if let (1.., Some(counting)) = (threads, self.counting.get()) {
             let mut counting = counting.clone();
-            counting
-                .problems
-                .push(format!("threads without counters of the processor, which others use: {threads}"));
+            counting.problems.push(format!("threads without CPU counters, which others use: {threads}"));
             session.write_metadata(&Metadata { counting: Some(counting), ..Metadata::default() });
         }
     }
@@ -217,7 +215,7 @@ impl Counters {
 
 /// Why the calling thread cannot have a counter; `None` where it can.
 fn refusal(source: Source, trial: &mut Trial) -> Option<String> {
-    let refuses = || "the system refuses to say".to_owned();
+    let refuses = || "the system does not say".to_owned();
     match source {
         Source::Kernel(Usage::TaskClock) => match usage::processor_time_ns() {
             None => Some(refuses()),

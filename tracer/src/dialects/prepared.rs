@@ -29,7 +29,7 @@ pub(crate) fn configured() -> Option<Config> {
     }
     // The variables are the user's, the files would be written with the program's rights.
     if system::has_more_rights_than_its_user() {
-        warning!("the program has more rights than its user (setuid, capabilities): not traced");
+        warning!("the program has more privileges than its user (setuid, capabilities): not traced");
         return None;
     }
     let config = Config::from_environment(recordable());

@@ -35,7 +35,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// The reason in the trace where the callback was taken back.
 const WHY: &str = "not recorded from the first undeferred task with dependences on (if clause, taskwait depend): this OpenMP \
     runtime corrupts its memory there if a tool asks and one of them is mutexinoutset or inoutset; \
-    --events default,dependences records them all the same";
+    --events default,dependences records them anyway";
 
 /// The data that is needed to take the callback back; null where it stays.
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(null_mut());

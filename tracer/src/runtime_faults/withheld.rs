@@ -11,7 +11,7 @@ const CALLBACKS: &[(Fault, &str, &str)] = &[(
     Fault::WantsMessageOfError,
     "error",
     "not recorded: this OpenMP runtime crashes at an error directive without a message if a tool asks; \
-     --events default,error records it all the same",
+     --events default,error records it anyway",
 )];
 
 /// The callbacks that a runtime of this `version` must not be asked for, unless the user insists on them; and why.

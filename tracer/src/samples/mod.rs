@@ -281,7 +281,9 @@ impl Samples {
             .then(|| format!("samples end early: the program has a handler of its own for signal {signal}"));
         let without = creators::tasks_without_stack();
         let without = (without > 0).then(|| {
-            format!("tasks without the stack on which they were created, since there was no room: {without}")
+            format!(
+                "tasks without the stack on which they were created, because there was no space: {without}"
+            )
         });
         of_threads.chain(taken).chain(without).collect()
     }
@@ -289,7 +291,8 @@ impl Samples {
     fn describe(&self, session: &Session, mut problems: Vec<String>) {
         let clock = wanted(session.config.sample).map_or(SamplingClock::Cpu, |wanted| wanted.clock);
         if clock == SamplingClock::Perf {
-            problems.push("samples have no time in the kernel, which perf's clock leaves out".to_owned());
+            problems
+                .push("samples do not include time in the kernel, which perf's clock leaves out".to_owned());
         }
         session.write_metadata(&Metadata {
             sampling: Some(Sampling {
@@ -323,8 +326,7 @@ fn may_perf() -> Result<(), String> {
             Ok(())
         }
         Err(error) => Err(format!(
-            "perf_event_open: {error}; a container's seccomp filter or /proc/sys/kernel/perf_event_paranoid may forbid it. \
-             --sample=cpu needs no rights"
+            "perf_event_open: {error}; a container's seccomp filter or /proc/sys/kernel/perf_event_paranoid may forbid it. --sample=cpu needs no privileges"
         )),
     }
 }

@@ -84,7 +84,7 @@ impl Session {
         make_folder_of_pattern(&config.output.0, &wanted);
         let cannot = |what: &str, path: &Path, error: io::Error| {
             format!(
-                "cannot {what} {}: {error}; choose another place by OMPTRACE_OUTPUT or OMPTRACE_SPOOL",
+                "cannot {what} {}: {error}; choose another location by OMPTRACE_OUTPUT or OMPTRACE_SPOOL",
                 path.display()
             )
         };
@@ -159,7 +159,8 @@ impl Session {
     /// Says in the trace that there is no spool, where that is so.
     fn report_spool(&self) {
         if self.spool.path().is_none() {
-            let message = "files may not be mapped: events that were not written yet are lost where the program is killed";
+            let message =
+                "files may not be mapped: events that are not written yet are lost if the program is killed";
             self.report_messages(vec![message.to_owned()]);
         }
     }

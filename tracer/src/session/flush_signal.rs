@@ -57,7 +57,7 @@ impl Listener {
     /// Begins to listen; `None`, and one line, where the program uses the signal itself or no thread can be had.
     pub(crate) fn start(session: &'static Session) -> Option<&'static Listener> {
         if ![libc::SIG_DFL, our_handler()].contains(&action().sa_sigaction) {
-            warning!("the program uses SIGUSR2 itself: it does not write what is kept");
+            warning!("the program uses SIGUSR2 itself: the signal does not write the events");
             return None;
         }
         ASKED.reset();

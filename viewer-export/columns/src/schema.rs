@@ -79,82 +79,82 @@ macro_rules! tables {
 
 tables! {
     ProcessRow<'a> "processes": "A process." {
-        name: &'a str = "What people call it: program, rank where there is one, process id.";
+        name: &'a str = "Its display name: program, rank if there is one, process id.";
         host: Option<&'a str> = "The machine that it ran on.";
-        os_pid: i64 = "The id that the operating system gave it.";
-        rank: Option<i32> = "Its MPI rank, where a launcher set it.";
-        command_line: Option<&'a str> = "The program and its arguments, with a space between each two.";
-        exit_status: Option<i32> = "The program's exit status, where somebody waited for it.";
-        processors: Option<i32> = "The processors that it may run on.";
+        os_pid: i64 = "Its process id in the operating system.";
+        rank: Option<i32> = "Its MPI rank, if a launcher set it.";
+        command_line: Option<&'a str> = "The program and its arguments, separated by spaces.";
+        exit_status: Option<i32> = "The program's exit status, if its parent was observed.";
+        processors: Option<i32> = "The number of CPUs that it may run on.";
         job_start_realtime_ns: Option<i64> = "The job's start, in nanoseconds since 1970: all times count from it.";
-        clock_error_ns: i64 = "Times of two processes may be this far apart, and more where the hosts' clocks disagree.";
-        begin_ns: i64 = "When it began; before 0 where it began before the tracer.";
+        clock_error_ns: i64 = "Times of two processes may be off by this much, and by more if the hosts' clocks disagree.";
+        begin_ns: i64 = "Its start; below 0 if it started before the tracer.";
         end_ns: i64 = "When it ended.";
-        threads: i32 = "N: the threads that were members of teams at the busiest time.";
+        threads: i32 = "N: the peak number of threads that were members of teams.";
         critical_path_ns: i64 = "Useful work on its longest chain of work through all threads.";
         events: i64 = "Events read.";
-        lost_events: i64 = "Events that the tracer had lost.";
+        lost_events: i64 = "Events that the tracer lost.";
         damages: i64 = "Places where the trace is damaged.";
         runtime: Option<&'a str> = "The OpenMP runtime, as it calls itself.";
         tracer: Option<&'a str> = "The tracer that wrote the trace.";
         schema_version: i32 = "The version of these tables.";
     }
-    ThreadRow<'a> "threads": "A thread, or another place where things happen: a device, its queue, a lock." {
+    ThreadRow<'a> "threads": "A thread, or another track of events: a device, its queue, a lock." {
         thread: i32 = "Its number in the process.";
         kind: Word = "thread, device, device_queue, lock or track.";
-        name: &'a str = "What people call it; unique within the process.";
-        role: Option<Word> = "Of a thread: main, worker, initial, helper or other.";
+        name: &'a str = "Its display name; unique within the process.";
+        role: Option<Word> = "The role of a thread: main, worker, initial, helper or other.";
         os_tid: Option<i64> = "The operating system's id of a thread.";
         device_num: Option<i32> = "The number of a device.";
-        wait_id: Option<i64> = "What the runtime calls a lock: mostly its address.";
+        wait_id: Option<i64> = "The runtime's id of a lock: usually its address.";
     }
     PlaceRow<'a> "places": "A place in the program where an OpenMP construct was seen." {
         place: i32 = "Its number in the process.";
-        name: &'a str = "Construct and place, as other formats show it.";
-        construct: &'a str = "The construct as the programmer wrote it, also of a wait for it: what stats groups by, with the next three.";
+        name: &'a str = "Construct and place, as in other formats.";
+        construct: &'a str = "The construct as the programmer wrote it, even for a wait; stats groups by it and the next three columns.";
         file: Option<&'a str> = "The source file.";
         line: Option<i32> = "The line in it.";
         function: Option<&'a str> = "The function.";
         category: Word = "parallel, implicit_task, work, task, sync, wait, mutex, target, user or omptrace.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, where it is in the code at that line or in a function that is called there; near, where the line may be that of an earlier statement; before or after, of serial code.";
+        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function called there; near, if the line may be that of an earlier statement. Before or after, for serial code.";
     }
-    SliceRow "slices": "A region that a thread was in, from begin to end." {
+    SliceRow "slices": "A region that a thread was in, from start to end." {
         thread: i32 = "The thread, as in threads.";
         place: i32 = "The region's place, as in places.";
         begin_ns: i64 = "When it began.";
         end_ns: i64 = "When it ended.";
-        depth: i32 = "The regions of the thread that it lies in.";
+        depth: i32 = "The number of the thread's regions that contain it.";
         team: Option<i64> = "The thread's innermost team.";
         task: Option<i64> = "The explicit task that the thread runs.";
-        is_first: bool = "Whether the region begins; else it was cut and goes on.";
+        is_first: bool = "Whether the region starts; otherwise it was interrupted and continues.";
     }
-    InstantRow "instants": "Something without duration." {
+    InstantRow "instants": "An event without duration." {
         thread: i32 = "The thread.";
-        place: i32 = "What and where, as in places.";
+        place: i32 = "Its place, as in places.";
         time_ns: i64 = "When.";
     }
     WorkRow "work": "A thread ran the program: cause useful." {
         thread: i32 = "The thread.";
-        place: Option<i32> = "Where; NULL in serial code.";
-        begin_ns: i64 = "Since when.";
-        end_ns: i64 = "Until when.";
+        place: Option<i32> = "The place; NULL in serial code.";
+        begin_ns: i64 = "Its start.";
+        end_ns: i64 = "Its end.";
     }
     WaitRow "waits": "A thread lost time." {
         thread: i32 = "The thread.";
         place: Option<i32> = "Where.";
-        begin_ns: i64 = "Since when.";
-        end_ns: i64 = "Until when.";
-        cause: Word = "Why, as stats names causes.";
+        begin_ns: i64 = "Its start.";
+        end_ns: i64 = "Its end.";
+        cause: Word = "The cause, as in stats.";
         wait_id: Option<i64> = "The mutex that it waited for, as in locks.";
-        blamed_thread: Option<i32> = "The thread that had the mutex; NULL for other waits, which blame divides.";
-        blamed_place: Option<i32> = "From where it had the mutex.";
+        blamed_thread: Option<i32> = "The thread that held the mutex; NULL for other waits, which blame divides.";
+        blamed_place: Option<i32> = "The place where it got the mutex.";
     }
-    FlowRow "flows": "One thing led to another." {
-        kind: Word = "What: task_create, task_dependence, fork, join, barrier_release, taskwait, mutex_release, target_submit, target_data_op.";
-        from_thread: i32 = "Where it began.";
+    FlowRow "flows": "A cause and its effect." {
+        kind: Word = "The kind: task_create, task_dependence, fork, join, barrier_release, taskwait, mutex_release, target_submit, target_data_op.";
+        from_thread: i32 = "The thread where it started.";
         from_ns: i64 = "When it began.";
-        to_thread: i32 = "Where it led to.";
-        to_ns: i64 = "When it got there.";
+        to_thread: i32 = "The thread to which it led.";
+        to_ns: i64 = "When it arrived.";
     }
     TaskRow "tasks": "An explicit task." {
         task: i64 = "Its number in the process.";
@@ -162,97 +162,97 @@ tables! {
         place: i32 = "Its place, as in places.";
         created_by: i32 = "The thread that created it.";
         created_ns: i64 = "When.";
-        executed_by: Option<i32> = "The thread that began it; NULL where none did.";
+        executed_by: Option<i32> = "The thread that started it; NULL if none did.";
         begin_ns: Option<i64> = "When it began.";
-        end_ns: Option<i64> = "When it was complete; NULL where that was not seen.";
-        run_ns: i64 = "How long threads were in it, with what they did in it.";
-        switches: i64 = "How often a thread began it or went on with it.";
-        is_undeferred: bool = "The parent went on only when it was complete.";
-        is_final: bool = "Its descendants are executed at once, in its thread.";
+        end_ns: Option<i64> = "When it was complete; NULL if that was not seen.";
+        run_ns: i64 = "The time that threads were in it, including regions inside.";
+        switches: i64 = "How often a thread started or resumed it.";
+        is_undeferred: bool = "Whether the parent continued only when it was complete.";
+        is_final: bool = "Whether its descendants are executed immediately, on its thread.";
     }
     TeamRow "teams": "A team of a parallel region." {
         team: i64 = "Its number in the process.";
         thread: Option<i32> = "The thread that formed it.";
         place: Option<i32> = "The parallel region's place.";
-        parent: Option<i64> = "The team around.";
+        parent: Option<i64> = "The parent team.";
         begin_ns: i64 = "When it was formed.";
-        end_ns: Option<i64> = "When it was dissolved; NULL where that was not seen.";
-        requested: Option<i64> = "How many threads were asked for.";
-        size: Option<i64> = "How many threads it had.";
+        end_ns: Option<i64> = "When it was dissolved; NULL if that was not seen.";
+        requested: Option<i64> = "The requested number of threads.";
+        size: Option<i64> = "Its number of threads.";
     }
-    LockRow "locks": "A thread had a lock, critical, ordered or atomic region." {
-        wait_id: i64 = "What the runtime calls it: mostly its address.";
-        kind: Word = "What it is, as OMPT names it.";
+    LockRow "locks": "A thread held a lock, critical, ordered or atomic region." {
+        wait_id: i64 = "The runtime's id of it: usually its address.";
+        kind: Word = "Its kind, as OMPT names it.";
         acquisition: i64 = "Acquisitions of the lock count up from 1.";
         thread: i32 = "The thread.";
         place: Option<i32> = "The innermost region that the thread was in.";
-        begin_ns: i64 = "Since when.";
-        end_ns: Option<i64> = "Until when; NULL where that was not seen.";
+        begin_ns: i64 = "Its start.";
+        end_ns: Option<i64> = "Its end; NULL if that was not seen.";
     }
-    DeviceOpRow "device_ops": "A device did something." {
+    DeviceOpRow "device_ops": "An operation of a device." {
         queue: i32 = "The queue, as in threads.";
         device_num: i32 = "The device's number.";
         kind: Word = "kernel, transfer_to, transfer_from, data_op or native.";
-        name: ByteArray = "What it is called.";
+        name: ByteArray = "Its name.";
         begin_ns: i64 = "When it began.";
         end_ns: i64 = "When it ended.";
-        bytes: Option<i64> = "How many bytes were moved.";
-        file: Option<ByteArray> = "The source file of the construct that asked for it.";
+        bytes: Option<i64> = "The number of bytes moved.";
+        file: Option<ByteArray> = "The source file of the construct that requested it.";
         line: Option<i32> = "The line in it.";
     }
-    CounterRow "counters": "A number changed." {
-        counter: ByteArray = "What it counts.";
-        unit: Word = "Of what.";
+    CounterRow "counters": "A new value of a counter." {
+        counter: ByteArray = "The counter's name.";
+        unit: Word = "Its unit.";
         time_ns: i64 = "When.";
         value: i64 = "The value from then on.";
     }
-    SampleRow "samples": "A sample of what a thread did, in the user's model of call stacks." {
+    SampleRow "samples": "A sample of a thread, in the user's model of call stacks." {
         thread: i32 = "The thread.";
-        time_ns: i64 = "The end of the processor time that it represents.";
-        weight_ns: i64 = "That processor time.";
-        activity: Option<Word> = "What the runtime did, as in stats; NULL where the thread executed code of the program.";
-        is_work: bool = "Whether it is OpenMP Work; else it is OpenMP Wait.";
-        function: Option<ByteArray> = "The innermost function; NULL where no frame is known.";
-        module: Option<ByteArray> = "The module that it is in; NULL of what the runtime did.";
+        time_ns: i64 = "The end of the CPU time that it represents.";
+        weight_ns: i64 = "That CPU time.";
+        activity: Option<Word> = "The runtime's activity, as in stats; NULL if the thread executed code of the program.";
+        is_work: bool = "Whether it is OpenMP Work; otherwise it is OpenMP Wait.";
+        function: Option<ByteArray> = "The innermost function; NULL if no frame is known.";
+        module: Option<ByteArray> = "Its module; NULL for activities of the runtime.";
         file: Option<ByteArray> = "Its source file.";
         line: Option<i32> = "The line in it.";
-        stack: ByteArray = "All functions, the outermost first, with semicolons between them.";
+        stack: ByteArray = "All functions, the outermost first, separated by semicolons.";
     }
-    AccountingRow "accounting": "What time went to: the exact sums of stats, by thread and place." {
-        thread: Option<i32> = "The thread; NULL of what no thread did.";
-        place: Option<i32> = "Where, as in places; NULL in serial code and of what has no place.";
-        cause: Word = "What the time goes to: useful, or why it was lost.";
-        ns: i64 = "For how long. A row without thread may be below 0, where events made no sense.";
+    AccountingRow "accounting": "Thread time by cause: the exact sums of stats, by thread and place." {
+        thread: Option<i32> = "The thread; NULL for time of no thread.";
+        place: Option<i32> = "The place, as in places; NULL in serial code and for time without a place.";
+        cause: Word = "The cause: useful, or why the time was lost.";
+        ns: i64 = "The time. A row without thread may be below 0, if events were inconsistent.";
     }
-    BlameRow<'a> "blame": "What waits were due to: for each cause, the rows add up to its accounting." {
+    BlameRow<'a> "blame": "The causes of waits: for each cause, the rows add up to its accounting." {
         cause: Word = "The cause of the waits.";
-        construct: &'a str = "What threads waited for.";
+        construct: &'a str = "The construct that threads waited for.";
         file: Option<&'a str> = "Its source file.";
         line: Option<i32> = "The line in it.";
         function: Option<&'a str> = "The function.";
-        ns: i64 = "For how long, all threads together.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, where it is in the code at that line or in a function that is called there; near, where the line may be that of an earlier statement; before or after, of serial code.";
+        ns: i64 = "The time of all threads together.";
+        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function called there; near, if the line may be that of an earlier statement. Before or after, for serial code.";
     }
-    RegionRow<'a> "regions": "What time went to in the outermost parallel regions of a place, by cause." {
+    RegionRow<'a> "regions": "Thread time in the outermost parallel regions of a place, by cause." {
         construct: &'a str = "The construct.";
         file: Option<&'a str> = "Its source file.";
         line: Option<i32> = "The line in it.";
         function: Option<&'a str> = "The function.";
-        visits: i64 = "How often it was entered: the same in all rows of the place.";
-        duration_ns: i64 = "From begin to end, on the thread that encountered it: the same in all rows of the place.";
-        cause: Word = "What the time goes to.";
-        ns: i64 = "For how long, all threads together.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, where it is in the code at that line or in a function that is called there; near, where the line may be that of an earlier statement; before or after, of serial code.";
+        visits: i64 = "How often it was entered; the same in all rows of the place.";
+        duration_ns: i64 = "Its time from start to end, on the thread that encountered it; the same in all rows of the place.";
+        cause: Word = "The cause.";
+        ns: i64 = "The time of all threads together.";
+        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function called there; near, if the line may be that of an earlier statement. Before or after, for serial code.";
     }
     PathRow<'a> "critical_path": "Useful work on the longest chain of work through all threads of the process." {
         construct: &'a str = "The construct.";
         file: Option<&'a str> = "Its source file.";
         line: Option<i32> = "The line in it.";
         function: Option<&'a str> = "The function.";
-        ns: i64 = "How long.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, where it is in the code at that line or in a function that is called there; near, where the line may be that of an earlier statement; before or after, of serial code.";
+        ns: i64 = "The time.";
+        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function called there; near, if the line may be that of an earlier statement. Before or after, for serial code.";
     }
-    EventRow "events": "What the runtime reported, uninterpreted. Only with --raw-events." {
+    EventRow "events": "The runtime's events, uninterpreted. Only with --raw-events." {
         stream: i32 = "The thread's or device queue's stream in the trace.";
         time_ns: i64 = "When.";
         event: ByteArray = "The event, as OMPT names it.";

@@ -93,7 +93,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "perfetto",
         extension: "pftrace",
-        description: "Perfetto's own format, for ui.perfetto.dev: a third of the bytes, and more to see",
+        description: "Perfetto's own format, for ui.perfetto.dev: a third of the bytes, and more details",
         // The importer takes 150 bytes of memory per slice and 75 per argument; 4 GB is what 32 bits address.
         viewer_bytes: Some(800_000_000),
         max_depth: PERFETTO_DEPTH,
@@ -148,7 +148,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "otf2",
         extension: "otf2",
-        description: "an OTF2 archive (a folder), for Vampir, Scalasca, Cube and other tools of HPC",
+        description: "an OTF2 archive (a directory), for Vampir, Scalasca, Cube and other HPC tools",
         viewer_bytes: None,
         max_depth: None,
         needs_samples: false,
@@ -165,7 +165,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "parquet",
         extension: "tables",
-        description: "tables in Parquet files (a folder), for DuckDB, Spark, Polars, pandas and any SQL",
+        description: "tables in Parquet files (a directory), for DuckDB, Spark, Polars, pandas and other SQL engines",
         viewer_bytes: None,
         max_depth: None,
         needs_samples: false,

@@ -12,8 +12,7 @@ const ENUMS: FormatOption = FormatOption {
     value_name: "VERSION",
     values: &[("3.0", "3.0, as in Debian 12, and older"), ("3.1", "3.1 and newer")],
     default: "3.1",
-    help: "the oldest version of OTF2 that shall read the archive. Before 3.1, target regions have the paradigm of other \
-        OpenMP regions",
+    help: "the oldest version of OTF2 that can read the archive. Before 3.1, target regions have the paradigm of other OpenMP regions",
 };
 
 const HOST_ONLY: FormatOption = FormatOption {
@@ -21,7 +20,7 @@ const HOST_ONLY: FormatOption = FormatOption {
     value_name: "",
     values: &[],
     default: "",
-    help: "only threads of the host, no devices, as Scalasca wants it",
+    help: "only threads of the host, no devices, as Scalasca requires",
 };
 
 /// The files of an archive.

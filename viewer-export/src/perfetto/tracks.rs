@@ -108,7 +108,7 @@ pub(super) fn thread(out: &mut Vec<u8>, defined: &ThreadTrack<'_>) {
 pub(super) const READING_AID: &str = "\
 Colours say what a thread did. Blue is useful work, violet is work under a lock, teal is a phase that the program named. \
 Orange waits at a barrier for slower threads, red waits for a lock, pink waits for tasks. \
-Olive is what starts, joins and barriers cost. Light blue is the host at work for a device, and transfers. \
+Olive is the cost of starts, joins and barriers. Light blue is the host at work for a device, and transfers. \
 Green is the tracer itself. Pale violet is a region; with nothing below, its own work.";
 
 /// What the user interface says of a hidden helper's track on demand.

@@ -3,6 +3,7 @@
 pub(crate) mod compare;
 pub(crate) mod fuzz;
 pub(crate) mod growth;
+pub(crate) mod language;
 pub(crate) mod runtimes;
 pub(crate) mod sanitize;
 pub(crate) mod soak;

@@ -181,6 +181,7 @@ fn steps() -> Vec<Step> {
         formatting(),
         clippy(),
         growth(),
+        check("language", cargo(["xtask", "--no-install", "language"])),
         check("cargo-deny", deny),
         Step {
             name: "tests",

@@ -5,4 +5,6 @@ pub(crate) mod links;
 pub(crate) mod screenshots;
 pub(crate) mod site;
 #[cfg(test)]
+pub(crate) mod texts;
+#[cfg(test)]
 pub(crate) mod true_to_code;

@@ -1,6 +1,7 @@
 //! The documentation's pictures: each example traced anew and shown by the real Perfetto UI.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
@@ -23,6 +24,9 @@ const EXAMPLES: &[(&str, &[&str])] = &[
     ("offload.c", &["3000000", "4"]),
 ];
 
+/// The one that is shown as `omptrace view` opens it, with its finding and the critical path on top.
+const OF_VIEW: &str = "stencil.c";
+
 /// The one that the page of `omptrace report` is shown of.
 const OF_REPORT: &str = "lock_fight.c";
 
@@ -42,6 +46,10 @@ pub(crate) fn run(install: bool) -> Result<()> {
     fs::create_dir_all(&pictures)?;
     for (example, arguments) in EXAMPLES {
         let traced = trace_example(example, arguments, &target().join("screenshots"))?;
+        if *example == OF_VIEW {
+            view(&traced.trace, &pictures.join(example).with_extension("png"))?;
+            continue;
+        }
         process::run(
             node(&["tests/tools/perfetto_ui.mjs"])
                 .arg(&traced.timeline)
@@ -57,6 +65,25 @@ pub(crate) fn run(install: bool) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What `omptrace view` opens of a trace.
+fn view(trace: &Path, picture: &Path) -> Result<()> {
+    let mut words = omptrace(&["view", "--no-browser", "--ui"]);
+    let mut serving = words.arg(tools().join("perfetto-ui")).arg(trace).stdout(Stdio::piped()).spawn()?;
+    let mut address = String::new();
+    BufReader::new(serving.stdout.take().expect("it is piped")).read_line(&mut address)?;
+    process::run(
+        node(&["tests/tools/address.mjs", address.trim(), "--screenshot"])
+            .arg(picture)
+            .env("OMPTRACE_TOOLS", tools())
+            .stdout(Stdio::null()),
+    )?;
+    // It ends when the browser has the trace.
+    match serving.wait()?.success() {
+        true => Ok(()),
+        false => Err("omptrace view failed".into()),
+    }
 }
 
 /// The page of `omptrace report` about a trace: its top, and its timeline.

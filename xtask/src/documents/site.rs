@@ -16,8 +16,9 @@ use crate::setup::requirements::Purpose;
 use crate::setup::tools::tools;
 
 /// Pages that lie elsewhere than in `docs/`, and their names in the site.
-const FURTHER: [(&str, &str); 5] = [
+const FURTHER: [(&str, &str); 6] = [
     ("README.md", "introduction.md"),
+    ("docs/README.md", "documentation.md"),
     ("ARCHITECTURE.md", "architecture.md"),
     ("CONTRIBUTING.md", "contributing.md"),
     ("CHANGELOG.md", "changelog.md"),
@@ -73,7 +74,7 @@ fn pages() -> Result<BTreeMap<PathBuf, PathBuf>> {
                 folders.push(path);
             } else if path.extension().is_some_and(|end| end != "toml") {
                 let name = path.strip_prefix("docs")?.to_owned();
-                pages.insert(path, name);
+                pages.entry(path).or_insert(name);
             }
         }
     }

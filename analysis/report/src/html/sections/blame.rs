@@ -23,7 +23,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
         table(
             out,
             "blame-table",
-            "Losses by what caused them",
+            "Losses and their causes",
             &headings,
             rows.collect(),
             (limits.rows / 2, &more("blame")),
@@ -34,7 +34,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let path = &answers.critical_path;
     if !path.rows.is_empty() {
         let lead = format!(
-            "The longest chain of work through all threads: {} of {} are useful. Only work on it makes the program faster.",
+            "The longest chain of work through all threads: {} of {} are useful. Only speeding up this path shortens the run.",
             time(path.useful_ns),
             time(path.length_ns)
         );
@@ -58,7 +58,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
             out,
             "what-if",
             "What if",
-            "What changes would gain, by a replay of the recorded dependences.",
+            "Savings of changes, predicted by replaying the recorded dependences.",
         );
         let rows = answers.what_if.iter().map(|row| {
             vec![
@@ -68,11 +68,11 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
                 Cell::share(Some(row.gain_percent / 100.0)),
             ]
         });
-        let headings = ["change", "place", "gain of wall time", "share"];
+        let headings = ["change", "place", "wall time saved", "share"];
         table(
             out,
             "what-if-table",
-            "Changes and their gains",
+            "Changes and their savings",
             &headings,
             rows.collect(),
             (limits.rows / 4, &more("what_if")),

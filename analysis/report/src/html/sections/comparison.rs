@@ -14,7 +14,7 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
         );
         section(out, "compared", "Before and after", &lead);
         if !diff.is_noise_known {
-            *out += "<p>A set is a single run: nothing shows how much equal runs differ. Three runs of each set do.</p>";
+            *out += "<p>A set is a single run, which does not show how much equal runs differ. Three runs of each set do.</p>";
         }
         let rows = diff.rows.iter().filter(|row| match diff.is_noise_known {
             true => row.is_different,
@@ -39,7 +39,7 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
         });
         let rows: Vec<_> = rows.collect();
         if rows.is_empty() {
-            *out += "<p>No difference is larger than chance explains.</p>";
+            *out += "<p>No difference is significant.</p>";
         } else {
             let headings = ["where", "what", "before", "after", "change"];
             table(

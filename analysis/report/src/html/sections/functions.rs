@@ -13,8 +13,7 @@ pub(crate) fn functions(out: &mut String, report: &Report<'_>, limits: &Limits) 
         return;
     };
     let lead = format!(
-        "Where {} spent {} of processor time, on all threads, as the program is written: a frame is as wide as its time, \
-         and lies below the one that called it. What is blue is the program\u{2019}s code, what is orange is the runtime.",
+        "Where {} spent {} of CPU time, on all threads, in the call stacks of the source code: a frame is as wide as its time and lies below its caller. The program\u{2019}s code is blue, the runtime orange.",
         counted(sampled.samples, "sample"),
         time(sampled.sampled_ns)
     );
@@ -116,7 +115,7 @@ fn table_of(out: &mut String, report: &Report<'_>, limits: &Limits, sampled: &Sa
     table(
         out,
         "functions-table",
-        "Functions by processor time",
+        "Functions by CPU time",
         &headings,
         rows.collect(),
         (limits.rows / 2, &more),

@@ -181,11 +181,10 @@ fn efficiencies(out: &mut String, of: &Efficiency) {
 pub(crate) fn timeline(out: &mut String, report: &Report<'_>) {
     let lead = match report.overview.levels.is_empty() {
         true => {
-            "What each thread did, from the program\u{2019}s start to its end. Drag over a part to see it larger."
+            "The activity of each thread, from the program\u{2019}s start to its end. Drag over a part to enlarge it."
         }
         false => {
-            "What each thread did, from the program\u{2019}s start to its end, and below it devices and counters, each as a part \
-             of its largest value. Drag over a part to see it larger."
+            "The activity of each thread, from the program\u{2019}s start to its end, and below it devices and counters, each relative to its largest value. Drag over a part to enlarge it."
         }
     };
     section(out, "time", "Timeline", lead);

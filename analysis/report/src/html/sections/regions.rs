@@ -12,7 +12,7 @@ pub(crate) fn regions(out: &mut String, report: &Report<'_>, limits: &Limits) {
         out,
         "regions",
         "Parallel regions",
-        "Those that lose the most time first. Select a heading to sort.",
+        "Sorted by lost time. Select a heading to sort by another column.",
     );
     let path = answers.critical_path.useful_ns;
     let rows = answers.regions.iter().map(|region| {

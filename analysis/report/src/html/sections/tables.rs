@@ -75,7 +75,7 @@ fn constructs(out: &mut String, report: &Report<'_>, limits: &Limits) {
     if stats.constructs.is_empty() {
         return;
     }
-    let lead = "Counts and times of each construct: sums over threads. Those with the most time of their own come first.";
+    let lead = "Counts and times of each construct: sums over threads, sorted by self time.";
     section(out, "constructs", "Constructs", lead);
     let rows = stats.constructs.iter().map(|row| {
         let times = row.times;
@@ -118,8 +118,7 @@ fn grains(out: &mut String, report: &Report<'_>, limits: &Limits) {
     if tasks.is_empty() && loops.is_empty() {
         return;
     }
-    let lead = "How long tasks and chunks of loops take. Where that is little more than a runtime needs to hand one out, larger \
-                ones lose less.";
+    let lead = "Durations of tasks and loop chunks. If these approach the runtime\u{2019}s cost of scheduling one, larger ones lose less.";
     section(out, "grains", "Grains of work", lead);
     let more = format!("{} --by construct --all", report.stats_command);
     if !loops.is_empty() {
@@ -127,7 +126,7 @@ fn grains(out: &mut String, report: &Report<'_>, limits: &Limits) {
         table(
             out,
             "chunks-table",
-            "Chunks of loops, where the runtime reports them",
+            "Loop chunks, if the runtime reports them",
             &headings,
             loops,
             (limits.rows / 4, &more),
@@ -178,7 +177,7 @@ fn devices(out: &mut String, report: &Report<'_>, limits: &Limits) {
     table(
         out,
         "device-use-table",
-        "How devices were used",
+        "Use of devices",
         &headings,
         rows.collect(),
         (limits.rows / 4, &more("device")),
