@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::fmt::Write;
 use std::path::Path;
+use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -256,6 +257,13 @@ fn blessed(checker: &Checker, case: &Case, difference: &Difference, known: &Know
     let mut program: Vec<String> = small.to_string().lines().map(str::to_owned).collect();
     program.push(here.to_string());
     Some(Known { program, ..with_numbers(known, case.seed, difference) })
+}
+
+/// The faults that `plant.sh` plants still have their lines in the sources.
+#[test]
+fn each_fault_can_be_planted() {
+    let output = Command::new("bash").args(["plant.sh", "--check"]).output().expect("it can be run");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
 
 #[test]
