@@ -257,6 +257,9 @@ struct Decoder<'r> {
 impl Decoder<'_> {
     /// Replaces what is in `batch`, whose events are decoded where those before them were.
     fn fill(&mut self, batch: &mut Vec<Timed>) {
+        if self.is_done {
+            return batch.clear();
+        }
         batch.resize_with(self.len, Timed::default);
         let mut events = 0;
         let from = std::mem::take(&mut self.extent.from);
@@ -377,5 +380,23 @@ mod tests {
             assert!(matches!(decoding, Decoding::Ahead(_)));
             check(Merge::new(&trace, clock, Extent::WHOLE, decoding), clock);
         });
+    }
+
+    #[test]
+    fn nothing_is_read_behind_the_end_of_a_window_whoever_decodes() {
+        let trace = trace();
+        let clock = SessionClock { map: trace.clock(), start: 7 };
+        let extent = Extent { until: clock.time(TICKS_PER_CHUNK / 2), ..Extent::WHOLE };
+        let read = |decoding: Decoding<'_, '_>| {
+            let mut merge = Merge::new(&trace, clock, extent, decoding);
+            let mut events = 0;
+            while let Some(run) = merge.next_run() {
+                events += run.events.len();
+            }
+            events
+        };
+        let here = read(Decoding::Here);
+        assert!((here as u32).abs_diff(EVENTS_PER_CHUNK / 2) < 3, "{here}");
+        Decoding::ahead(|decoding| assert_eq!(read(decoding), here));
     }
 }
