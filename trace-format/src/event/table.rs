@@ -292,9 +292,9 @@ events! {
             device_num: i32, module_id: u64, offset: u64, bytes: Bytes<'a>,
         }
         /// The stream holds samples of the thread that has the stream `thread_stream`. It is the first event of each of the
-        /// stream's chunks. `period_ns` is the processor time between two samples that was asked for.
+        /// stream's chunks. `period_ns` is the CPU time between two samples that was asked for.
         SampleStream = 275 "omptrace_sample_stream" { thread_stream: u32, clock: SampleClock, period_ns: u64 }
-        /// A thread's activity at this time. `weight_ns` is the processor time up to here that the sample represents. `state` and
+        /// A thread's activity at this time. `weight_ns` is the CPU time up to here that the sample represents. `state` and
         /// `wait_id` are the runtime's answer (19.6.1.12, `ompt_get_state`). `task_flags` are those of the innermost task, 0
         /// where the runtime knows none (`ompt_get_task_info`, level 0). `exit_frame` and `enter_frame` are that task's
         /// frames: each is the number of the stack's frames that lie inside of it. It is -1 for a null pointer, -2 for an
