@@ -306,7 +306,7 @@ events! {
         /// The stack on which a parallel region or a task was created, by the thread that did. The other of the two ids is
         /// null. The innermost frames are the runtime's.
         Context<'a> = 277 "omptrace_context" { parallel_data: Id, task_data: Id, end: StackEnd, stack: Stack<'a> }
-        /// Samples of this stream that were not recorded, all after `begin` and before the event's time, and the processor
+        /// Samples of this stream that were not recorded, all after `begin` and before the event's time, and the CPU
         /// time that they represented.
         SamplesLost = 278 "omptrace_samples_lost" { begin: Ticks, samples: u64, weight_ns: u64 }
         /// The thread's counters, in the order of the metadata's `counting`, since some time of the thread. 2^64-1: this one was
