@@ -292,9 +292,9 @@ events! {
             device_num: i32, module_id: u64, offset: u64, bytes: Bytes<'a>,
         }
         /// The stream holds samples of the thread that has the stream `thread_stream`. It is the first event of each of the
-        /// stream's chunks. `period_ns` is the processor time between two samples that was asked for.
+        /// stream's chunks. `period_ns` is the CPU time between two samples that was asked for.
         SampleStream = 275 "omptrace_sample_stream" { thread_stream: u32, clock: SampleClock, period_ns: u64 }
-        /// A thread's activity at this time. `weight_ns` is the processor time up to here that the sample represents. `state` and
+        /// A thread's activity at this time. `weight_ns` is the CPU time up to here that the sample represents. `state` and
         /// `wait_id` are the runtime's answer (19.6.1.12, `ompt_get_state`). `task_flags` are those of the innermost task, 0
         /// where the runtime knows none (`ompt_get_task_info`, level 0). `exit_frame` and `enter_frame` are that task's
         /// frames: each is the number of the stack's frames that lie inside of it. It is -1 for a null pointer, -2 for an
@@ -306,7 +306,7 @@ events! {
         /// The stack on which a parallel region or a task was created, by the thread that did. The other of the two ids is
         /// null. The innermost frames are the runtime's.
         Context<'a> = 277 "omptrace_context" { parallel_data: Id, task_data: Id, end: StackEnd, stack: Stack<'a> }
-        /// Samples of this stream that were not recorded, all after `begin` and before the event's time, and the processor
+        /// Samples of this stream that were not recorded, all after `begin` and before the event's time, and the CPU
         /// time that they represented.
         SamplesLost = 278 "omptrace_samples_lost" { begin: Ticks, samples: u64, weight_ns: u64 }
         /// The thread's counters, in the order of the metadata's `counting`, since some time of the thread. 2^64-1: this one was
