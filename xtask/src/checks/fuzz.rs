@@ -1,7 +1,9 @@
 //! Fuzzing, from the corpus that the repository keeps.
 
 use std::fs;
+use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
+use std::thread;
 
 use crate::process::{cargo, command, host, root, run};
 use crate::result::Result;
@@ -39,7 +41,7 @@ impl Fuzz {
     }
 }
 
-/// Runs the targets, one after the other.
+/// Runs the targets, side by side.
 ///
 /// # Errors
 /// An input failed, which is kept below `tests/fuzz/artifacts`; or a target could not be built.
@@ -58,12 +60,13 @@ pub(crate) fn run_targets(arguments: &Fuzz) -> Result<()> {
     let chosen = TARGETS.iter().filter(|target| {
         arguments.targets.is_empty() || arguments.targets.iter().any(|chosen| chosen == *target)
     });
-    for target in chosen {
+    let chosen: Vec<&str> = chosen.copied().collect();
+    let fuzz = |target: &str| -> std::result::Result<(), String> {
         let (corpus, artifacts) = (format!("corpus/{target}"), format!("artifacts/{target}/"));
         for made in [&corpus, &artifacts] {
-            fs::create_dir_all(folder.join(made))?;
+            fs::create_dir_all(folder.join(made)).map_err(|error| format!("{made}: {error}"))?;
         }
-        let fuzzed = run(command(programs.join(target), [&corpus])
+        run(command(programs.join(target), [&corpus])
             .arg(format!("-max_total_time={}", 60 * arguments.minutes))
             // libFuzzer takes 0 for one of its own choice.
             .arg(format!("-seed={}", arguments.seed.unwrap_or(0)))
@@ -72,11 +75,23 @@ pub(crate) fn run_targets(arguments: &Fuzz) -> Result<()> {
             .arg(format!("-artifact_prefix={artifacts}"))
             .arg("-print_final_stats=1")
             .arg("-verbosity=0")
-            .current_dir(&folder));
-        if let Err(error) = fuzzed {
-            show_failures(&folder.join(&artifacts))?;
-            return Err(error);
+            .current_dir(&folder))
+        .map_err(|error| format!("{target}: {error}"))
+    };
+    let ends: Vec<_> = thread::scope(|scope| {
+        let running: Vec<_> = chosen.iter().map(|target| scope.spawn(|| fuzz(target))).collect();
+        running.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect()
+    });
+    for (target, end) in chosen.iter().zip(&ends) {
+        if end.is_err() {
+            show_failures(&folder.join(format!("artifacts/{target}")))?;
         }
+    }
+    if let Some(error) = ends.into_iter().find_map(std::result::Result::err) {
+        return Err(error.into());
+    }
+    for target in chosen {
+        let corpus = format!("corpus/{target}");
         if arguments.keep {
             let least = format!("corpus/{target}.least");
             fs::create_dir_all(folder.join(&least))?;
