@@ -416,9 +416,9 @@ impl Part {
         }
     }
 
-    /// The most wall time that any change gains which leaves the work as it is, for processors do no more than work all the time. `None`
-    /// where that is not known.
-    pub(crate) fn most_by_work(&self) -> Option<u64> {
+    /// The most wall time that any change gains which leaves the work as it is, for processors do no more than work all the time, and
+    /// what recording costs is no part of the program. `None` where neither is known.
+    pub(crate) fn most_to_gain(&self) -> Option<u64> {
         let duration = self.duration();
         let least = |life: &Life| {
             let (cpu, processors) = (life.effort.cpu?, life.processors.filter(|known| *known > 0)?);
@@ -430,7 +430,13 @@ impl Part {
             Some(work / u64::from(processors))
         };
         let least = self.lives.iter().filter_map(least).max();
-        least.map(|least| duration.saturating_sub(least))
+        let by_work = least.map(|least| duration.saturating_sub(least));
+        by_work.into_iter().chain(self.most_by_tracer()).min()
+    }
+
+    /// The wall time without the tracer, as far as that is known: nothing gains more.
+    pub(crate) fn most_by_tracer(&self) -> Option<u64> {
+        self.tracer_gain().map(|tracer| self.duration().saturating_sub(tracer))
     }
 
     /// The wall time that the tracer took: its events, and what it wrote. `None` where the cost of an event is not known.
@@ -449,11 +455,6 @@ impl Part {
     /// What an event costs at most, in picoseconds; `None` where that is not known.
     pub(crate) fn event_ps(&self) -> Option<u64> {
         self.lives.iter().filter_map(|life| life.effort.event_ps).max()
-    }
-
-    /// The same in nanoseconds; 0 where that is not known.
-    pub(crate) fn event_ns(&self) -> f64 {
-        self.event_ps().unwrap_or(0) as f64 / 1e3
     }
 
     /// Whether the threads of the process that has most for each of its processors kept these busy; `None` where that is not known.

@@ -59,14 +59,7 @@ pub(crate) fn of(
 ) -> Vec<Finding> {
     let gain_of = |plan: &Plan| gains.iter().find(|(other, _)| *other == plan);
     let mut candidates = candidates(part, threads, duration);
-    // Where threads wait for each other's events, the tracer takes more of the wall time than of theirs.
-    let of_tracer = candidates.iter().find(|candidate| candidate.finding.id == TRACER_DISTURBS);
-    let of_tracer = of_tracer.and_then(|candidate| {
-        let (_, gain) = candidate.plan.as_ref().and_then(gain_of)?;
-        Some((*gain).max(candidate.gain_at_least))
-    });
-    let most_by_tracer = of_tracer.or(part.tracer_gain()).map(|gain| duration.saturating_sub(gain));
-    let most = part.most_by_work().into_iter().chain(most_by_tracer).min();
+    let (most, most_by_tracer) = (part.most_to_gain(), part.most_by_tracer());
     candidates.retain_mut(|candidate| {
         let finding = &mut candidate.finding;
         if let Some((_, gain)) = candidate.plan.as_ref().and_then(gain_of) {
@@ -76,9 +69,6 @@ pub(crate) fn of(
         if !part.has_several() {
             let nowait = candidate.other_plan.as_ref().and_then(gain_of).map(|(_, gain)| *gain);
             clauses::advise(finding, loops.iter().find(|row| row.place == finding.place), nowait, duration);
-        }
-        if finding.id == TRACER_DISTURBS {
-            finding.text = tracer_words(finding.gain_ns as f64 / duration as f64, part.event_ns());
         }
         let most = match &*finding.id {
             TRACER_DISTURBS => None,
@@ -98,14 +88,6 @@ pub(crate) fn of(
     let mut known = BTreeSet::new();
     findings.retain(|finding| known.insert((finding.id.clone(), finding.place.clone())));
     findings
-}
-
-/// How much the tracer disturbs, in words.
-fn tracer_words(share: f64, event_ns: f64) -> String {
-    format!(
-        "tracing takes about {:.0} % of the time because an event costs {event_ns:.0} ns, so short times are mostly the tracer's own: trace fewer events (OMPTRACE_EVENTS)",
-        share * 100.0
-    )
 }
 
 impl Answers {
@@ -328,27 +310,28 @@ impl Case<'_> {
             return None;
         }
         let lost = gain.saturating_mul(self.threads);
-        let event_ns = self.part.event_ns();
+        let event_ns = self.part.event_ps().unwrap_or(0) as f64 / 1e3;
         let mut evidence = evidence(&[
             ("lost_ns", lost),
             ("written_ns", self.part.accounting[Cause::Tracer]),
             ("threads", self.threads),
         ]);
         evidence.insert("event_cost_ns".to_owned(), event_ns.into());
-        let finding = Finding {
-            id: TRACER_DISTURBS.to_owned(),
-            place: Place::new("tracing"),
-            gain_ns: gain,
-            text: tracer_words(share, event_ns),
-            evidence,
-            instances: Vec::new(),
-        };
-        let plan = Plan {
-            change: Change::Untraced(event_ns.round() as u64),
-            target: Target::Everything,
-            text: "without the tracer's events".to_owned(),
-        };
-        Some(Candidate { gain_at_least: gain, ..Candidate::of(finding, Some(plan)) })
+        let text = format!(
+            "tracing takes about {:.0} % of the time because an event costs {event_ns:.0} ns, so short times are mostly the tracer's own: trace fewer events (OMPTRACE_EVENTS)",
+            share * 100.0
+        );
+        Some(Candidate::of(
+            Finding {
+                id: TRACER_DISTURBS.to_owned(),
+                place: Place::new("tracing"),
+                gain_ns: gain,
+                text,
+                evidence,
+                instances: Vec::new(),
+            },
+            None,
+        ))
     }
 
     /// Regions inside others, where threads wait for processors.

@@ -41,8 +41,6 @@ pub(crate) enum Change {
     Without(Cause),
     /// Losses by this cause at the place take this share of their time.
     Shorter(Cause, f64),
-    /// Each piece of work is this much shorter: what the tracer takes for the event that ends it.
-    Untraced(u64),
     /// To begin and end regions at the place takes no time.
     RegionsFree,
     /// To begin and end any region and to leave any barrier takes no time.
@@ -80,7 +78,6 @@ struct Bits {
     faster: u16,
     wider: u16,
     without_fork: u16,
-    untraced: u16,
     regions_free: u16,
     overhead_free: u16,
     /// Those that change how long states of a cause last, where their place is.
@@ -115,7 +112,6 @@ impl<const S: usize> Scenarios<S> {
                 Change::Nowait => &mut bits.nowait,
                 Change::LockFree => &mut bits.lock_free,
                 Change::Wider(_) => &mut bits.wider,
-                Change::Untraced(_) => &mut bits.untraced,
                 Change::RegionsFree => &mut bits.regions_free,
                 Change::OverheadFree => &mut bits.overhead_free,
                 Change::Faster(_) => {
@@ -146,7 +142,7 @@ impl<const S: usize> Scenarios<S> {
             Some((region, _)) if self.bits.wider != 0 => self.bits.wider & (here | self.of(region).place),
             _ => 0,
         };
-        self.bits.by_cause[cause as usize] & here | wider | self.bits.untraced
+        self.bits.by_cause[cause as usize] & here | wider
     }
 
     /// The scenarios in which work at the last member's place is spread evenly.
@@ -239,7 +235,6 @@ impl<const S: usize> Stamp<S> {
             let new = match scenarios.changes[scenario] {
                 Change::Faster(share) | Change::Shorter(_, share) => scaled(ns, share),
                 Change::Without(_) => 0,
-                Change::Untraced(event) => ns - event.cast_signed().clamp(0, ns),
                 Change::Wider(threads) => {
                     let team = around.map_or(threads, |(_, team)| team.min(threads));
                     scaled(ns, f64::from(team) / f64::from(threads.max(1)))
