@@ -63,10 +63,7 @@ fn literals(code: &str) -> Vec<String> {
         let rest = &code[at..];
         at += match character {
             '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            'r' if rest.starts_with("r\"") || rest.starts_with("r#") => match raw_literal(rest) {
-                Some(length) => length,
-                None => 1,
-            },
+            'r' if rest.starts_with("r\"") || rest.starts_with("r#") => raw_literal(rest).unwrap_or(1),
             '\'' => character_literal(rest),
             '"' => {
                 let length = 1 + end_of_literal(&rest[1..]);
