@@ -39,7 +39,7 @@ pub(crate) struct Libgomp {
     /// How to trace programs built by GCC. Its runtime libgomp has no tools interface: `observe` adds one with
     /// `libomptgomp.so`, and the program still runs on libgomp. `replace` runs it on LLVM's runtime instead, which has its own
     /// scheduling. `keep` does neither. `auto` observes if the program or one of its libraries needs libgomp, and for Python, R
-    /// and Octave; it replaces libgomp if the program also uses LLVM's or Intel's runtime, because only one can be traced
+    /// and Octave. It replaces libgomp if the program also uses LLVM's or Intel's runtime, because only one can be traced
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) libgomp: WhenLibgomp,
     /// Also trace libraries loaded with RTLD_DEEPBIND, and libgomp functions found by dlsym. The loader then asks

@@ -57,15 +57,14 @@ pub(crate) fn check(install: bool) -> Result<()> {
     harper.args(["--format", "compact", "--dialect", "uk", "--user-dict-path", WORDS]);
     harper.args(["--ignore", IGNORED_RULES]).args(&files);
     // Its status is 1 where it found something.
-    let found = harper.stderr(Stdio::inherit()).output()?;
-    let mut findings: Vec<String> = String::from_utf8(found.stdout)?
-        .lines()
-        .filter(|line| line.contains("::") && !is_known(line, &words))
-        .map(str::to_owned)
-        .collect();
-    if !found.status.success() && findings.is_empty() {
+    let found = harper.stderr(Stdio::null()).output()?;
+    let said = String::from_utf8(found.stdout)?;
+    let said: Vec<&str> = said.lines().filter(|line| line.contains("::")).collect();
+    if !found.status.success() && said.is_empty() {
         return Err(format!("Harper ended with {}", found.status).into());
     }
+    let mut findings: Vec<String> =
+        said.into_iter().filter(|line| !is_known(line, &words)).map(str::to_owned).collect();
     for file in &files {
         findings.extend(unusual(file, &fs::read_to_string(root().join(file))?));
     }

@@ -63,10 +63,7 @@ fn literals(code: &str) -> Vec<String> {
         let rest = &code[at..];
         at += match character {
             '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            'r' if rest.starts_with("r\"") || rest.starts_with("r#") => match raw_literal(rest) {
-                Some(length) => length,
-                None => 1,
-            },
+            'r' if rest.starts_with("r\"") || rest.starts_with("r#") => raw_literal(rest).unwrap_or(1),
             '\'' => character_literal(rest),
             '"' => {
                 let length = 1 + end_of_literal(&rest[1..]);
@@ -177,7 +174,9 @@ fn is_prose(text: &str) -> bool {
 fn help_paragraphs(help: &str) -> Vec<String> {
     let mut paragraphs = Vec::new();
     let mut is_example = false;
-    for block in help.split("\n\n") {
+    // Lines between paragraphs may have blanks.
+    let help: Vec<&str> = help.lines().map(str::trim_end).collect();
+    for block in help.join("\n").split("\n\n") {
         is_example |= block.trim_start().starts_with("Example");
         if is_example || block.starts_with("Usage") || block.starts_with("Commands:") {
             continue;
@@ -199,15 +198,17 @@ fn help_paragraphs(help: &str) -> Vec<String> {
 
 /// The text with options, names and formats as code, which is no English.
 fn with_code(text: &str) -> String {
-    const MARKS: [char; 8] = ['"', '(', ')', ',', '.', ';', ':', '['];
+    const BEFORE: [char; 3] = ['"', '(', '['];
+    const AFTER: [char; 7] = ['"', ')', ']', ',', '.', ';', ':'];
     let is_code = |inside: &str| {
         let is_joined = |mark: char| inside.contains(mark) && !inside.contains("://");
-        inside.starts_with('-') && inside.len() > 1
+        inside == "?"
+            || inside.starts_with('-') && inside.len() > 1
             || ['_', '=', '<', '>', '*', '%', '|', '@', ','].into_iter().any(is_joined)
             || inside.contains(['.', ':', '/', '(']) && inside.chars().any(char::is_alphanumeric)
     };
     let marked = |word: &str| {
-        let inside = word.trim_matches(MARKS);
+        let inside = word.trim_start_matches(BEFORE).trim_end_matches(AFTER);
         match inside.is_empty() || !is_code(inside) {
             true => word.to_owned(),
             false => word.replacen(inside, &format!("`{inside}`"), 1),
