@@ -79,6 +79,10 @@ impl RegionPart {
     }
 }
 
+/// Less time than this, or than this share of useful time, need be no waits: clocks differ, and so do the moments of reading them.
+const MIN_WAITS_NS: u64 = 100_000_000;
+const MIN_WAITS: f64 = 0.25;
+
 /// Sums of a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PlaceSums {
@@ -111,6 +115,9 @@ pub(crate) struct PlaceSums {
     /// The part of `kernels` of which a device or the host showed a time, and that time.
     pub(crate) timed_kernels: u64,
     pub(crate) kernels_ns: u64,
+    /// Waits for what is not OpenMP's, and that thing's address or number.
+    pub(crate) external_waits: u64,
+    pub(crate) object: Within<u64>,
     /// The threads that were busy at the busiest time of a region inside another, in a process with these processors.
     pub(crate) nested: BTreeMap<u32, u32>,
     pub(crate) nested_barriers_ns: u64,
@@ -143,6 +150,8 @@ impl PlaceSums {
         self.kernels += other.kernels;
         self.timed_kernels += other.timed_kernels;
         self.kernels_ns.grow_by(other.kernels_ns);
+        self.external_waits += other.external_waits;
+        self.object.merge(other.object);
         for (processors, threads) in other.nested {
             let known = self.nested.entry(processors).or_default();
             *known = (*known).max(threads);
@@ -477,6 +486,19 @@ impl Part {
             (share < MAX_STARVED && delay >= MIN_DELAY * all).then_some(share)
         });
         starved.min_by(f64::total_cmp)
+    }
+
+    /// How long threads had no processor, although they were in the program's code and wanted none: it waited for something. `None` where
+    /// that is not known, is little, or the trace says what for.
+    pub(crate) fn waits_unseen(&self) -> Option<u64> {
+        let had = |life: &Life| {
+            let cpu = life.effort.cpu.filter(|_| !life.effort.has_external_waits)?;
+            Some(cpu.all_ns.saturating_add(cpu.delay_ns?))
+        };
+        let had: Vec<u64> = self.lives.iter().map(had).collect::<Option<_>>()?;
+        let useful = self.accounting[Cause::Useful];
+        let without = useful.saturating_sub(sum(had));
+        (without >= MIN_WAITS_NS && without as f64 >= MIN_WAITS * useful as f64).then_some(without)
     }
 
     /// The cost of a region's begin, end, barriers and waits for tasks to its threads, beside the work that they wait for.

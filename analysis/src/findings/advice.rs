@@ -7,6 +7,7 @@ use super::rules::{MAX_ATOMIC_NS, MIN_WAKE_UPS, TRACER_DISTURBS};
 use super::{Advice, Case, Row, at};
 use crate::model::cause::Cause;
 use crate::model::place::Place;
+use crate::model::within::Within;
 
 impl Case<'_> {
     pub(super) fn advice(&self, row: &Row<'_>) -> Option<Advice> {
@@ -98,6 +99,13 @@ impl Case<'_> {
                 "reduction_cost",
                 format!("threads combine the results of a reduction {at}: reduce less often, or reduce smaller arrays"),
             ),
+            Cause::ExternalWait => {
+                evidence.insert("waits".to_owned(), row.sums.external_waits.into());
+                if let Within::One(object @ 1..) = row.sums.object {
+                    evidence.insert("object".to_owned(), format!("{object:#x}").into());
+                }
+                ("external_wait", external_wait(row.place, row.sums.object, &at))
+            }
             Cause::Preempted => (
                 "preempted",
                 format!("threads that worked {at} lost their CPU to other threads: start fewer threads, bind them (OMP_PROC_BIND), or leave CPUs to the other programs"),
@@ -198,6 +206,30 @@ impl Case<'_> {
             ),
         )
     }
+}
+
+/// Advice about a wait that is not OpenMP's. `object`: the address of what is waited for, or a file descriptor.
+fn external_wait(place: &Place, object: Within<u64>, at: &str) -> String {
+    let name = place.construct_name();
+    let what = name.strip_prefix("wait: ").unwrap_or(&name);
+    let (verb, remedy) = match what {
+        "sleep" => ("sleep", "wait for what they need itself, or do something else meanwhile"),
+        "read" | "write" | "poll" | "socket receive" | "socket send" | "accept" | "connect" => {
+            ("wait for input or output", "do it in larger pieces, or let one thread do it while the others work")
+        }
+        "pthread mutex" | "pthread rwlock" => ("wait", "hold it for less time, or divide what it protects"),
+        _ => ("wait", "let that come earlier, or work meanwhile"),
+    };
+    let which = match (object, verb) {
+        (Within::One(object @ 1..), "wait") => format!(" for the {what} {object:#x}"),
+        (_, "wait") => format!(" for a {what}"),
+        (Within::One(descriptor), "wait for input or output") if what != "poll" || descriptor > 0 => {
+            format!(" ({what}, file descriptor {descriptor})")
+        }
+        (_, "wait for input or output") => format!(" ({what})"),
+        _ => String::new(),
+    };
+    format!("threads {verb}{which} {at}, which is not OpenMP's: {remedy}")
 }
 
 /// Serial code in words. What lies between visits of one region has a shorter name.

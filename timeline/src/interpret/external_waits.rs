@@ -3,6 +3,8 @@
 //! The tracer leaves out what the runtime waits for, as far as it knows the runtime's code by its module. A runtime that is linked into
 //! the program has none. But it waits where its own events say so, so nothing that begins there is the program's.
 
+use omptrace_trace_format::field::WaitKind;
+
 use super::*;
 
 impl Interpreter<'_, '_> {
@@ -22,7 +24,9 @@ impl Interpreter<'_, '_> {
         }
         let object = arguments!["object": hex(e.object.0)];
         let scope = Scope::new(e.endpoint, construct).with_key(key).at(e.codeptr_ra);
-        self.scope(thread, time, scope, if key == 0 { &[] } else { object });
+        // The standard input is 0, too.
+        let has_none = key == 0 && matches!(e.kind, WaitKind::sleep | WaitKind::poll);
+        self.scope(thread, time, scope, if has_none { &[] } else { object });
     }
 }
 
