@@ -20,28 +20,23 @@ type Length = usize;
 /// The type of a function that tries.
 type Tries = unsafe extern "C-unwind" fn(Object) -> c_int;
 
-static TRYLOCK: Next = Next::of(c"pthread_mutex_trylock", None);
-static TRYRDLOCK: Next = Next::of(c"pthread_rwlock_tryrdlock", None);
-static TRYWRLOCK: Next = Next::of(c"pthread_rwlock_trywrlock", None);
-static TRYWAIT: Next = Next::of(c"sem_trywait", None);
-
 waits! {
-    fn pthread_mutex_lock(mutex: Object) -> Result: mutex of mutex, locks by TRYLOCK;
-    fn pthread_mutex_timedlock(mutex: Object, until: Memory) -> Result: mutex of mutex, locks by TRYLOCK;
-    fn pthread_mutex_clocklock(mutex: Object, clock: c_int, until: Memory) -> Result: mutex of mutex, locks by TRYLOCK;
-    fn pthread_rwlock_rdlock(lock: Object) -> Result: rwlock of lock, locks by TRYRDLOCK;
-    fn pthread_rwlock_timedrdlock(lock: Object, until: Memory) -> Result: rwlock of lock, locks by TRYRDLOCK;
-    fn pthread_rwlock_clockrdlock(lock: Object, clock: c_int, until: Memory) -> Result: rwlock of lock, locks by TRYRDLOCK;
-    fn pthread_rwlock_wrlock(lock: Object) -> Result: rwlock of lock, locks by TRYWRLOCK;
-    fn pthread_rwlock_timedwrlock(lock: Object, until: Memory) -> Result: rwlock of lock, locks by TRYWRLOCK;
-    fn pthread_rwlock_clockwrlock(lock: Object, clock: c_int, until: Memory) -> Result: rwlock of lock, locks by TRYWRLOCK;
+    fn pthread_mutex_lock(mutex: Object) -> Result: mutex of mutex, locks by pthread_mutex_trylock;
+    fn pthread_mutex_timedlock(mutex: Object, until: Memory) -> Result: mutex of mutex, locks by pthread_mutex_trylock;
+    fn pthread_mutex_clocklock(mutex: Object, clock: c_int, until: Memory) -> Result: mutex of mutex, locks by pthread_mutex_trylock;
+    fn pthread_rwlock_rdlock(lock: Object) -> Result: rwlock of lock, locks by pthread_rwlock_tryrdlock;
+    fn pthread_rwlock_timedrdlock(lock: Object, until: Memory) -> Result: rwlock of lock, locks by pthread_rwlock_tryrdlock;
+    fn pthread_rwlock_clockrdlock(lock: Object, clock: c_int, until: Memory) -> Result: rwlock of lock, locks by pthread_rwlock_tryrdlock;
+    fn pthread_rwlock_wrlock(lock: Object) -> Result: rwlock of lock, locks by pthread_rwlock_trywrlock;
+    fn pthread_rwlock_timedwrlock(lock: Object, until: Memory) -> Result: rwlock of lock, locks by pthread_rwlock_trywrlock;
+    fn pthread_rwlock_clockwrlock(lock: Object, clock: c_int, until: Memory) -> Result: rwlock of lock, locks by pthread_rwlock_trywrlock;
     // Default versions: those of before glibc 2.3.2 had another condition variable, which no program of this machine's has.
     fn pthread_cond_wait(condition: Object, mutex: Object) -> Result: condition of condition;
     fn pthread_cond_timedwait(condition: Object, mutex: Object, until: Memory) -> Result: condition of condition;
     fn pthread_cond_clockwait(condition: Object, mutex: Object, clock: c_int, until: Memory) -> Result: condition of condition;
-    fn sem_wait(semaphore: Object) -> Result: semaphore of semaphore, takes by TRYWAIT;
-    fn sem_timedwait(semaphore: Object, until: Memory) -> Result: semaphore of semaphore, takes by TRYWAIT;
-    fn sem_clockwait(semaphore: Object, clock: c_int, until: Memory) -> Result: semaphore of semaphore, takes by TRYWAIT;
+    fn sem_wait(semaphore: Object) -> Result: semaphore of semaphore, takes by sem_trywait;
+    fn sem_timedwait(semaphore: Object, until: Memory) -> Result: semaphore of semaphore, takes by sem_trywait;
+    fn sem_clockwait(semaphore: Object, clock: c_int, until: Memory) -> Result: semaphore of semaphore, takes by sem_trywait;
     fn pthread_join(thread: usize, result: Memory) -> Result: join of thread;
     fn pthread_timedjoin_np(thread: usize, result: Memory, until: Memory) -> Result: join of thread;
     fn pthread_clockjoin_np(thread: usize, result: Memory, clock: c_int, until: Memory) -> Result: join of thread;

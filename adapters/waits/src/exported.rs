@@ -54,8 +54,8 @@ macro_rules! append_return_address {
 ///
 /// ```text
 /// fn name(arguments) -> result: kind of object                         each call may wait
-/// fn name(arguments) -> result: kind of object, locks by TRIES         TRIES(object) returns EBUSY where it would wait
-/// fn name(arguments) -> result: kind of object, takes by TRIES         TRIES(object) returns -1 where it would wait
+/// fn name(arguments) -> result: kind of object, locks by tries         tries(object) returns EBUSY where it would wait
+/// fn name(arguments) -> result: kind of object, takes by tries         tries(object) returns -1 where it would wait
 /// ```
 macro_rules! waits {
     ($(fn $name:ident($($argument:ident: $type:ty),+) -> $result:ty: $kind:ident of $object:expr $(, $how:ident by $tries:ident)?;)*) => {
@@ -79,7 +79,7 @@ macro_rules! waits {
                 pub(super) static NEXT: Next = Next::of(name!($name), waits!(@tries $($tries)?));
 
                 pub(super) unsafe extern "C-unwind" fn body($($argument: $type,)+ return_address: *const c_void) -> $result {
-                    $(if let Some(result) = $how($tries.if_found(), $object) {
+                    $(if let Some(result) = $how(NEXT.trying(), $object) {
                         return result;
                     })?
                     let address = NEXT.address();
@@ -98,7 +98,7 @@ macro_rules! waits {
         )*
     };
     (@tries) => { None };
-    (@tries $tries:ident) => { Some(&$tries) };
+    (@tries $tries:ident) => { Some(name!($tries)) };
     (@object $object:expr) => { $object as usize as u64 };
 }
 

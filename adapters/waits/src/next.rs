@@ -15,13 +15,15 @@ use crate::entries;
 pub(crate) struct Next {
     name: &'static CStr,
     address: AtomicUsize,
-    /// The function that does the same where it need not wait.
-    tries: Option<&'static Next>,
+    /// The function that does the same where it need not wait, and its address where it is to be called first; else 0. Each function has
+    /// its own: a sanitizer may define one of those that take a lock, and not another.
+    tries: Option<&'static CStr>,
+    trying: AtomicUsize,
 }
 
 impl Next {
-    pub(crate) const fn of(name: &'static CStr, tries: Option<&'static Next>) -> Next {
-        Next { name, address: AtomicUsize::new(0), tries }
+    pub(crate) const fn of(name: &'static CStr, tries: Option<&'static CStr>) -> Next {
+        Next { name, address: AtomicUsize::new(0), tries, trying: AtomicUsize::new(0) }
     }
 
     /// Its address, 0 where no library defines it.
@@ -34,17 +36,17 @@ impl Next {
         }
     }
 
-    /// Its address, 0 where it is not to be called.
+    /// The address of the function to be called first, 0 where there is none.
     #[inline(always)]
-    pub(crate) fn if_found(&self) -> usize {
+    pub(crate) fn trying(&self) -> usize {
         // Relaxed: as above.
-        self.address.load(Ordering::Relaxed)
+        self.trying.load(Ordering::Relaxed)
     }
 
     #[cold]
     fn find(&self) -> usize {
         find_all();
-        self.if_found()
+        self.address.load(Ordering::Relaxed)
     }
 
     fn find_behind(&self, own: *const LinkMap) {
@@ -52,9 +54,9 @@ impl Next {
         if let Some(tries) = self.tries
             && is_c_library(map)
             // SAFETY: a library that is loaded.
-            && let Some(address) = unsafe { Library::of_map(map) }.function(tries.name)
+            && let Some(address) = unsafe { Library::of_map(map) }.function(tries)
         {
-            tries.address.store(address, Ordering::Relaxed);
+            self.trying.store(address, Ordering::Relaxed);
         }
         self.address.store(address, Ordering::Relaxed);
     }

@@ -1,5 +1,6 @@
 //! The rules about time lost at one place, in words.
 
+use omptrace_timeline::model::split_place;
 use serde_json::{Map, Value};
 
 use super::devices::is_small_kernel;
@@ -211,25 +212,29 @@ impl Case<'_> {
 /// Advice about a wait that is not OpenMP's. `object`: the address of what is waited for, or a file descriptor.
 fn external_wait(place: &Place, object: Within<u64>, at: &str) -> String {
     let name = place.construct_name();
-    let what = name.strip_prefix("wait: ").unwrap_or(&name);
-    let (verb, remedy) = match what {
-        "sleep" => ("sleep", "wait for what they need itself, or do something else meanwhile"),
-        "read" | "write" | "poll" | "socket receive" | "socket send" | "accept" | "connect" => {
-            ("wait for input or output", "do it in larger pieces, or let one thread do it while the others work")
-        }
-        "pthread mutex" | "pthread rwlock" => ("wait", "hold it for less time, or divide what it protects"),
-        _ => ("wait", "let that come earlier, or work meanwhile"),
-    };
-    let which = match (object, verb) {
-        (Within::One(object @ 1..), "wait") => format!(" for the {what} {object:#x}"),
-        (_, "wait") => format!(" for a {what}"),
-        (Within::One(descriptor), "wait for input or output") if what != "poll" || descriptor > 0 => {
-            format!(" ({what}, file descriptor {descriptor})")
-        }
-        (_, "wait for input or output") => format!(" ({what})"),
+    let what = split_place(name.strip_prefix("wait: ").unwrap_or(&name)).0;
+    let address = match object {
+        Within::One(address @ 1..) => format!(" {address:#x}"),
         _ => String::new(),
     };
-    format!("threads {verb}{which} {at}, which is not OpenMP's: {remedy}")
+    let descriptor = match object {
+        Within::One(descriptor) => format!(" on file descriptor {descriptor}"),
+        _ => String::new(),
+    };
+    const IN_AND_OUT: &str = "do it in larger pieces, or let one thread do it while the others work";
+    let (what, remedy) = match what {
+        "sleep" => ("sleep".to_owned(), "wait for what they need itself, or work meanwhile"),
+        "poll" => ("wait for input or output".to_owned(), IN_AND_OUT),
+        "read" | "write" | "socket receive" | "socket send" | "accept" | "connect" => {
+            (format!("wait in {what}{descriptor}"), IN_AND_OUT)
+        }
+        "pthread join" => ("wait for another thread to end".to_owned(), "join it later, or work meanwhile"),
+        "pthread mutex" | "pthread rwlock" => {
+            (format!("wait for the {what}{address}"), "hold it for less time, or divide what it protects")
+        }
+        _ => (format!("wait for the {what}{address}"), "let another thread end the wait sooner, or work meanwhile"),
+    };
+    format!("threads {what} {at}: {remedy}")
 }
 
 /// Serial code in words. What lies between visits of one region has a shorter name.

@@ -180,7 +180,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         id: "external_wait",
-        title: "Threads wait for something that is not OpenMP's",
+        title: "Waits outside OpenMP",
         when: "threads wait at this place for what is not OpenMP's, as recorded with `--waits`; what others wait for them meanwhile counts, too",
     },
     Rule {
