@@ -814,7 +814,7 @@ fn more_threads_can_be_counted() {
 
 /// A wait that the tracer reports when it is over.
 fn external_wait(begin: u64, what: &str) -> String {
-    format!("external_wait endpoint=beginend begin={begin} code=0x9000 {what}")
+    format!("external_wait beginend begin={begin} code=0x9000 {what}")
 }
 
 /// Of 8 ms, the first thread waits 5 for a pthread mutex. The other one is at the barrier, where a wait is the runtime's.
