@@ -119,10 +119,8 @@ fn threads_are_cancelled_and_children_run_as_alone() {
         let program = compile(SOURCE, compiler, &[]);
         for (also, also_said) in [("cancel", "cancelled"), ("fork", "status")] {
             let traces = Traces::folder();
-            let (expected, found) = (
-                alone(&program, &["20", also]),
-                recorded(&traces, &["--waits"], &program, &["20", also]),
-            );
+            let (expected, found) =
+                (alone(&program, &["20", also]), recorded(&traces, &["--waits"], &program, &["20", also]));
             assert_eq!(words(&found), words(&expected), "{compiler:?} {also}: {found:?}");
             assert!(words(&found).contains(&also_said.to_owned()), "{found:?}");
             assert_eq!(found.status, expected.status, "{compiler:?} {also}");

@@ -117,7 +117,9 @@ static RUNTIMES: [[AtomicUsize; 2]; MOST] = [const { [const { AtomicUsize::new(0
 
 fn is_runtime(code: usize) -> bool {
     // Relaxed: the numbers are all that is shared, and a range is never changed once it is there.
-    RUNTIMES.iter().any(|[begin, end]| code < end.load(Ordering::Relaxed) && begin.load(Ordering::Relaxed) <= code)
+    RUNTIMES
+        .iter()
+        .any(|[begin, end]| code < end.load(Ordering::Relaxed) && begin.load(Ordering::Relaxed) <= code)
 }
 
 /// Notes where the modules of runtimes lie that are loaded, and those of the tracer and its adapters.
@@ -168,7 +170,8 @@ mod tests {
 
     #[test]
     fn runtimes_are_known_by_their_names() {
-        for path in ["/usr/lib/llvm-19/lib/libomp.so.5", "libgomp.so.1", "/a b/libomptrace.so", "libiomp5.so"] {
+        for path in ["/usr/lib/llvm-19/lib/libomp.so.5", "libgomp.so.1", "/a b/libomptrace.so", "libiomp5.so"]
+        {
             assert!(belongs_to_runtime(path.as_bytes()), "{path}");
         }
         for path in ["", "/usr/lib/libc.so.6", "/opt/libomp/bin/app", "libstdc++.so.6"] {

@@ -82,6 +82,13 @@ macro_rules! waits {
                     $(if let Some(result) = $how(NEXT.trying(), $object) {
                         return result;
                     })?
+                    // SAFETY: the program's own call.
+                    unsafe { go_on($($argument,)+ return_address) }
+                }
+
+                /// Apart, so that a lock that is free saves no registers.
+                #[inline(never)]
+                unsafe extern "C-unwind" fn go_on($($argument: $type,)+ return_address: *const c_void) -> $result {
                     let address = NEXT.address();
                     if address == 0 {
                         return missing() as $result;

@@ -20,3 +20,13 @@ mod exported;
 mod entries;
 mod next;
 mod tracer;
+
+/// The loader calls it when the library is loaded.
+#[unsafe(link_section = ".init_array")]
+#[used]
+static CONSTRUCTOR: extern "C" fn() = {
+    extern "C" fn constructor() {
+        entries::ALL.iter().for_each(|next| next.find());
+    }
+    constructor
+};

@@ -8,8 +8,6 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 
 use interpose::elf::{self, Library, LinkMap};
 
-use crate::entries;
-
 /// The next definition of a function; 0 until it is found.
 #[derive(Debug)]
 pub(crate) struct Next {
@@ -31,7 +29,7 @@ impl Next {
     pub(crate) fn address(&self) -> usize {
         // Relaxed: whoever finds another value finds the same function.
         match self.address.load(Ordering::Relaxed) {
-            0 => self.find(),
+            0 => self.find_now(),
             address => address,
         }
     }
@@ -44,13 +42,15 @@ impl Next {
     }
 
     #[cold]
-    fn find(&self) -> usize {
-        find_all();
+    fn find_now(&self) -> usize {
+        self.find();
         self.address.load(Ordering::Relaxed)
     }
 
-    fn find_behind(&self, own: *const LinkMap) {
-        let Some((map, address)) = definition(own, self.name) else { return };
+    /// Finds it, and the function that tries.
+    pub(crate) fn find(&self) {
+        let own = maps_from(elf::first_map()).find(|map| is_own(*map));
+        let Some((map, address)) = own.and_then(|own| definition(own, self.name)) else { return };
         if let Some(tries) = self.tries
             && is_c_library(map)
             // SAFETY: a library that is loaded.
@@ -59,17 +59,6 @@ impl Next {
             self.trying.store(address, Ordering::Relaxed);
         }
         self.address.store(address, Ordering::Relaxed);
-    }
-}
-
-/// Finds all that are not found.
-fn find_all() {
-    let Some(own) = maps_from(elf::first_map()).find(|map| is_own(*map)) else { return };
-    for next in entries::ALL {
-        // Relaxed: see `address`.
-        if next.address.load(Ordering::Relaxed) == 0 {
-            next.find_behind(own);
-        }
     }
 }
 
@@ -108,15 +97,7 @@ fn is_c_library(map: *const LinkMap) -> bool {
     };
     let start = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
     let name = &path[start..];
-    [&b"libc.so"[..], b"libc-", b"libpthread.so", b"libpthread-"].iter().any(|begin| elf::begins_with(name, begin))
+    [&b"libc.so"[..], b"libc-", b"libpthread.so", b"libpthread-"]
+        .iter()
+        .any(|begin| elf::begins_with(name, begin))
 }
-
-/// The loader calls it when the library is loaded.
-#[unsafe(link_section = ".init_array")]
-#[used]
-static CONSTRUCTOR: extern "C" fn() = {
-    extern "C" fn constructor() {
-        find_all();
-    }
-    constructor
-};

@@ -232,7 +232,10 @@ fn external_wait(place: &Place, object: Within<u64>, at: &str) -> String {
         "pthread mutex" | "pthread rwlock" => {
             (format!("wait for the {what}{address}"), "hold it for less time, or divide what it protects")
         }
-        _ => (format!("wait for the {what}{address}"), "let another thread end the wait sooner, or work meanwhile"),
+        _ => (
+            format!("wait for the {what}{address}"),
+            "let another thread end the wait sooner, or work meanwhile",
+        ),
     };
     format!("threads {what} {at}: {remedy}")
 }

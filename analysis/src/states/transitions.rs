@@ -7,14 +7,8 @@ use crate::model::sum::Sum;
 use crate::model::within::Within;
 
 /// Losses of which the longest are kept. Of others, those who caused them are.
-const HAS_INSTANCES: [Cause; 6] = [
-    Cause::Fork,
-    Cause::Target,
-    Cause::Reduction,
-    Cause::ExternalWait,
-    Cause::Preempted,
-    Cause::Tracer,
-];
+const HAS_INSTANCES: [Cause; 6] =
+    [Cause::Fork, Cause::Target, Cause::Reduction, Cause::ExternalWait, Cause::Preempted, Cause::Tracer];
 
 impl<const S: usize> Threads<S> {
     /// The time of the thread's state until now goes to its cause. Gives the time, never before what is settled.
@@ -348,7 +342,9 @@ impl<const S: usize> Threads<S> {
         for (index, open) in open.iter().enumerate().rev() {
             let place = open.region;
             return match open.kind {
-                Kind::Transparent | Kind::TaskGroup | Kind::Chunk | Kind::Idle | Kind::ExternalWait => continue,
+                Kind::Transparent | Kind::TaskGroup | Kind::Chunk | Kind::Idle | Kind::ExternalWait => {
+                    continue;
+                }
                 // Where runtimes report no members, it is one from here on.
                 Kind::Parallel if !self.reports.members => State::Useful(Some(place)),
                 Kind::Parallel if open.has_begun => State::Loses(Cause::Join, place),
@@ -403,8 +399,9 @@ impl<const S: usize> Threads<S> {
     /// The place of the work that goes on in these regions; `None` in serial code.
     fn worked_at(&self, open: &[Open]) -> Option<PlaceId> {
         let mut regions = open.iter().rev();
-        let innermost =
-            regions.find(|open| !matches!(open.kind, Kind::Transparent | Kind::TaskGroup | Kind::Chunk | Kind::ExternalWait))?;
+        let innermost = regions.find(|open| {
+            !matches!(open.kind, Kind::Transparent | Kind::TaskGroup | Kind::Chunk | Kind::ExternalWait)
+        })?;
         match innermost.kind {
             Kind::Member => Some(match innermost.team {
                 Some(team) => self.teams[team].region,

@@ -17,14 +17,17 @@ const USUAL_WIDTH: usize = 80;
 const BAR: usize = 24;
 
 /// The letters by which a bar shows what the time went to, the causes that each is for, and its words.
-pub(super) const LETTERS: [(char, &[Cause], &str); 10] = [
+pub(super) const LETTERS: [(char, &[Cause], &str); 9] = [
     ('#', &[Cause::Useful], "useful"),
     ('i', &[Cause::Imbalance], "imbalance"),
     ('l', &[Cause::Lock, Cause::Critical, Cause::Ordered, Cause::Atomic], "locks"),
     ('t', &[Cause::TaskWait, Cause::TaskStarvation], "tasks"),
     ('b', &[Cause::Fork, Cause::Join, Cause::Barrier], "fork, join, barrier"),
-    ('r', &[Cause::Reduction, Cause::Target, Cause::Runtime], "runtime, devices"),
-    ('x', &[Cause::ExternalWait], "waits outside OpenMP"),
+    (
+        'r',
+        &[Cause::Reduction, Cause::Target, Cause::Runtime, Cause::ExternalWait],
+        "runtime, devices, other waits",
+    ),
     ('p', &[Cause::Preempted], "preempted"),
     ('w', &[Cause::Tracer], "tracer"),
     ('?', &[Cause::Unobserved], "not recorded"),

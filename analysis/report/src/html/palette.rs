@@ -18,7 +18,7 @@ pub struct Group {
 }
 
 /// The groups in the order in which they are stacked: useful work first.
-pub const GROUPS: [Group; 11] = [
+pub const GROUPS: [Group; 10] = [
     Group {
         key: "useful",
         label: "useful work",
@@ -56,17 +56,10 @@ pub const GROUPS: [Group; 11] = [
     },
     Group {
         key: "runtime",
-        label: "runtime and devices",
-        meaning: "The thread waits for a device, combines results, or is in the runtime for another reason.",
+        label: "runtime, devices, other waits",
+        meaning: "The thread waits for a device or for what is not OpenMP's, combines results, or is in the runtime for another reason.",
         colour: "#56b4e9",
-        causes: &[Cause::Reduction, Cause::Target, Cause::Runtime],
-    },
-    Group {
-        key: "external",
-        label: "waits outside OpenMP",
-        meaning: "The thread waits in the program's code for what is not OpenMP's.",
-        colour: "#882255",
-        causes: &[Cause::ExternalWait],
+        causes: &[Cause::Reduction, Cause::Target, Cause::Runtime, Cause::ExternalWait],
     },
     Group {
         key: "preempted",
