@@ -25,6 +25,7 @@ use omptrace_trace_format::field::{Address, Ticks, WaitKind};
 use omptrace_trace_format::metadata::Metadata;
 
 use crate::os::loader;
+use crate::os::system_call;
 use crate::os::time::clock::{self, ClockKind};
 use crate::recorder::guarded::guarded;
 use crate::recorder::recorder::Mode;
@@ -76,7 +77,8 @@ impl Part for Waits {
 extern "C" fn begins() -> u64 {
     let recorder = this_thread::recorder();
     let stream = &recorder.stream;
-    if stream.number.get() == 0 || stream.busy.is_busy() || Mode::current() != Mode::Record {
+    let is_ours = stream.busy.is_busy() || recorder.is_storing();
+    if stream.number.get() == 0 || is_ours || Mode::current() != Mode::Record {
         return 0;
     }
     clock::ticks()
@@ -95,7 +97,7 @@ fn least_ticks() -> u64 {
 /// The call that was about to wait at `begin` is over.
 extern "C" fn ends(begin: u64, kind: u32, object: u64, codeptr_ra: *const c_void) {
     let is_short = || clock::ticks().saturating_sub(begin) < least_ticks();
-    if begin == 0 || is_short() || is_runtime(codeptr_ra as usize) {
+    if begin == 0 || is_short() || is_runtime(codeptr_ra as usize) || is_on_signal_stack() {
         return;
     }
     guarded(|| {
@@ -107,6 +109,15 @@ extern "C" fn ends(begin: u64, kind: u32, object: u64, codeptr_ra: *const c_void
             codeptr_ra: Address(codeptr_ra as usize as u64),
         });
     });
+}
+
+/// Whether the thread is in a signal handler that has a stack of its own: that may have too little room for us.
+fn is_on_signal_stack() -> bool {
+    // SAFETY: all zeros is a valid structure of C, which the call fills.
+    let mut stack: libc::stack_t = unsafe { std::mem::zeroed() };
+    // SAFETY: valid for writing; nothing is changed.
+    let result = unsafe { system_call::call(libc::SYS_sigaltstack, [0, &raw mut stack as usize]) };
+    result.is_ok() && stack.ss_flags & libc::SS_ONSTACK != 0
 }
 
 /// Modules that belong to runtimes, at most.
