@@ -141,7 +141,10 @@ fn sanitizers_say_the_same() {
                 let found = recorded(&traces, &["--waits"], &program, arguments);
                 let what = format!("{compiler:?} {sanitizer} {arguments:?}: {found:?}");
                 assert_eq!(words(&found), words(&expected), "{what}");
-                assert_eq!(found.status, expected.status, "{what}");
+                // Without Archer, ThreadSanitizer sees races in what LLVM's runtime orders, now and then.
+                if compiler == Compiler::Gcc || sanitizer != "-fsanitize=thread" {
+                    assert_eq!(found.status, expected.status, "{what}");
+                }
             }
         }
     }
