@@ -1,5 +1,6 @@
 /* Waits for what is not OpenMP's, and says how long each kind took by its own clock: in a region on two threads, and in serial
-   code. The first argument is the milliseconds of each wait; "cancel" cancels a thread that waits, "fork" waits in a child. */
+   code. The first argument is the milliseconds of each wait. "none" waits for nothing, "sleep" only sleeps, on both threads; "cancel"
+   also cancels threads that wait, "fork" also waits in a child. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <omp.h>
@@ -95,6 +96,12 @@ int main(int argc, char **argv)
             pthread_mutex_lock(own);
             pthread_mutex_unlock(own);
         }
+        puts("done");
+        return 0;
+    }
+    if (strcmp(also, "sleep") == 0) {
+#pragma omp parallel num_threads(2)
+        rest(ms);
         puts("done");
         return 0;
     }

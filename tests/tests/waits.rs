@@ -103,7 +103,7 @@ fn a_program_that_does_not_wait_has_none() {
 fn without_the_option_there_are_none() {
     for compiler in COMPILERS {
         let traces = Traces::folder();
-        let output = recorded(&traces, &[], &compile(SOURCE, compiler, &[]), &["100"]);
+        let output = recorded(&traces, &[], &compile(SOURCE, compiler, &[]), &["300", "sleep"]);
         assert!(output.status.success(), "{compiler:?}: {output:?}");
         let trace = traces.only();
         assert_eq!(waits(&trace), BTreeMap::new(), "{compiler:?}");
