@@ -12,7 +12,7 @@ use crate::model::accounting::Accounting;
 use crate::model::answers::{FunctionName, Moment};
 use crate::model::cause::Cause;
 use crate::model::creation_times::CreationTimes;
-use crate::model::effort::Effort;
+use crate::model::effort::{Cpu, Effort};
 use crate::model::place::Place;
 use crate::model::sum::{Sum, sum};
 use crate::model::task_levels::TaskLevels;
@@ -82,6 +82,8 @@ impl RegionPart {
 /// Less time than this, or than this share of useful time, need be no waits: clocks differ, and so do the moments of reading them.
 const MIN_WAITS_NS: u64 = 100_000_000;
 const MIN_WAITS: f64 = 0.25;
+/// Where others may have had the processors.
+const MIN_WAITS_OR_DELAYS: f64 = 0.5;
 
 /// Sums of a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -488,17 +490,19 @@ impl Part {
         starved.min_by(f64::total_cmp)
     }
 
-    /// How long threads had no processor, although they were in the program's code and wanted none: it waited for something. `None` where
-    /// that is not known, is little, or the trace says what for.
-    pub(crate) fn waits_unseen(&self) -> Option<u64> {
-        let had = |life: &Life| {
-            let cpu = life.effort.cpu.filter(|_| !life.effort.has_external_waits)?;
-            Some(cpu.all_ns.saturating_add(cpu.delay_ns?))
-        };
-        let had: Vec<u64> = self.lives.iter().map(had).collect::<Option<_>>()?;
+    /// How long threads had no processor, although they were in the program's code and wanted none, at least: it waited for something.
+    /// Also whether they wanted none for certain: not every system says how long others had the processors. `None` where that is not
+    /// known, is little, or the trace says what for.
+    pub(crate) fn waits_unseen(&self) -> Option<(u64, bool)> {
+        let cpu = |life: &Life| life.effort.cpu.filter(|_| !life.effort.has_external_waits);
+        let cpus: Vec<Cpu> = self.lives.iter().map(cpu).collect::<Option<_>>()?;
+        let delays: Option<Vec<u64>> = cpus.iter().map(|cpu| cpu.delay_ns).collect();
+        let is_certain = delays.is_some();
+        let had = sum(cpus.iter().map(|cpu| cpu.all_ns).chain(delays.into_iter().flatten()));
         let useful = self.accounting[Cause::Useful];
-        let without = useful.saturating_sub(sum(had));
-        (without >= MIN_WAITS_NS && without as f64 >= MIN_WAITS * useful as f64).then_some(without)
+        let without = useful.saturating_sub(had);
+        let least = if is_certain { MIN_WAITS } else { MIN_WAITS_OR_DELAYS };
+        (without >= MIN_WAITS_NS && without as f64 >= least * useful as f64).then_some((without, is_certain))
     }
 
     /// The cost of a region's begin, end, barriers and waits for tasks to its threads, beside the work that they wait for.

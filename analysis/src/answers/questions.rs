@@ -73,9 +73,11 @@ impl Part {
 
     /// See [`Answers::waits_note`].
     fn waits_note(&self) -> Option<String> {
-        let seconds = self.waits_unseen()? as f64 / 1e9;
+        let (ns, is_certain) = self.waits_unseen()?;
+        let or = if is_certain { "" } else { " they waited, and --cpu-time where others had it" };
         Some(format!(
-            "threads were off the CPU for {seconds:.2} s of what counts as useful work: omptrace record --waits says where"
+            "threads were off the CPU for {:.2} s of what counts as useful work: omptrace record --waits says where{or}",
+            ns as f64 / 1e9
         ))
     }
 
