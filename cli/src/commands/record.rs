@@ -81,8 +81,8 @@ pub(crate) struct Record {
     /// Programs built by GCC.
     #[command(flatten)]
     pub(crate) libgomp: Libgomp,
-    /// Also record waits for what is not OpenMP's: pthread mutexes, condition variables and joins, semaphores, sleeps, input and
-    /// output [LD_PRELOAD]
+    /// Also record waits outside OpenMP: pthread mutexes, condition variables and joins, semaphores, sleeps, input and output
+    /// [LD_PRELOAD]
     #[arg(long)]
     pub(crate) waits: bool,
     /// When to look up functions and source lines: at the end of the run, later, or never
