@@ -78,13 +78,13 @@ pub(crate) struct Record {
     /// How to record.
     #[command(flatten)]
     pub(crate) tracer: Tracer,
-    /// Programs built by GCC.
-    #[command(flatten)]
-    pub(crate) libgomp: Libgomp,
     /// Also record waits outside OpenMP: pthread mutexes, condition variables and joins, semaphores, sleeps, input and output
     /// [LD_PRELOAD]
     #[arg(long)]
     pub(crate) waits: bool,
+    /// Programs built by GCC.
+    #[command(flatten)]
+    pub(crate) libgomp: Libgomp,
     /// When to look up functions and source lines: at the end of the run, later, or never
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) symbols: Symbols,
