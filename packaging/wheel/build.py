@@ -37,7 +37,12 @@ def main(tree, out, platform):
         data = package / f"{package.name}.data"
         for name in ("bin/omptrace",):
             place(tree / name, data / "scripts" / pathlib.Path(name).name)
-        for name in ("lib/libomptrace.so", "lib/libomptgomp.so", "share/man/man1/omptrace.1"):
+        for name in (
+            "lib/libomptrace.so",
+            "lib/libomptgomp.so",
+            "lib/libomptrace_waits.so",
+            "share/man/man1/omptrace.1",
+        ):
             place(tree / name, data / "data" / name)
         run("wheel", "pack", "--dest-dir", scratch, package)
         # The tag says which systems have what the program needs.

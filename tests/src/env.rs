@@ -533,6 +533,7 @@ fn product() -> &'static Path {
                 "--package=omptrace-tracer",
                 "--package=omptrace-cli",
                 "--package=omptrace-libgomp-adapter",
+                "--package=omptrace-waits",
                 "--package=ompt-conformance",
             ])
             .current_dir(root());

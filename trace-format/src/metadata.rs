@@ -61,6 +61,9 @@ pub struct Metadata {
     /// What recording costs; missing where that was not measured, as before version 0.3.0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tracer_cost: Option<TracerCost>,
+    /// Whether waits that are not OpenMP's were recorded (`omptrace_external_wait`), as since version 0.3.0 where that is asked for.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub external_waits: bool,
     /// The devices that were initialized, by device number.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<i32, Device>,

@@ -11,7 +11,7 @@
 //! dialects                     the generations of the tools interface, which begin and end sessions
 //! samples                      call stacks of all threads, by a timer
 //! callbacks, second_tool       the callbacks' table; the next tool, which the tracer passes on to
-//! counters, devices, runtime_faults  counters of threads; devices' trace buffers; faults of runtimes that would harm the program
+//! counters, devices, runtime_faults, waits  counters of threads; devices' trace buffers; faults of runtimes that would harm the program; waits that are not OpenMP's
 //! session                      a session's life; chunks on their way into the file; metadata; forks; the cold path
 //! recorder                     one thread's state: its events into its chunk
 //! storage                      the spool, which threads share, and the trace file
@@ -64,3 +64,4 @@ mod second_tool;
 mod session;
 mod storage;
 mod sync;
+mod waits;

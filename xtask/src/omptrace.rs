@@ -24,6 +24,7 @@ pub(crate) fn build() -> Result<()> {
         "--package=omptrace-tracer",
         "--package=omptrace-cli",
         "--package=omptrace-libgomp-adapter",
+        "--package=omptrace-waits",
         "--package=ompt-conformance",
     ]))
 }

@@ -27,7 +27,12 @@ pub(crate) fn of_process(
     let recording_ns = event_ps.filter(|_| !has_others);
     let recording_ns = recording_ns.map(|ps| (u128::from(ps) * u128::from(events) / 1000) as u64);
     let delay_ns = metadata.cpu_time.as_ref().and_then(|times| times.delay_ns);
-    Effort { cpu: cpu(&process.threads, delay_ns, counts_all), recording_ns, event_ps }
+    Effort {
+        cpu: cpu(&process.threads, delay_ns, counts_all),
+        recording_ns,
+        event_ps,
+        has_external_waits: metadata.external_waits,
+    }
 }
 
 fn cpu(threads: &[ThreadStats], delay_ns: Option<u64>, counts_all: bool) -> Option<Cpu> {

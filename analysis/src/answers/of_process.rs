@@ -227,6 +227,11 @@ impl Part {
             of_place.sized_ops += target.sized_ops;
             of_place.bytes = of_place.bytes.saturating_add(target.bytes);
         }
+        for (id, external) in &sums.external {
+            let of_place = part.places.entry(place(*id)).or_default();
+            of_place.external_waits += external.waits;
+            of_place.object.merge(external.object);
+        }
         for (id, nested) in &sums.nested {
             let of_place = part.places.entry(place(*id)).or_default();
             of_place.nested_barriers_ns += nested.barriers_ns;

@@ -12,7 +12,7 @@ use crate::model::accounting::Accounting;
 use crate::model::answers::{FunctionName, Moment};
 use crate::model::cause::Cause;
 use crate::model::creation_times::CreationTimes;
-use crate::model::effort::Effort;
+use crate::model::effort::{Cpu, Effort};
 use crate::model::place::Place;
 use crate::model::sum::{Sum, sum};
 use crate::model::task_levels::TaskLevels;
@@ -79,6 +79,12 @@ impl RegionPart {
     }
 }
 
+/// Less time than this, or than this share of useful time, need be no waits: clocks differ, and so do the moments of reading them.
+const MIN_WAITS_NS: u64 = 100_000_000;
+const MIN_WAITS: f64 = 0.25;
+/// Where others may have had the processors.
+const MIN_WAITS_OR_DELAYS: f64 = 0.5;
+
 /// Sums of a place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PlaceSums {
@@ -111,6 +117,9 @@ pub(crate) struct PlaceSums {
     /// The part of `kernels` of which a device or the host showed a time, and that time.
     pub(crate) timed_kernels: u64,
     pub(crate) kernels_ns: u64,
+    /// Waits for what is not OpenMP's, and that thing's address or number.
+    pub(crate) external_waits: u64,
+    pub(crate) object: Within<u64>,
     /// The threads that were busy at the busiest time of a region inside another, in a process with these processors.
     pub(crate) nested: BTreeMap<u32, u32>,
     pub(crate) nested_barriers_ns: u64,
@@ -143,6 +152,8 @@ impl PlaceSums {
         self.kernels += other.kernels;
         self.timed_kernels += other.timed_kernels;
         self.kernels_ns.grow_by(other.kernels_ns);
+        self.external_waits += other.external_waits;
+        self.object.merge(other.object);
         for (processors, threads) in other.nested {
             let known = self.nested.entry(processors).or_default();
             *known = (*known).max(threads);
@@ -478,6 +489,21 @@ impl Part {
             (share < MAX_STARVED && delay >= MIN_DELAY * all).then_some(share)
         });
         starved.min_by(f64::total_cmp)
+    }
+
+    /// How long threads had no processor, although they were in the program's code and wanted none, at least: it waited for something.
+    /// Also whether they wanted none for certain: not every system says how long others had the processors. `None` where that is not
+    /// known, is little, or the trace says what for.
+    pub(crate) fn waits_unseen(&self) -> Option<(u64, bool)> {
+        let cpu = |life: &Life| life.effort.cpu.filter(|_| !life.effort.has_external_waits);
+        let cpus: Vec<Cpu> = self.lives.iter().map(cpu).collect::<Option<_>>()?;
+        let delays: Option<Vec<u64>> = cpus.iter().map(|cpu| cpu.delay_ns).collect();
+        let is_certain = delays.is_some();
+        let had = sum(cpus.iter().map(|cpu| cpu.all_ns).chain(delays.into_iter().flatten()));
+        let useful = self.accounting[Cause::Useful];
+        let without = useful.saturating_sub(had);
+        let least = if is_certain { MIN_WAITS } else { MIN_WAITS_OR_DELAYS };
+        (without >= MIN_WAITS_NS && without as f64 >= least * useful as f64).then_some((without, is_certain))
     }
 
     /// The cost of a region's begin, end, barriers and waits for tasks to its threads, beside the work that they wait for.

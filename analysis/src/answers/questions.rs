@@ -71,6 +71,16 @@ impl Part {
         ))
     }
 
+    /// See [`Answers::waits_note`].
+    fn waits_note(&self) -> Option<String> {
+        let (ns, is_certain) = self.waits_unseen()?;
+        let or = if is_certain { "" } else { " they waited, and --cpu-time where others had it" };
+        Some(format!(
+            "threads were off the CPU for {:.2} s of what counts as useful work: omptrace record --waits says where{or}",
+            ns as f64 / 1e9
+        ))
+    }
+
     /// The answers in words and numbers, with what the replay of `plans` predicted.
     pub(crate) fn answers(mut self, replay: Option<(&[Plan], &Predicted)>) -> Answers {
         let (threads, duration) = (self.busiest(), self.duration());
@@ -117,7 +127,7 @@ impl Part {
         let mut rows: Vec<PathRow> =
             self.path.places.iter().map(|(place, ns)| PathRow { place: place.clone(), ns: *ns }).collect();
         rows.sort_by_key(|row| Reverse(row.ns));
-        let cpu_note = self.cpu_note();
+        let (cpu_note, waits_note) = (self.cpu_note(), self.waits_note());
         let useful = self.useful().into_iter().map(|(place, ns)| UsefulAt { place, ns }).collect();
         let loops = replay.map_or_else(Vec::new, |(_, predicted)| loop_schedules::answers(&predicted.loops));
         let findings = findings::of(&self, (threads, duration), &gains, &loops);
@@ -160,6 +170,7 @@ impl Part {
             replay_error_ns,
             not_seen: self.not_seen.into_iter().map(|(cause, reason)| NotSeen { cause, reason }).collect(),
             cpu_note,
+            waits_note,
             mpi_note: self.has_mpi.then(|| MPI_NOT_SEEN.to_owned()),
         };
         let places = answers.what_if.iter_mut().map(|row| &mut row.place);

@@ -46,7 +46,7 @@ pub(crate) enum Kind {
     TaskwaitRegion,
     Idle,
     Task,
-    /// The tracer's own work.
+    /// The tracer's own work, and what else says nothing about OpenMP.
     Tracer,
     /// Events were lost in it.
     Lost,
@@ -60,6 +60,8 @@ impl Kind {
             Construct::ParallelWakeUp | Construct::TeamsWakeUp => Kind::Wait(Wait::WakeUp),
             Construct::Idle => Kind::Idle,
             Construct::Lost => Kind::Lost,
+            // Wherever the thread does that, it makes it no member of a team.
+            Construct::ExternalWait(_) => Kind::Tracer,
             // Who tests a lock does not wait for it.
             Construct::MutexWait(ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock) => Kind::Other,
             Construct::MutexWait(_) => Kind::Wait(Wait::Lock),

@@ -1,5 +1,6 @@
 //! The rules about time lost at one place, in words.
 
+use omptrace_timeline::model::split_place;
 use serde_json::{Map, Value};
 
 use super::devices::is_small_kernel;
@@ -7,6 +8,7 @@ use super::rules::{MAX_ATOMIC_NS, MIN_WAKE_UPS, TRACER_DISTURBS};
 use super::{Advice, Case, Row, at};
 use crate::model::cause::Cause;
 use crate::model::place::Place;
+use crate::model::within::Within;
 
 impl Case<'_> {
     pub(super) fn advice(&self, row: &Row<'_>) -> Option<Advice> {
@@ -98,6 +100,13 @@ impl Case<'_> {
                 "reduction_cost",
                 format!("threads combine the results of a reduction {at}: reduce less often, or reduce smaller arrays"),
             ),
+            Cause::ExternalWait => {
+                evidence.insert("waits".to_owned(), row.sums.external_waits.into());
+                if let Within::One(object @ 1..) = row.sums.object {
+                    evidence.insert("object".to_owned(), format!("{object:#x}").into());
+                }
+                ("external_wait", external_wait(row.place, row.sums.object, &at))
+            }
             Cause::Preempted => (
                 "preempted",
                 format!("threads that worked {at} lost their CPU to other threads: start fewer threads, bind them (OMP_PROC_BIND), or leave CPUs to the other programs"),
@@ -198,6 +207,37 @@ impl Case<'_> {
             ),
         )
     }
+}
+
+/// Advice about a wait that is not OpenMP's. `object`: the address of what is waited for, or a file descriptor.
+fn external_wait(place: &Place, object: Within<u64>, at: &str) -> String {
+    let name = place.construct_name();
+    let what = split_place(name.strip_prefix("wait: ").unwrap_or(&name)).0;
+    let address = match object {
+        Within::One(address @ 1..) => format!(" {address:#x}"),
+        _ => String::new(),
+    };
+    let descriptor = match object {
+        Within::One(descriptor) => format!(" on file descriptor {descriptor}"),
+        _ => String::new(),
+    };
+    const IN_AND_OUT: &str = "do it in larger pieces, or let one thread do it while the others work";
+    let (what, remedy) = match what {
+        "sleep" => ("sleep".to_owned(), "wait for what they need itself, or work meanwhile"),
+        "poll" => ("wait for input or output".to_owned(), IN_AND_OUT),
+        "read" | "write" | "socket receive" | "socket send" | "accept" | "connect" => {
+            (format!("wait in {what}{descriptor}"), IN_AND_OUT)
+        }
+        "pthread join" => ("wait for another thread to end".to_owned(), "join it later, or work meanwhile"),
+        "pthread mutex" | "pthread rwlock" => {
+            (format!("wait for the {what}{address}"), "hold it for less time, or divide what it protects")
+        }
+        _ => (
+            format!("wait for the {what}{address}"),
+            "let another thread end the wait sooner, or work meanwhile",
+        ),
+    };
+    format!("threads {what} {at}: {remedy}")
 }
 
 /// Serial code in words. What lies between visits of one region has a shorter name.

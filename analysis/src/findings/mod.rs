@@ -174,23 +174,28 @@ impl Case<'_> {
         if row.cause == Cause::Target && self.is_small_op(row.sums) {
             return None;
         }
+        // Whatever others lose by it, the wait is what there is to do about it.
+        if row.sums.external_waits > 0 && row.cause != Cause::ExternalWait {
+            return None;
+        }
         // See [`Case::of_tracer`].
         if row.cause == Cause::Tracer && self.part.tracer_gain().is_some() {
             return None;
         }
         let lost = match row.cause {
             cause if cause.is_mutex() => row.ns + self.late(row.place),
+            Cause::ExternalWait => self.lost_by_all(row.place),
             _ => row.ns,
         };
         let gain = match row.cause {
             // The others may have nothing to do meanwhile.
-            Cause::Target => lost,
+            Cause::Target | Cause::ExternalWait => lost.min(self.duration),
             _ => self.gain(lost),
         };
         let share = lost as f64 / (self.duration as f64 * self.threads as f64).max(1.0);
         let is_worth_it = match row.cause {
             Cause::Tracer => share > MAX_TRACER,
-            Cause::Target => self.is_much(gain),
+            Cause::Target | Cause::ExternalWait => self.is_much(gain),
             _ => self.is_worth_it(gain),
         };
         if !is_worth_it {
@@ -272,7 +277,7 @@ impl Case<'_> {
                 let change = Change::Shorter(Cause::Target, share.min(1.0));
                 (change, place, "its kernels only")
             }
-            Cause::Reduction | Cause::Target | Cause::Preempted | Cause::Tracer => {
+            Cause::Reduction | Cause::Target | Cause::ExternalWait | Cause::Preempted | Cause::Tracer => {
                 (Change::Without(row.cause), place, "without this time")
             }
             _ => return None,
@@ -296,6 +301,11 @@ impl Case<'_> {
     fn has_all_threads_inside(&self, place: &Place) -> bool {
         let region = self.part.regions.get(place);
         region.is_some_and(|region| u64::from(region.busiest_inside) >= region.threads)
+    }
+
+    /// What all threads lose by what happens at the place.
+    fn lost_by_all(&self, place: &Place) -> u64 {
+        sum(Cause::ALL.iter().filter_map(|cause| self.part.blame.get(&(*cause, place.clone())).copied()))
     }
 
     fn has_tasks(&self) -> bool {

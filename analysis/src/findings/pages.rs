@@ -40,6 +40,7 @@ pages! {
     small_transfers,
     transfers_not_overlapped,
     reduction_cost,
+    external_wait,
     preempted,
     tracer_disturbs,
 }

@@ -179,6 +179,11 @@ pub const RULES: &[Rule] = &[
         when: "threads combine the results of a reduction",
     },
     Rule {
+        id: "external_wait",
+        title: "Waits outside OpenMP",
+        when: "threads wait at this place for what is not OpenMP's, as recorded with `--waits`; what others wait for them meanwhile counts, too",
+    },
+    Rule {
         id: "preempted",
         title: "Threads lose their CPU",
         when: "threads that worked at this place lost their CPU to other threads",

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::cause::Cause;
 
-/// Thread-nanoseconds by [`Cause`]. As JSON: `<cause>_ns` for each cause, and `total_ns`, their sum.
+/// Thread-nanoseconds by [`Cause`]. As JSON: `<cause>_ns` for each cause, and `total_ns`, their sum. [`Cause::ExternalWait`] is left out
+/// where there was none, as in most traces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accounting {
     ns: [u64; Cause::COUNT],
@@ -65,8 +66,8 @@ impl IndexMut<Cause> for Accounting {
 
 impl Serialize for Accounting {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut map = serializer.serialize_map(Some(Cause::COUNT + 1))?;
-        for (cause, ns) in self.iter() {
+        let mut map = serializer.serialize_map(None)?;
+        for (cause, ns) in self.iter().filter(|(cause, ns)| *cause != Cause::ExternalWait || *ns > 0) {
             map.serialize_entry(&format!("{}_ns", cause.name()), &ns)?;
         }
         map.serialize_entry("total_ns", &self.total())?;

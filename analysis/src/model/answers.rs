@@ -66,6 +66,9 @@ pub struct Answers {
     /// What to do about threads that clearly had a processor for less time than they could have used one. Left out where none had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_note: Option<String>,
+    /// How long threads waited in their own code for what the trace does not say. Left out where that was not long, or is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waits_note: Option<String>,
 }
 
 /// A function of the user's model of samples.

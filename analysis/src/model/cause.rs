@@ -44,6 +44,7 @@ causes! {
     Reduction "reduction": "The thread combines the results of a reduction.";
     Target "target": "The thread is in the host's part of a target construct.";
     Runtime "runtime": "The thread is in the runtime for another reason that events show.";
+    ExternalWait "external_wait": "The thread waits in the program's code for what is not OpenMP's, as a pthread mutex. Shown only where waits were recorded.";
     Preempted "preempted": "The thread was runnable but preempted. Shown only where counters say so.";
     Tracer "tracer": "The thread writes the tracer's own buffer, or the tracer writes what is left when the program has ended.";
     Unobserved "unobserved": "Nothing is known: recording was off, events were lost or overwritten, or the process did not run.";

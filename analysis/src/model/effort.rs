@@ -11,6 +11,8 @@ pub(crate) struct Effort {
     pub(crate) recording_ns: Option<u64>,
     /// What an event costs, in picoseconds; `None` as above.
     pub(crate) event_ps: Option<u64>,
+    /// Whether waits that are not OpenMP's were recorded.
+    pub(crate) has_external_waits: bool,
 }
 
 /// Processor time of threads, all together.

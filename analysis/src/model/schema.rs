@@ -76,6 +76,7 @@ fn sample() -> Stats {
             not_seen: vec![NotSeen { cause: Cause::Lock, reason: String::new() }],
             mpi_note: Some(String::new()),
             cpu_note: Some(String::new()),
+            waits_note: Some(String::new()),
             ..Answers::default()
         },
         analysed: Some(Analysed { threads: vec![String::new()], ..Analysed::default() }),

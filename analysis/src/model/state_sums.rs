@@ -81,6 +81,14 @@ pub(crate) struct TargetSums {
     pub(crate) bytes: u64,
 }
 
+/// Sums of the waits at one place for what is not OpenMP's.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ExternalSums {
+    pub(crate) waits: u64,
+    /// The address or number of what is waited for; 0 where it has none.
+    pub(crate) object: Within<u64>,
+}
+
 /// A function's own processor time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SerialTimes {
@@ -150,6 +158,7 @@ pub(crate) struct Sums {
     pub(crate) blocked: FastMap<Block, u64>,
     pub(crate) tasks: ByPlace<TaskSums>,
     pub(crate) targets: BTreeMap<PlaceId, TargetSums>,
+    pub(crate) external: BTreeMap<PlaceId, ExternalSums>,
     pub(crate) nested: BTreeMap<PlaceId, NestedSums>,
     /// Chunks of loops.
     pub(crate) chunks: ByPlace<u64>,
@@ -252,6 +261,11 @@ impl Sums {
             own.data_ops += more.data_ops;
             own.sized_ops += more.sized_ops;
             own.bytes = own.bytes.saturating_add(more.bytes);
+        }
+        for (place, more) in more.external {
+            let own = self.external.entry(known(place)).or_default();
+            own.waits += more.waits;
+            own.object.merge(more.object);
         }
         for (place, more) in more.nested {
             let own = self.nested.entry(known(place)).or_default();

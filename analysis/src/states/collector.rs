@@ -50,7 +50,7 @@ impl FunctionName {
 fn number(arguments: Arguments<'_>, name: &str) -> u64 {
     let mut numbers = arguments.iter().filter(|argument| argument.name == name);
     match numbers.next().map(|argument| argument.value) {
-        Some(Value::Uint(number)) => number,
+        Some(Value::Uint(number) | Value::Hex(number)) => number,
         _ => 0,
     }
 }
@@ -353,6 +353,10 @@ impl<const S: usize> Collector<S> {
             if let (Slice::First, Construct::TargetDataOp(_)) = (enter.part, construct) {
                 let bytes = number(enter.arguments, "bytes");
                 current.threads.data_op(region.0, bytes);
+            }
+            if kind == Kind::ExternalWait && enter.part == Slice::First {
+                let object = number(enter.arguments, "object");
+                current.threads.external_wait(region.0, object);
             }
             if kind == Kind::StaticLoop {
                 let iterations = number(enter.arguments, "count");

@@ -30,6 +30,7 @@ use crate::model::function_number::ByFunction;
 use crate::model::place_id::PlaceId;
 use crate::model::state_sums::{Block, Sums};
 use crate::model::sum::Sum as _;
+use crate::model::within::Within;
 use crate::model::worst_instances::Instance;
 use crate::passes::gaps::Gaps;
 use crate::scaling::region_scaling::Scaling;
@@ -522,6 +523,15 @@ impl<const S: usize> Threads<S> {
     /// A wait for tasks begins, which goes on behind each task that interrupts it.
     pub(crate) fn count_taskwait(&mut self) {
         self.sums.taskwaits += u64::from(self.is_inside);
+    }
+
+    /// A wait begins for `object`, which is not OpenMP's.
+    pub(crate) fn external_wait(&mut self, region: PlaceId, object: u64) {
+        if self.is_inside && Self::COUNTS {
+            let sums = self.sums.external.entry(region).or_default();
+            sums.waits += 1;
+            sums.object.merge(Within::One(object));
+        }
     }
 
     /// The host makes an operation of this many bytes on a device's data.

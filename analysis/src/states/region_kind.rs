@@ -31,6 +31,8 @@ pub(crate) enum Kind {
     MutexWait(Cause),
     /// A critical, atomic or ordered region is held.
     MutexHold,
+    /// Waiting for what is not OpenMP's: it interrupts work.
+    ExternalWait,
     /// Time that goes to one cause whatever happens around.
     Charged(Cause),
     /// A kernel is submitted: a part of the target construct around.
@@ -75,6 +77,7 @@ impl Kind {
                 Kind::Transparent
             }
             Construct::MutexWait(kind) => Kind::MutexWait(mutex(kind)),
+            Construct::ExternalWait(_) => Kind::ExternalWait,
             Construct::MutexHold(_) => Kind::MutexHold,
             Construct::TargetSubmit => Kind::Submit,
             Construct::Target(_) | Construct::TargetDataOp(_) => Kind::Charged(Cause::Target),
@@ -123,6 +126,7 @@ impl Kind {
                 | Kind::Transparent
                 | Kind::TaskGroup
                 | Kind::Chunk
+                | Kind::ExternalWait
                 | Kind::Charged(Cause::Preempted | Cause::Tracer | Cause::Unobserved)
         )
     }

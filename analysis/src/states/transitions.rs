@@ -7,8 +7,8 @@ use crate::model::sum::Sum;
 use crate::model::within::Within;
 
 /// Losses of which the longest are kept. Of others, those who caused them are.
-const HAS_INSTANCES: [Cause; 5] =
-    [Cause::Fork, Cause::Target, Cause::Reduction, Cause::Preempted, Cause::Tracer];
+const HAS_INSTANCES: [Cause; 6] =
+    [Cause::Fork, Cause::Target, Cause::Reduction, Cause::ExternalWait, Cause::Preempted, Cause::Tracer];
 
 impl<const S: usize> Threads<S> {
     /// The time of the thread's state until now goes to its cause. Gives the time, never before what is settled.
@@ -31,13 +31,18 @@ impl<const S: usize> Threads<S> {
         self.predict(lane, time, until);
         let ns = time.abs_diff(until);
         let ns = ns - self.gaps.between(until, time).min(ns);
-        if let State::Useful(place) = state {
-            self.graph_work(lane, ns);
-            let of_thread = &mut self.all[lane];
-            match place {
-                Some(place) => of_thread.longest = of_thread.longest.max((ns, place)),
-                None => of_thread.serial_ns.grow_by(ns),
+        match state {
+            State::Useful(None) => {
+                self.graph_work(lane, ns);
+                self.all[lane].serial_ns.grow_by(ns);
             }
+            // What the thread waits for in its own code is a part of its work to all others.
+            State::Useful(Some(place)) | State::Loses(Cause::ExternalWait, place) => {
+                self.graph_work(lane, ns);
+                let of_thread = &mut self.all[lane];
+                of_thread.longest = of_thread.longest.max((ns, place));
+            }
+            _ => {}
         }
         if Self::COUNTS {
             self.count(lane, (until, time), ns);
@@ -78,6 +83,11 @@ impl<const S: usize> Threads<S> {
                 match cause {
                     Cause::TaskWait => self.await_tasks(lane, time, place, ns),
                     Cause::TaskStarvation => self.blame_helpers(lane, cause, until, ns),
+                    Cause::ExternalWait => {
+                        let of_thread = &mut self.all[lane];
+                        let step = Step { place, location: of_thread.location, begin: until, end: time };
+                        self.chains.extend(&mut of_thread.now.chain, step, ns);
+                    }
                     _ => {}
                 }
                 if HAS_INSTANCES.contains(&cause) {
@@ -311,16 +321,30 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// The state of the thread now, by its open regions.
+    /// The state of the thread now, by its open regions. What is not OpenMP's interrupts work only.
     pub(super) fn state(&self, lane: usize) -> State {
         let lane = &self.all[lane];
+        let state = |open: &[Open]| self.state_in(lane, open);
+        match lane.open.split_last() {
+            Some((wait, around)) if wait.kind == Kind::ExternalWait => match state(around) {
+                State::Useful(_) => State::Loses(Cause::ExternalWait, wait.region),
+                other => other,
+            },
+            _ => state(&lane.open),
+        }
+    }
+
+    /// The state of a thread by these regions.
+    fn state_in(&self, lane: &Lane<S>, open: &[Open]) -> State {
         if lane.is_released {
             return State::Rests;
         }
-        for (index, open) in lane.open.iter().enumerate().rev() {
+        for (index, open) in open.iter().enumerate().rev() {
             let place = open.region;
             return match open.kind {
-                Kind::Transparent | Kind::TaskGroup | Kind::Chunk | Kind::Idle => continue,
+                Kind::Transparent | Kind::TaskGroup | Kind::Chunk | Kind::Idle | Kind::ExternalWait => {
+                    continue;
+                }
                 // Where runtimes report no members, it is one from here on.
                 Kind::Parallel if !self.reports.members => State::Useful(Some(place)),
                 Kind::Parallel if open.has_begun => State::Loses(Cause::Join, place),
@@ -375,8 +399,9 @@ impl<const S: usize> Threads<S> {
     /// The place of the work that goes on in these regions; `None` in serial code.
     fn worked_at(&self, open: &[Open]) -> Option<PlaceId> {
         let mut regions = open.iter().rev();
-        let innermost =
-            regions.find(|open| !matches!(open.kind, Kind::Transparent | Kind::TaskGroup | Kind::Chunk))?;
+        let innermost = regions.find(|open| {
+            !matches!(open.kind, Kind::Transparent | Kind::TaskGroup | Kind::Chunk | Kind::ExternalWait)
+        })?;
         match innermost.kind {
             Kind::Member => Some(match innermost.team {
                 Some(team) => self.teams[team].region,

@@ -47,6 +47,7 @@ impl Cause {
             Cause::Reduction => "in reductions",
             Cause::Target => "to devices",
             Cause::Runtime => "in the runtime",
+            Cause::ExternalWait => "in waits outside OpenMP",
             Cause::Preempted => "to preemption",
             Cause::Tracer => "in the tracer",
             Cause::Unobserved => "where nothing was recorded",
@@ -452,6 +453,7 @@ impl fmt::Display for Head<'_> {
         writeln!(f)?;
         answers.write_tree(f, layout)?;
         let mut lines = answers.efficiency.words();
+        lines.extend(answers.waits_note.clone());
         // What nobody asked for is no gap.
         let not_seen = answers.not_seen.iter();
         let not_seen = not_seen.filter(|of| of.cause != Cause::Preempted);

@@ -51,6 +51,7 @@ impl Cause {
             Cause::Reduction => "reductions",
             Cause::Target => "devices",
             Cause::Runtime => "OpenMP runtime",
+            Cause::ExternalWait => "waits outside OpenMP",
             Cause::Preempted => "preemption",
             Cause::Tracer => "tracer",
             Cause::Unobserved => "not recorded",
@@ -86,7 +87,7 @@ impl Answers {
     /// What makes the numbers unreliable.
     pub fn doubts(&self, look: Look) -> Lines {
         let mut lines = Lines::default();
-        for note in self.cpu_note.iter().chain(&self.mpi_note) {
+        for note in self.cpu_note.iter().chain(&self.mpi_note).chain(&self.waits_note) {
             lines.words(Line::of(Tint::Warning, "  ! "), note, Tint::Plain, look);
         }
         lines

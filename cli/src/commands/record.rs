@@ -78,6 +78,10 @@ pub(crate) struct Record {
     /// How to record.
     #[command(flatten)]
     pub(crate) tracer: Tracer,
+    /// Also record waits outside OpenMP: pthread mutexes, condition variables and joins, semaphores, sleeps, input and output
+    /// [LD_PRELOAD]
+    #[arg(long)]
+    pub(crate) waits: bool,
     /// Programs built by GCC.
     #[command(flatten)]
     pub(crate) libgomp: Libgomp,
@@ -130,7 +134,12 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     let is_replaced = matches!(decision, Decision::ReplaceBy(_));
     let needs_tool = !is_replaced && programs.iter().any(Program::needs_preloaded_tool);
     let looks_for_runtimes = arguments.tracer.preload || needs_tool;
+    let of_waits = match arguments.waits {
+        true => Some(find_tracer::waits(&library)?),
+        false => None,
+    };
     let mut libraries = preload::libraries(&decision, &library, looks_for_runtimes);
+    libraries.extend(of_waits.as_deref());
     match new_root(&arguments.program).filter(|root| !preload::is_in_root(&libraries, root)) {
         Some(root) => {
             libraries.clear();

@@ -43,6 +43,20 @@ pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
     Ok(path)
 }
 
+/// The library that sees waits that are not OpenMP's: beside the tracer's.
+///
+/// # Errors
+/// It is not there.
+pub(crate) fn waits(tracer: &Path) -> Result<PathBuf> {
+    let path = tracer.with_file_name("libomptrace_waits.so");
+    if path.is_file() {
+        return Ok(path);
+    }
+    Err(Failure::new(format!("--waits: there is no {}", path.display())).hint(
+        "cargo xtask install puts it beside the tracer's library; cargo build -p omptrace-waits builds it",
+    ))
+}
+
 fn named_tool(path: &Path) -> Result<PathBuf> {
     let what = || format!("--tool {}", path.display());
     let found = fs::canonicalize(path).map_err(|error| Failure::because(what(), &error))?;

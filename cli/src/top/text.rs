@@ -23,7 +23,11 @@ pub(super) const LETTERS: [(char, &[Cause], &str); 9] = [
     ('l', &[Cause::Lock, Cause::Critical, Cause::Ordered, Cause::Atomic], "locks"),
     ('t', &[Cause::TaskWait, Cause::TaskStarvation], "tasks"),
     ('b', &[Cause::Fork, Cause::Join, Cause::Barrier], "fork, join, barrier"),
-    ('r', &[Cause::Reduction, Cause::Target, Cause::Runtime], "runtime, devices"),
+    (
+        'r',
+        &[Cause::Reduction, Cause::Target, Cause::Runtime, Cause::ExternalWait],
+        "runtime, devices, other waits",
+    ),
     ('p', &[Cause::Preempted], "preempted"),
     ('w', &[Cause::Tracer], "tracer"),
     ('?', &[Cause::Unobserved], "not recorded"),

@@ -221,6 +221,7 @@ fn is_useful(innermost: &Frame) -> bool {
         | Construct::Idle
         | Construct::SyncRegionWait(_)
         | Construct::MutexWait(_)
+        | Construct::ExternalWait(_)
         | Construct::Target(_)
         | Construct::TargetDataOp(_)
         | Construct::TargetSubmit => false,

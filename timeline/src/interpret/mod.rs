@@ -8,6 +8,7 @@ pub(crate) mod activity_counters;
 mod checkpoints;
 mod commands;
 mod counting;
+mod external_waits;
 pub(crate) mod item_emitter;
 mod joins;
 mod mutexes;
@@ -255,6 +256,7 @@ impl<'t, 's> Interpreter<'t, 's> {
                 let scope = Scope::new(e.endpoint, Construct::MutexWait(e.kind));
                 self.flat_scope(thread, time, scope, wait_id);
             }
+            Event::ExternalWait(e) => self.external_wait(thread, time, e),
             Event::Ordered(e) => {
                 let construct = Construct::MutexHold(ompt::ompt_mutex_ordered);
                 let region = arguments!["parallel_data": id(e.parallel_data)];

@@ -414,6 +414,7 @@ pub(crate) fn endpoint(event: &Event<'_>) -> Option<ompt::ompt_scope_endpoint_t>
         Event::Masked(e) => Some(e.endpoint),
         Event::Reduction(e) => Some(e.endpoint),
         Event::Idle(e) => Some(e.endpoint),
+        Event::ExternalWait(e) => Some(e.endpoint),
         _ => None,
     }
 }

@@ -3,6 +3,7 @@
 //! Names are Score-P's, since Scalasca and Vampir users know them: `!$omp parallel @jacobi.c:41`.
 
 use ompt_sys as ompt;
+use omptrace_trace_format::field::WaitKind;
 
 /// The category of a region; viewers filter and colour by it.
 // 32 bits, in which it is read: a byte that is stored and read as more stalls the processor.
@@ -95,6 +96,8 @@ pub enum Construct {
     TaskCompleted,
     /// Waiting for a lock, critical, atomic or ordered region.
     MutexWait(ompt::ompt_mutex_t),
+    /// Waiting for something that is not OpenMP's.
+    ExternalWait(WaitKind),
     /// Being in a critical, atomic or ordered region.
     MutexHold(ompt::ompt_mutex_t),
     /// A mutex was released that was not reported to be acquired.
@@ -200,6 +203,7 @@ impl Construct {
             Construct::TaskCreated => fixed("task created", C::Task),
             Construct::TaskCompleted => fixed("task completed", C::Task),
             Construct::MutexWait(kind) => (mutex_wait_name(kind), C::Wait),
+            Construct::ExternalWait(kind) => (external_wait_name(kind), C::Wait),
             Construct::MutexHold(kind) => (mutex_hold_name(kind), C::Mutex),
             Construct::MutexReleased(kind) => (mutex_released_name(kind), C::Mutex),
             Construct::MutexInit(kind) => (lock_routine("omp_init", kind), C::Mutex),
@@ -289,6 +293,20 @@ fn mutex_wait_name(kind: ompt::ompt_mutex_t) -> String {
     }
 }
 
+fn external_wait_name(kind: WaitKind) -> String {
+    let name = match kind {
+        WaitKind::mutex => "pthread mutex",
+        WaitKind::rwlock => "pthread rwlock",
+        WaitKind::condition => "pthread condition variable",
+        WaitKind::join => "pthread join",
+        WaitKind::barrier => "pthread barrier",
+        WaitKind::receive => "socket receive",
+        WaitKind::send => "socket send",
+        _ => return format!("wait: {}", spelled(kind.name(), kind.0)),
+    };
+    format!("wait: {name}")
+}
+
 fn lock_routine(verb: &str, kind: ompt::ompt_mutex_t) -> String {
     match kind {
         ompt::ompt_mutex_nest_lock | ompt::ompt_mutex_test_nest_lock => format!("{verb}_nest_lock"),
@@ -348,6 +366,9 @@ mod tests {
         assert_eq!(name(Construct::Work(ompt::ompt_work_t(77))), "!$omp 0x4d");
         assert_eq!(name(Construct::SyncRegionWait(ompt::ompt_sync_region_taskwait)), "!$omp taskwait wait");
         assert_eq!(name(Construct::MutexWait(ompt::ompt_mutex_critical)), "!$omp critical wait");
+        assert_eq!(name(Construct::ExternalWait(WaitKind::mutex)), "wait: pthread mutex");
+        assert_eq!(name(Construct::ExternalWait(WaitKind::sleep)), "wait: sleep");
+        assert_eq!(name(Construct::ExternalWait(WaitKind(77))), "wait: 0x4d");
         assert_eq!(name(Construct::Target(ompt::ompt_target_enter_data)), "!$omp target enter data");
         assert_eq!(
             name(Construct::TargetDataOp(ompt::ompt_target_data_transfer_to_device)),

@@ -35,6 +35,15 @@ impl Place {
             source: Source { position: Position::Inside, ..self.source.clone() },
         }
     }
+
+    /// The place of a call that is at the line of what is here.
+    fn of_call(&self) -> Place {
+        let position = match self.source.position {
+            Position::Inside => Position::At,
+            other => other,
+        };
+        Place { text: self.text.clone(), source: Source { position, ..self.source.clone() } }
+    }
 }
 
 /// The knowledge of a construct's code address.
@@ -209,6 +218,11 @@ impl Names {
         construct: Construct,
         place: Option<Arc<Place>>,
     ) -> RegionId {
+        // A construct that a call elsewhere is reported for is somewhere around it. A wait is that call.
+        let place = match construct {
+            Construct::ExternalWait(_) => place.map(|place| Arc::new(place.of_call())),
+            _ => place,
+        };
         let (mut name, _) = construct.describe();
         if let Some(place) = &place {
             name = format!("{name} {}@{}", place.source.position.word(), place.text);

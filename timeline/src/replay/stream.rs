@@ -134,6 +134,8 @@ impl<'a, 'r> Batches<'a, 'r> {
             stretch: clock.stretch(0),
             len: portion.batch,
             last: 0,
+            whole: None,
+            from: extent.from,
             is_done: false,
         };
         Batches {
@@ -250,6 +252,10 @@ struct Decoder<'r> {
     len: usize,
     /// The newest event's time in ticks.
     last: u64,
+    /// The end of a wait that was reported as a whole, and has begun.
+    whole: Option<Record>,
+    /// Where the extent begins.
+    from: u64,
     /// The stream is at its end.
     is_done: bool,
 }
@@ -266,8 +272,15 @@ impl Decoder<'_> {
         let mut is_skipped = from > 0 && self.skip(&mut batch[0].record, from);
         for timed in &mut *batch {
             let record = &mut timed.record;
-            if !std::mem::take(&mut is_skipped) && !self.events.read(record) {
-                break;
+            if let Some(end) = self.whole.take() {
+                *record = end;
+            } else {
+                if !std::mem::take(&mut is_skipped) && !self.events.read(record) {
+                    break;
+                }
+                if let Event::ExternalWait(_) = record.event {
+                    self.split(record);
+                }
             }
             timed.was_raised = record.ticks < self.last;
             record.ticks = record.ticks.max(self.last);
@@ -287,6 +300,27 @@ impl Decoder<'_> {
         }
         batch.truncate(events);
         self.is_done |= events < self.len;
+    }
+
+    /// Makes two events of one that reports a wait as a whole: its begin, and its end behind that. What begins before the extent is known
+    /// to have begun there.
+    #[cold]
+    fn split(&mut self, record: &mut Record) {
+        let Event::ExternalWait(e) = &mut record.event else { return };
+        if e.endpoint != ompt::ompt_scope_beginend {
+            return;
+        }
+        e.endpoint = ompt::ompt_scope_end;
+        if e.begin.0 < self.from {
+            return;
+        }
+        let end = record.clone();
+        if let Event::ExternalWait(e) = &mut record.event {
+            e.endpoint = ompt::ompt_scope_begin;
+            // Nothing happened on the thread meanwhile, but for what a signal handler did, and the tracer.
+            record.ticks = e.begin.0.max(self.last).min(record.ticks);
+            self.whole = Some(end);
+        }
     }
 
     /// Reads the first event at `from` or later into `record`; false at the stream's end.

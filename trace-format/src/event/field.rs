@@ -312,6 +312,37 @@ own_enums! {
         /// The frames from some place on are by frame pointers, where nothing says that the code keeps them: they may be wrong.
         guess = 7,
     }
+    /// What a thread waits for outside of OpenMP (`omptrace_external_wait`), and what its `object` is.
+    WaitKind {
+        /// A pthread mutex; its address.
+        mutex = 1,
+        /// A pthread read-write lock; its address.
+        rwlock = 2,
+        /// A pthread condition variable; its address.
+        condition = 3,
+        /// A POSIX semaphore; its address.
+        semaphore = 4,
+        /// The end of another thread; its `pthread_t`.
+        join = 5,
+        /// A pthread barrier; its address.
+        barrier = 6,
+        /// Time, in `nanosleep` and the like; no object.
+        sleep = 7,
+        /// Input, in `read` and the like; the file descriptor.
+        read = 8,
+        /// Output, in `write` and the like; the file descriptor.
+        write = 9,
+        /// Any of several file descriptors, in `poll`, `select` and the like; that of `epoll_wait`, else no object.
+        poll = 10,
+        /// Data from a socket; its file descriptor.
+        receive = 11,
+        /// Room for data to a socket; its file descriptor.
+        send = 12,
+        /// A connection to a socket; its file descriptor.
+        accept = 13,
+        /// The other end of a connection; the socket's file descriptor.
+        connect = 14,
+    }
     /// A change of a module (`omptrace_module`).
     ModuleChange {
         /// A code address in it was seen for the first time.

@@ -14,7 +14,7 @@ use super::encoding::{
 };
 use crate::event::field::{
     Address, Bytes, DependenceList, Field, Id, ModuleChange, MonitoringChange, Numbers, Register,
-    SampleClock, Seconds, Stack, StackEnd, Text, Ticks, Value, WideField,
+    SampleClock, Seconds, Stack, StackEnd, Text, Ticks, Value, WaitKind, WideField,
 };
 use crate::event::predict::*;
 
@@ -312,5 +312,11 @@ events! {
         /// The thread's counters, in the order of the metadata's `counting`, since some time of the thread. 2^64-1: this one was
         /// not counting. Read where something begins or ends, whose event follows.
         Counters<'a> = 279 "omptrace_counters" { values: Numbers<'a> }
+        /// A thread waits in a function of the C library's that the program called, as `pthread_mutex_lock`. With the endpoint
+        /// `beginend`, the wait began at `begin` and ended at the event's time; the tracer reports it when it is over. `codeptr_ra` is
+        /// the call's return address.
+        ExternalWait = 280 "omptrace_external_wait" {
+            endpoint: ompt_scope_endpoint_t, begin: Ticks, kind: WaitKind, object: Address, codeptr_ra: Address,
+        }
     }
 }

@@ -344,6 +344,11 @@ impl Recorder {
         unsafe { &*self.state.get() }
     }
 
+    /// The time, or that of the chunk's begin where it is earlier.
+    pub(crate) fn time_in_chunk(&self, ticks: u64) -> u64 {
+        ticks.max(self.base.get())
+    }
+
     /// Lets `encode` write an event at the cursor, on the cold path. `encode` gets the predictors, ticks since the base, and
     /// all words that are left. Returns `None` where the event did not fit.
     pub(crate) fn put_slowly(

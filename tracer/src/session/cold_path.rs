@@ -48,6 +48,17 @@ pub(crate) fn wide<W: WideRow>(row: impl FnOnce(&Recorder) -> W) {
     });
 }
 
+/// Records the wide event that `row` makes, of what the program's own code has called since.
+#[cold]
+pub(crate) fn call<W: WideRow>(since: u64, row: impl FnOnce() -> W) {
+    enter(|recorder| {
+        if Mode::current() == Mode::Record {
+            let row = row();
+            record(recorder, (row.code(), Code::Waits { since }), |_, ticks, out| row.encode(ticks, out));
+        }
+    });
+}
+
 /// Records the wide event that `row` makes, which says more of the event before it. A child may hold back the event before;
 /// then it holds back this one, too.
 #[cold]
@@ -256,14 +267,19 @@ fn put(
     let mut attempt = || {
         // One time for all: to read the clock may be a system call.
         let now = clock::ticks();
+        // In front of what is told of the time since then.
+        let before = match code.1 {
+            Code::Waits { since } => recorder.time_in_chunk(since),
+            _ => now,
+        };
         let has_asked = session.modules.note(code.0, code.1, &recorder.stream.modules, |module| {
             let encode = |_: &mut State, ticks, out: &mut [u64]| module.encode(ticks, out);
-            recorder.put_slowly(now, encode).is_some()
+            recorder.put_slowly(before, encode).is_some()
         });
         if has_asked {
             recorder.asked_for_modules(now);
         }
-        if code.0 != 0 {
+        if code.0 != 0 && !matches!(code.1, Code::Waits { .. }) {
             program_uses_openmp(session);
         }
         recorder.put_slowly(now, &mut encode)

@@ -90,10 +90,22 @@ struct ReportedModule {
 pub(crate) enum Code {
     /// The code calls, so that its module stays loaded.
     Calls,
+    /// The same, where the program called something else than the runtime, at this time.
+    Waits {
+        /// In ticks of the clock.
+        since: u64,
+    },
     /// A callback names it. Its module may be gone: a worker reports the end of a region late.
     Named,
     /// A sample has it; a thread of ours asks.
     Sampled,
+}
+
+impl Code {
+    /// Whether the module stays loaded meanwhile.
+    fn calls(self) -> bool {
+        matches!(self, Code::Calls | Code::Waits { .. })
+    }
 }
 
 impl Modules {
@@ -129,7 +141,7 @@ impl Modules {
         }
         self.refresh(known, &mut report);
         let mark = match whose {
-            Code::Calls | Code::Named => loader::mark_at(code),
+            Code::Calls | Code::Waits { .. } | Code::Named => loader::mark_at(code),
             Code::Sampled => None,
         };
         if mark == Some(None) {
@@ -138,7 +150,7 @@ impl Modules {
         if let Some((place, before)) = known.find_marked(code, mark.flatten()) {
             // Another module may have the mark of one that is gone. Whoever uses it begins with a call.
             // SAFETY: the code calls, so that its module, with its notes, stays.
-            let now = (whose == Code::Calls).then(|| unsafe { stamp_and_identity(code) });
+            let now = whose.calls().then(|| unsafe { stamp_and_identity(code) });
             match now.flatten() {
                 Some((stamp, _)) if stamp != before.stamp => known.remove(place),
                 Some((_, identity)) => {
@@ -176,7 +188,7 @@ impl Modules {
         }
         drop(reported);
         // SAFETY: as above.
-        let identity = (whose == Code::Calls).then(|| unsafe { stamp_and_identity(code) });
+        let identity = whose.calls().then(|| unsafe { stamp_and_identity(code) });
         let identity = identity.flatten().filter(|(now, _)| *now == stamp).and_then(|(_, identity)| identity);
         known.add(Known { start: module.start, end: module.end, stays, mark: known_by, stamp, identity });
         if let Some(folder) = self.registry.as_ref().filter(|_| is_new) {

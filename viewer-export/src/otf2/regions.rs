@@ -82,6 +82,7 @@ impl Enums {
             C::MutexReleased(
                 ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered,
             ) => unknown(role::CODE),
+            C::ExternalWait(_) => unknown(role::WRAPPER),
             C::MutexWait(_) | C::MutexHold(_) | C::MutexInit(_) | C::MutexDestroy(_) => routine(),
             C::MutexReleased(_) => routine(),
             C::NestLockAgain(_) | C::ControlTool => routine(),

@@ -65,6 +65,7 @@ pub(super) fn of_region(region: &Region) -> &'static str {
 fn wait(construct: Construct) -> &'static [&'static str] {
     match construct {
         Construct::MutexWait(_) => LOCKS,
+        Construct::ExternalWait(_) => RUNTIME,
         Construct::SyncRegionWait(ompt::ompt_sync_region_taskwait | ompt::ompt_sync_region_taskgroup) => {
             TASKS
         }

@@ -811,3 +811,69 @@ fn more_threads_can_be_counted() {
     adds_up("eight threads", &answers);
     assert!(answers.accounting[Cause::NarrowTeam] > 0);
 }
+
+/// A wait that the tracer reports when it is over.
+fn external_wait(begin: u64, what: &str) -> String {
+    format!("external_wait beginend begin={begin} code=0x9000 {what}")
+}
+
+/// Of 8 ms, the first thread waits 5 for a pthread mutex. The other one is at the barrier, where a wait is the runtime's.
+#[test]
+fn waits_that_are_not_openmps_are_told_from_work() {
+    let mut script = Script::new(2);
+    let end = script.region(0, LOOP, &[8 * UNIT, 4 * UNIT]);
+    script.at(7 * UNIT, INSIDE, 1, &external_wait(2 * UNIT, "kind=1 object=0x77"));
+    script.at(6 * UNIT, INSIDE, 2, &external_wait(5 * UNIT, "kind=3 object=0x88"));
+    let answers = script.end(end);
+    adds_up("a mutex", &answers);
+    about(answers.accounting[Cause::ExternalWait], 5 * UNIT);
+    about(answers.accounting[Cause::Useful], 7 * UNIT);
+    about(answers.critical_path.useful_ns, 8 * UNIT);
+    let longest = &answers.critical_path.rows[0];
+    assert!(longest.place.construct.starts_with("wait: pthread mutex"), "{longest:?}");
+    about(longest.ns, 5 * UNIT);
+    // The other one works 4 ms. OpenMP is no remedy.
+    assert_eq!(ids(&answers), ["external_wait"]);
+    let found = finding(&answers, "external_wait");
+    about(found.gain_ns, 4 * UNIT);
+    assert_eq!(found.evidence["object"], "0x77");
+    assert_eq!(found.evidence["waits"], 1);
+    about(found.evidence["lost_ns"].as_u64().expect("a number"), 8 * UNIT);
+}
+
+/// The serial code's wait is no work that could be spread, and the other thread's loss stays that code's.
+#[test]
+fn a_wait_in_serial_code_is_none_of_its_work() {
+    let mut script = Script::new(2);
+    let begin = 10 * UNIT;
+    let end = script.region(begin, LOOP, &[begin + 4 * UNIT, begin + 4 * UNIT]);
+    script.at(9 * UNIT, INSIDE, 1, &external_wait(UNIT, "kind=7"));
+    let answers = script.end(end);
+    adds_up("a sleep", &answers);
+    about(answers.accounting[Cause::ExternalWait], 8 * UNIT);
+    about(answers.accounting[Cause::Serial], 10 * UNIT);
+    assert_eq!(ids(&answers), ["external_wait"]);
+    about(finding(&answers, "external_wait").gain_ns, 8 * UNIT);
+}
+
+/// Where a trace does not have such waits, what processors were not used for shows that there are some.
+#[test]
+fn waits_that_were_not_recorded_are_hinted_at() {
+    let with = |metadata: &'static str| {
+        let mut script = Script::new(2);
+        script.metadata = Some(metadata);
+        let end = script.region(0, LOOP, &[400 * UNIT; 2]);
+        script.end(end)
+    };
+    let answers = with(with_cpu_time!("3,5", "100000000", "300000000", "100000000"));
+    let note = answers.waits_note.as_deref().expect("a note");
+    assert!(note.contains("for 0.30 s of what counts as useful work") && note.contains("--waits"), "{note}");
+    assert_eq!(with(with_cpu_time!("3,5", "300000000", "300000000", "100000000")).waits_note, None);
+    assert_eq!(late(with_cpu_time!("3,5", "1000000", "1000000", "100000")).waits_note, None, "too short");
+    // The system does not say how long others had the processors.
+    let answers = with(
+        r#"{"cpu_time": {"process_begin_ns": 0, "process_end_ns": 1, "threads": [[1, 0, 100000000], [2, 0, 300000000]], "unknown_threads": 0}}"#,
+    );
+    let note = answers.waits_note.as_deref().expect("a note");
+    assert!(note.contains("for 0.40 s") && note.contains("--cpu-time where others had it"), "{note}");
+}

@@ -344,6 +344,7 @@ fn event(random: &mut Random) -> String {
             .choose(&[
                 "thread_end",
                 "buffer_flush begin=20",
+                "external_wait beginend begin=30 kind=1 object=0x10 code=0x9000",
                 "nest_lock begin wait_id=10",
                 "module path=/a load=0x1000",
                 "module path=/lib/libomp.so load=0x2000",

@@ -123,6 +123,7 @@ golden! {
     detached_task
     ended_task_named
     energy
+    external_waits
     locks_out_of_order
     failed_test_lock
     missing_ends

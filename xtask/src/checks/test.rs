@@ -146,6 +146,7 @@ const PACKAGES: &[&str] = &[
     "--package=omptrace-device",
     "--package=omptrace-tracer",
     "--package=omptrace-libgomp-adapter",
+    "--package=omptrace-waits",
     "--package=ompt-conformance",
     "--package=ompt-reference-runtime",
     "--package=omptrace-symbols",

@@ -8,7 +8,7 @@ use crate::process::{cargo, output};
 use crate::result::Result;
 
 /// The packages of the workspace that a release is made of.
-const RELEASED: [&str; 3] = ["omptrace-tracer", "omptrace-cli", "omptrace-libgomp-adapter"];
+const RELEASED: [&str; 4] = ["omptrace-tracer", "omptrace-cli", "omptrace-libgomp-adapter", "omptrace-waits"];
 
 /// The bill of materials of a release of this version.
 ///

@@ -32,7 +32,8 @@ const MAX_INSTALLED: u64 = 15_000_000;
 /// A build id before the file is known: a SHA-1 of zeros.
 const NO_BUILD_ID: [u8; 20] = [0; 20];
 /// The program and the libraries, where the tree has them.
-const BINARIES: [&str; 3] = ["bin/omptrace", "lib/libomptrace.so", "lib/libomptgomp.so"];
+const BINARIES: [&str; 4] =
+    ["bin/omptrace", "lib/libomptrace.so", "lib/libomptgomp.so", "lib/libomptrace_waits.so"];
 
 /// `cargo xtask dist`.
 #[derive(Args, Debug)]
@@ -192,6 +193,7 @@ impl Release {
                 "--package=omptrace-tracer",
                 "--package=omptrace-cli",
                 "--package=omptrace-libgomp-adapter",
+                "--package=omptrace-waits",
             ])
             .env("CARGO_ZIGBUILD_ZIG_PATH", tools.join("ziglang/zig"))
             .env("RUSTFLAGS", flags)

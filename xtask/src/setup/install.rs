@@ -27,6 +27,8 @@ pub(crate) fn run(prefix: &Path) -> Result<()> {
     place(prefix, "lib/libomptrace.so", &library, 0o755)?;
     let adapter = fs::read(release().join("libomptgomp.so"))?;
     place(prefix, "lib/libomptgomp.so", &adapter, 0o755)?;
+    let waits = fs::read(release().join("libomptrace_waits.so"))?;
+    place(prefix, "lib/libomptrace_waits.so", &waits, 0o755)?;
     place_texts(prefix, &release().join("omptrace"))
 }
 

@@ -56,10 +56,10 @@ pub const GROUPS: [Group; 10] = [
     },
     Group {
         key: "runtime",
-        label: "runtime and devices",
-        meaning: "The thread waits for a device, combines results, or is in the runtime for another reason.",
+        label: "runtime, devices, other waits",
+        meaning: "The thread waits for a device or for what is not OpenMP's, combines results, or is in the runtime for another reason.",
         colour: "#56b4e9",
-        causes: &[Cause::Reduction, Cause::Target, Cause::Runtime],
+        causes: &[Cause::Reduction, Cause::Target, Cause::Runtime, Cause::ExternalWait],
     },
     Group {
         key: "preempted",

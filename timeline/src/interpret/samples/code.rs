@@ -110,7 +110,7 @@ fn activity(function: &str) -> Option<RuntimeActivity> {
 
 /// Whether a library is a part of this tool, which runs where the runtime calls it.
 fn is_ours(library: &str) -> bool {
-    library.starts_with("libomptrace.so") || library.starts_with("libomptgomp.so")
+    ["libomptrace.so", "libomptgomp.so", "libomptrace_waits.so"].iter().any(|name| library.starts_with(name))
 }
 
 fn is_libc(library: &str) -> bool {

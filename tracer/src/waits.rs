@@ -1,0 +1,201 @@
+//! Waits that are not OpenMP's: `libomptrace_waits.so` reports calls of the program that took long, where it is preloaded.
+//!
+//! The library stands between the program and the C library's functions that may wait. It asks for the time where a call may be about
+//! to wait, and says afterwards what the call was for:
+//!
+//! ```text
+//! pthread_mutex_lock, which finds the mutex taken
+//!     -> begins()                      the time; 0 where the calling thread is not recorded
+//!     -> the C library's function
+//!     -> ends(time, kind, object, caller)   a row where it took long, and the caller is the program's code
+//! ```
+//!
+//! A runtime waits by the same functions. Its waits are those that its callbacks report, so calls from its modules are left out.
+
+use std::ffi::{CStr, OsStr, c_void};
+use std::mem::transmute;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use ompt_sys::ompt_scope_beginend;
+use omptrace_runtimes::Runtime;
+use omptrace_trace_format::event::ExternalWait;
+use omptrace_trace_format::field::{Address, Ticks, WaitKind};
+use omptrace_trace_format::metadata::Metadata;
+
+use crate::os::loader;
+use crate::os::system_call;
+use crate::os::time::clock::{self, ClockKind};
+use crate::recorder::guarded::guarded;
+use crate::recorder::recorder::Mode;
+use crate::recorder::this_thread;
+use crate::session::part::Part;
+use crate::session::{Session, cold_path};
+
+/// The type of `begins`.
+type Begins = extern "C" fn() -> u64;
+/// The type of `ends`.
+type Ends = extern "C" fn(u64, u32, u64, *const c_void);
+
+/// Whether the library is there.
+static IS_CONNECTED: AtomicBool = AtomicBool::new(false);
+
+/// Gives the library the two functions, where it is in the scope that all libraries share. For the library's constructor, whose
+/// thread has the loader's lock.
+pub(crate) fn connect() {
+    // SAFETY: a constant of the loader.
+    let connect = unsafe { loader::symbol(libc::RTLD_DEFAULT, c"omptrace_waits_connect") };
+    // SAFETY: null, or the library's function of this name, which has this type.
+    let connect = unsafe { transmute::<*mut c_void, Option<unsafe extern "C" fn(Begins, Ends)>>(connect) };
+    if let Some(connect) = connect {
+        // SAFETY: this library is never unloaded.
+        unsafe { connect(begins, ends) };
+        // Relaxed: read when a session begins, which orders it.
+        IS_CONNECTED.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Waits that are not OpenMP's take part in sessions.
+#[derive(Debug)]
+pub(crate) struct Waits;
+
+pub(crate) static PART: Waits = Waits;
+
+impl Part for Waits {
+    fn begin(&self, session: &'static Session) {
+        // Relaxed: see `connect`.
+        if IS_CONNECTED.load(Ordering::Relaxed) {
+            leave_out_runtimes();
+            session.write_metadata(&Metadata { external_waits: true, ..Metadata::default() });
+        }
+    }
+}
+
+/// Where a call may be about to wait: the time, or 0 where nothing is recorded of the calling thread. The tracer's own work is not the
+/// program's, also that of a thread of the program's, and neither is that of a signal handler that interrupts it.
+extern "C" fn begins() -> u64 {
+    let recorder = this_thread::recorder();
+    let stream = &recorder.stream;
+    let is_ours = stream.busy.is_busy() || recorder.is_storing();
+    if stream.number.get() == 0 || is_ours || Mode::current() != Mode::Record {
+        return 0;
+    }
+    clock::ticks()
+}
+
+/// Calls that are over sooner have not waited: they took the usual time, or interrupted one another for a moment. In ticks of the
+/// clock: one or two microseconds.
+fn least_ticks() -> u64 {
+    match clock::kind() {
+        ClockKind::Counter if cfg!(target_arch = "aarch64") => 1 << 6,
+        ClockKind::Counter => 1 << 12,
+        ClockKind::Monotonic => 1 << 11,
+    }
+}
+
+/// The call that was about to wait at `begin` is over.
+extern "C" fn ends(begin: u64, kind: u32, object: u64, codeptr_ra: *const c_void) {
+    let is_short = || clock::ticks().saturating_sub(begin) < least_ticks();
+    if begin == 0 || is_short() || is_runtime(codeptr_ra as usize) || is_on_signal_stack() {
+        return;
+    }
+    guarded(|| {
+        cold_path::call(begin, || ExternalWait {
+            endpoint: ompt_scope_beginend,
+            begin: Ticks(begin),
+            kind: WaitKind(kind),
+            object: Address(object),
+            codeptr_ra: Address(codeptr_ra as usize as u64),
+        });
+    });
+}
+
+/// Whether the thread is in a signal handler that has a stack of its own: that may have too little room for us.
+fn is_on_signal_stack() -> bool {
+    // SAFETY: all zeros is a valid structure of C, which the call fills.
+    let mut stack: libc::stack_t = unsafe { std::mem::zeroed() };
+    // SAFETY: valid for writing; nothing is changed.
+    let result = unsafe { system_call::call(libc::SYS_sigaltstack, [0, &raw mut stack as usize]) };
+    result.is_ok() && stack.ss_flags & libc::SS_ONSTACK != 0
+}
+
+/// Modules that belong to runtimes, at most.
+const MOST: usize = 16;
+
+/// Where each begins, and where it ends: zero until both are known.
+static RUNTIMES: [[AtomicUsize; 2]; MOST] = [const { [const { AtomicUsize::new(0) }; 2] }; MOST];
+
+fn is_runtime(code: usize) -> bool {
+    // Relaxed: the numbers are all that is shared, and a range is never changed once it is there.
+    RUNTIMES
+        .iter()
+        .any(|[begin, end]| code < end.load(Ordering::Relaxed) && begin.load(Ordering::Relaxed) <= code)
+}
+
+/// Notes where the modules of runtimes lie that are loaded, and those of the tracer and its adapters.
+fn leave_out_runtimes() {
+    loader::each_module(|info, headers| {
+        // SAFETY: the loader's name of a module that it describes.
+        let name = (!info.dlpi_name.is_null()).then(|| unsafe { CStr::from_ptr(info.dlpi_name) });
+        if !name.is_some_and(|name| belongs_to_runtime(name.to_bytes())) {
+            return false;
+        }
+        let loads = headers.iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let ranges = loads.map(|header| {
+            let begin = info.dlpi_addr.wrapping_add(header.p_vaddr) as usize;
+            (begin, begin.wrapping_add(header.p_memsz as usize))
+        });
+        let whole = ranges.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+        whole.is_some_and(|whole| !leave_out(whole))
+    });
+}
+
+/// Notes a module; false where there is no room.
+fn leave_out((first, last): (usize, usize)) -> bool {
+    for [begin, end] in &RUNTIMES {
+        // Relaxed: see `is_runtime`. Whoever comes first has the place; a child or a second session finds the module there.
+        match begin.compare_exchange(0, first, Ordering::Relaxed, Ordering::Relaxed) {
+            Ok(_) => {
+                end.store(last, Ordering::Relaxed);
+                return true;
+            }
+            Err(noted) if noted == first => return true,
+            Err(_) => {}
+        }
+    }
+    false
+}
+
+/// Whether the library at `path` is a runtime's, or the tracer's own.
+fn belongs_to_runtime(path: &[u8]) -> bool {
+    let name = Path::new(OsStr::from_bytes(path)).file_name().and_then(OsStr::to_str);
+    name.is_some_and(|name| {
+        name.starts_with("libomptrace") || name.starts_with("libomptgomp") || Runtime::has_code_in(name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runtimes_are_known_by_their_names() {
+        for path in ["/usr/lib/llvm-19/lib/libomp.so.5", "libgomp.so.1", "/a b/libomptrace.so", "libiomp5.so"]
+        {
+            assert!(belongs_to_runtime(path.as_bytes()), "{path}");
+        }
+        for path in ["", "/usr/lib/libc.so.6", "/opt/libomp/bin/app", "libstdc++.so.6"] {
+            assert!(!belongs_to_runtime(path.as_bytes()), "{path}");
+        }
+    }
+
+    #[test]
+    fn code_of_runtimes_is_known_by_its_place() {
+        assert!(!is_runtime(0) && !is_runtime(150));
+        assert!(leave_out((100, 200)) && leave_out((100, 200)) && leave_out((300, 400)));
+        assert!(is_runtime(100) && is_runtime(199) && is_runtime(350));
+        assert!(!is_runtime(99) && !is_runtime(200) && !is_runtime(400));
+        assert_eq!(RUNTIMES[2][0].load(Ordering::Relaxed), 0);
+    }
+}
