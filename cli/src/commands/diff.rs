@@ -100,7 +100,7 @@ fn no_region(unknown: &UnknownPlace) -> Failure {
         [] => "they have no parallel regions".to_owned(),
         nearest => format!("the nearest are {}", nearest.join(", ")),
     };
-    Failure::new(format!("no parallel region of these runs is at {}", unknown.name)).hint(hint)
+    Failure::new(format!("these runs have no parallel region at {}", unknown.name)).hint(hint)
 }
 
 /// The runs before and after: those around `--`, or two without it.

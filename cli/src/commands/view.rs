@@ -91,7 +91,7 @@ fn unlike(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
         .map_err(|error| Failure::new(error.to_string()))?;
     let ranks = stats.ranks.filter(|ranks| ranks.median.is_some());
     let ranks = ranks.ok_or_else(|| {
-        Failure::new("there are no three traces of MPI ranks")
+        Failure::new("there are fewer than three traces of MPI ranks")
             .hint("without --outliers, all traces are shown together")
     })?;
     let paths = Input::paths_in_order(&inputs);

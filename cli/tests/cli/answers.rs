@@ -124,7 +124,7 @@ fn diff_fails_on_conditions_at_places() {
     {
         let unknown = said(&folder, &format!("diff --fail-on duration@{place}>5% {A} -- {B}"));
         assert_eq!((unknown.status, &*unknown.stdout), (Some(2), ""), "{unknown:?}");
-        let error = format!("no parallel region of these runs is at {place}");
+        let error = format!("these runs have no parallel region at {place}");
         assert!(unknown.stderr.contains(&error) && unknown.stderr.contains(nearest), "{}", unknown.stderr);
     }
 }
