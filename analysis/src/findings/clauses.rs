@@ -42,7 +42,7 @@ pub(super) fn advise(
     advice.sort_by_key(|(saved, _)| std::cmp::Reverse(*saved));
     let text = match advice.iter().map(|(_, text)| &text[..]).collect::<Vec<_>>()[..] {
         [] if is_imbalance && of_loop.is_some_and(LoopAnswer::has_balanced) => {
-            "no schedule clause would balance it better, so start the longest iterations first, or split them"
+            "no schedule clause balances it much better, so start the longest iterations first, or split them"
                 .to_owned()
         }
         [] if is_single && nowait.is_some() => "share its work".to_owned(),

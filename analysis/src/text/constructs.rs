@@ -12,6 +12,9 @@ use crate::text::table::{
 /// Lengths that fewer per cent have are not shown.
 const MIN_LENGTHS: f64 = 0.5;
 
+/// Fewer tasks or chunks show no distribution.
+const MIN_COUNT: u64 = 100;
+
 pub(super) const CONSTRUCT: [Column; 9] = [
     column("count", 0),
     column("total", 1),
@@ -51,7 +54,10 @@ pub(super) fn construct_row(table: &mut Table, stats: &ConstructStats) {
 
 /// How many of them are how long, by powers of two.
 pub(super) fn length_words(lengths: &[u64]) -> Option<String> {
-    let all: u64 = lengths.iter().sum();
+    let all = lengths.iter().sum::<u64>();
+    if all < MIN_COUNT {
+        return None;
+    }
     let shares = lengths.iter().enumerate().filter_map(|(power, count)| {
         let share = *count as f64 * 100.0 / all as f64;
         let least = time(1_u64.checked_shl(power as u32)?);

@@ -606,7 +606,7 @@ fn with_construct(place: Place) -> (String, Place) {
 
 /// The constructs of places, as the programmer wrote them.
 fn constructs<'p>(places: impl Iterator<Item = &'p Place>) -> Vec<String> {
-    places.map(Place::construct_name).collect()
+    places.map(Place::construct_with_sentinel).collect()
 }
 
 fn signed(ns: u64) -> i64 {
