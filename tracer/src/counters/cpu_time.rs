@@ -4,15 +4,17 @@
 //! clocks of those that are still there. A process that is killed before that leaves none.
 //!
 //! How long others had a thread's processor is in a file. While the program runs, nobody opens one for a moment: a file that the
-//! program opens then would have another number. So it is read when the program ends, once before runtimes end their threads
-//! (libgomp's end before the session does) and once when the session ends. Of a thread that ended earlier it is not known.
+//! program opens then would have another number. So it is read when the program ends: by a function that `exit` calls before the
+//! runtimes end their threads, as most do before the session ends, and again when that ends. Of a thread that ended earlier it is not
+//! known.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64, Ordering};
 
 use omptrace_trace_format::metadata::{CpuTime, Metadata, ThreadCpuTime};
 
 use crate::os::system;
+use crate::os::threads::containment::contained;
 use crate::os::time::usage;
 use crate::recorder::thread_stream::Stream;
 use crate::session::part::{OfSessions, Part};
@@ -53,6 +55,18 @@ struct Threads {
 /// The threads of all sessions.
 static THREADS: OfSessions<Threads> = OfSessions::new();
 
+/// Whether `exit` calls [`exits`]; so it does in children.
+static WATCHES_EXIT: AtomicBool = AtomicBool::new(false);
+
+/// The program ends, and runtimes still have their threads: their destructors come later.
+extern "C" fn exits() {
+    let _ = contained(|| {
+        if let Some(threads) = session::current().and_then(|session| THREADS.of(session)) {
+            threads.delays().for_each(drop);
+        }
+    });
+}
+
 /// Processor times take part in sessions.
 #[derive(Debug)]
 pub(crate) struct CpuTimes;
@@ -62,6 +76,11 @@ pub(crate) static PART: CpuTimes = CpuTimes;
 impl Part for CpuTimes {
     fn prepare(&self, session: &'static Session) {
         THREADS.add(session, Threads::new());
+        // Relaxed: once is enough, and twice does no harm.
+        if !WATCHES_EXIT.swap(true, Ordering::Relaxed) {
+            // SAFETY: a function of this library, which is never unloaded (`-z nodelete`).
+            unsafe { libc::atexit(exits) };
+        }
     }
 
     fn thread_begins(&self, session: &'static Session, stream: &Stream) {
@@ -81,12 +100,6 @@ impl Part for CpuTimes {
     fn end(&self, session: &'static Session) {
         if let Some(threads) = THREADS.of(session) {
             let _ = threads.at_end.set(threads.now());
-        }
-    }
-
-    fn note_end(&self, session: &'static Session) {
-        if let Some(threads) = THREADS.of(session) {
-            threads.delays().for_each(drop);
         }
     }
 
