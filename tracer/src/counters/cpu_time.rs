@@ -76,14 +76,15 @@ pub(crate) static PART: CpuTimes = CpuTimes;
 impl Part for CpuTimes {
     fn prepare(&self, session: &'static Session) {
         THREADS.add(session, Threads::new());
-        // Relaxed: once is enough, and twice does no harm.
-        if !WATCHES_EXIT.swap(true, Ordering::Relaxed) {
-            // SAFETY: a function of this library, which is never unloaded (`-z nodelete`).
-            unsafe { libc::atexit(exits) };
-        }
     }
 
     fn thread_begins(&self, session: &'static Session, stream: &Stream) {
+        // The last that is registered comes first, and the adapter for libgomp has a function that ends threads: it registers that when
+        // the tracer is initialized, before the first thread begins. Relaxed: once is enough, and twice does no harm.
+        if !WATCHES_EXIT.load(Ordering::Relaxed) && !WATCHES_EXIT.swap(true, Ordering::Relaxed) {
+            // SAFETY: a function of this library, which is never unloaded (`-z nodelete`).
+            unsafe { libc::atexit(exits) };
+        }
         if let Some(threads) = THREADS.of(session) {
             threads.begin(stream);
         }
