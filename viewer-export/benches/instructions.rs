@@ -60,7 +60,7 @@ fn decoding(made: Made) -> Made {
 #[bench::perfetto(args = ("perfetto"), config = at_most(1260))]
 #[bench::chrome(args = ("chrome"), config = at_most(1434))]
 #[bench::otf2(args = ("otf2"), config = at_most(1563))]
-#[bench::text(args = ("text"), config = at_most(1830))]
+#[bench::text(args = ("text"), config = at_most(1870))]
 fn converting((made, format): (Made, &'static Format)) -> Made {
     let options = ConvertOptions { threads: NonZero::new(1), ..ConvertOptions::default() };
     let inputs = [&made.trace];
