@@ -130,7 +130,7 @@ impl Part {
         let (cpu_note, waits_note) = (self.cpu_note(), self.waits_note());
         let useful = self.useful().into_iter().map(|(place, ns)| UsefulAt { place, ns }).collect();
         let loops = replay.map_or_else(Vec::new, |(_, predicted)| loop_schedules::answers(&predicted.loops));
-        let findings = findings::of(&self, (threads, duration), &gains, &loops);
+        let findings = findings::of(&self, threads, duration, &gains, &loops);
         let mut blocked: Vec<Blocked> = self
             .blocked
             .iter()

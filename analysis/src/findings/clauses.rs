@@ -9,17 +9,13 @@ use crate::model::answers::{Finding, LoopAnswer};
 const MIN_SHARE: f64 = 0.5;
 
 /// Names the clause that saves most, in the finding's text and figures. `nowait`: what it saves that nobody waits behind the loop.
-pub(super) fn advise(
-    finding: &mut Finding,
-    of_loop: Option<&LoopAnswer>,
-    nowait: Option<u64>,
-    duration: u64,
-) {
+pub(super) fn advise(finding: &mut Finding, loops: &[LoopAnswer], nowait: Option<u64>, duration: u64) {
     let is_imbalance = finding.id == "load_imbalance";
     let is_single = finding.id == "single_serialises";
     if !is_imbalance && !is_single && finding.id != "chunk_too_small" {
         return;
     }
+    let of_loop = loops.iter().find(|row| row.place == finding.place);
     let all = finding.gain_ns;
     let is_enough = |ns: u64| ns as f64 >= MIN_GAIN * duration as f64 && ns as f64 >= MIN_SHARE * all as f64;
     let schedule = of_loop.and_then(LoopAnswer::best).filter(|_| !is_single);
@@ -31,7 +27,7 @@ pub(super) fn advise(
     }
     if let Some(saved) = nowait {
         finding.evidence.insert("nowait_gain_ns".to_owned(), json!(saved));
-        if is_enough(saved) && finding.id != "chunk_too_small" {
+        if is_enough(saved) {
             let text = match is_single {
                 true => "add nowait if what follows does not need its results, or share its work",
                 false => "add nowait if what follows does not need its results",
@@ -54,5 +50,105 @@ pub(super) fn advise(
     }
     if let Some((saved, _)) = advice.first().filter(|_| is_imbalance) {
         finding.gain_ns = *saved;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::answers::ScheduleTime;
+    use crate::model::place::Place;
+
+    const DURATION: u64 = 1000;
+
+    fn finding(id: &str, text: &str, gain_ns: u64) -> Finding {
+        Finding {
+            id: id.to_owned(),
+            place: Place::new("for"),
+            gain_ns,
+            text: text.to_owned(),
+            evidence: serde_json::Map::new(),
+            instances: Vec::new(),
+        }
+    }
+
+    fn a_loop(schedules: &[(&str, u64)]) -> LoopAnswer {
+        let schedules = schedules.iter();
+        LoopAnswer {
+            place: Place::new("for"),
+            executions: 1,
+            recorded_ns: 500,
+            schedules: schedules
+                .map(|(clause, duration_ns)| ScheduleTime {
+                    clause: (*clause).to_owned(),
+                    duration_ns: *duration_ns,
+                })
+                .collect(),
+            ..LoopAnswer::default()
+        }
+    }
+
+    fn advised(mut finding: Finding, loops: &[LoopAnswer], nowait: Option<u64>) -> (String, u64) {
+        advise(&mut finding, loops, nowait, DURATION);
+        (finding.text, finding.gain_ns)
+    }
+
+    fn imbalance() -> Finding {
+        finding("load_imbalance", "threads finish a.c:7: at times: try smaller chunks", 200)
+    }
+
+    fn said(text: &str, gain_ns: u64) -> (String, u64) {
+        (text.to_owned(), gain_ns)
+    }
+
+    #[test]
+    fn the_clause_that_saves_most_is_named_with_what_it_saves() {
+        let of_loop = [a_loop(&[("schedule(static)", 500), ("schedule(dynamic, 4)", 350)])];
+        let clause = "threads finish a.c:7: at times: try schedule(dynamic, 4)";
+        assert_eq!(advised(imbalance(), &of_loop, Some(20)), said(clause, 150));
+        let both = "threads finish a.c:7: at times: add nowait if what follows does not need its results, or \
+                    try schedule(dynamic, 4)";
+        assert_eq!(advised(imbalance(), &of_loop, Some(300)), said(both, 300));
+        let mut finding = imbalance();
+        advise(&mut finding, &of_loop, Some(20), DURATION);
+        let figures =
+            ["schedule", "schedule_gain_ns", "nowait_gain_ns"].map(|name| finding.evidence[name].clone());
+        assert_eq!(figures, [json!("schedule(dynamic, 4)"), json!(150), json!(20)]);
+    }
+
+    #[test]
+    fn where_none_saves_enough_the_finding_says_so_or_stays_as_it_is() {
+        let none = "threads finish a.c:7: at times: no schedule clause balances it much better, so start the longest iterations \
+                    first, or split them";
+        assert_eq!(advised(imbalance(), &[a_loop(&[("schedule(dynamic, 1)", 450)])], None), said(none, 200));
+        let as_it_was = said(&imbalance().text, 200);
+        // Clauses that would balance it were not tried; most executions are not known; another loop's are.
+        assert_eq!(advised(imbalance(), &[a_loop(&[("schedule(static, 1)", 450)])], None), as_it_was);
+        let mostly_unknown = LoopAnswer { not_known: 1, ..a_loop(&[("schedule(dynamic, 1)", 100)]) };
+        assert_eq!(advised(imbalance(), &[mostly_unknown], None), as_it_was);
+        let other = LoopAnswer { place: Place::new("taskloop"), ..a_loop(&[("schedule(dynamic, 1)", 100)]) };
+        assert_eq!(advised(imbalance(), &[other], None), as_it_was);
+    }
+
+    #[test]
+    fn a_single_region_gets_nowait_only_where_that_saves_enough() {
+        let single = || finding("single_serialises", "one thread works: add nowait, or share its work", 200);
+        let nowait =
+            "one thread works: add nowait if what follows does not need its results, or share its work";
+        assert_eq!(advised(single(), &[], Some(150)), said(nowait, 200));
+        assert_eq!(advised(single(), &[], Some(10)), said("one thread works: share its work", 200));
+        assert_eq!(advised(single(), &[], None), said(&single().text, 200));
+    }
+
+    #[test]
+    fn chunks_get_a_clause_and_keep_their_gain() {
+        let chunks = finding("chunk_too_small", "the loop hands out chunks: use a larger chunk size", 120);
+        let of_loop = [a_loop(&[("schedule(dynamic, 64)", 400)])];
+        assert_eq!(
+            advised(chunks, &of_loop, None),
+            said("the loop hands out chunks: try schedule(dynamic, 64)", 120)
+        );
+        let other = finding("lock_contention", "threads wait: hold it less", 120);
+        assert_eq!(advised(other, &of_loop, Some(500)), said("threads wait: hold it less", 120));
     }
 }

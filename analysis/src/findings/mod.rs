@@ -53,7 +53,8 @@ struct Advice {
 /// `loops`: what other schedules of loops would take.
 pub(crate) fn of(
     part: &Part,
-    (threads, duration): (u64, u64),
+    threads: u64,
+    duration: u64,
     gains: &[(&Plan, u64)],
     loops: &[LoopAnswer],
 ) -> Vec<Finding> {
@@ -68,7 +69,7 @@ pub(crate) fn of(
         // Of several processes, it is not known which waits for which.
         if !part.has_several() {
             let nowait = candidate.other_plan.as_ref().and_then(gain_of).map(|(_, gain)| *gain);
-            clauses::advise(finding, loops.iter().find(|row| row.place == finding.place), nowait, duration);
+            clauses::advise(finding, loops, nowait, duration);
         }
         let most = match &*finding.id {
             TRACER_DISTURBS => None,

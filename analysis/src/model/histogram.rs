@@ -1,20 +1,22 @@
 //! How durations are spread: counts in buckets, which merge exactly.
 
+use crate::model::counts::Counts;
+
 /// Buckets of each power of two.
 const PARTS: u32 = 16;
 
 /// Counts of durations in buckets. A bucket is narrower than a sixteenth of its durations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Histogram(Vec<u64>);
+pub(crate) struct Histogram(Counts);
 
 impl Histogram {
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.0.0.is_empty()
     }
 
     /// Bucket and count of those that have any.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (usize, u64)> {
-        let all = self.0.iter().copied().enumerate();
+        let all = self.0.0.iter().copied().enumerate();
         all.filter(|(_, count)| *count > 0)
     }
 
@@ -22,51 +24,35 @@ impl Histogram {
     pub(crate) fn of(counts: &[(usize, u64)]) -> Histogram {
         let mut histogram = Histogram::default();
         for (bucket, count) in counts.iter().filter(|(of, _)| *of <= bucket(u64::MAX)) {
-            if histogram.0.len() <= *bucket {
-                histogram.0.resize(bucket + 1, 0);
-            }
-            histogram.0[*bucket] += count;
+            histogram.0.add(*bucket, *count);
         }
         histogram
     }
 
     pub(crate) fn add(&mut self, ns: u64) {
-        let bucket = bucket(ns);
-        if self.0.len() <= bucket {
-            self.0.resize(bucket + 1, 0);
-        }
-        self.0[bucket] += 1;
+        self.0.add(bucket(ns), 1);
     }
 
     /// Adds the counts of another: associative and commutative.
     pub(crate) fn merge(&mut self, other: &Histogram) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        for (count, more) in self.0.iter_mut().zip(&other.0) {
-            *count += more;
-        }
+        self.0.merge(&other.0);
     }
 
     /// How many durations reach each power of two, and not the next; those of 0 count with 1.
     pub(crate) fn powers(&self) -> Vec<u64> {
-        let mut powers = Vec::new();
-        for (bucket, count) in self.0.iter().enumerate() {
-            let power = longest(bucket).checked_ilog2().unwrap_or(0) as usize;
-            if powers.len() <= power {
-                powers.resize(power + 1, 0);
-            }
-            powers[power] += count;
+        let mut powers = Counts::default();
+        for (bucket, count) in self.0.0.iter().enumerate() {
+            powers.add(longest(bucket).checked_ilog2().unwrap_or(0) as usize, *count);
         }
-        powers
+        powers.0
     }
 
     /// The longest duration of the bucket below which, or in which, this share of all durations lies; `None` where there is none.
     pub(crate) fn quantile(&self, percent: u64) -> Option<u64> {
-        let all: u64 = self.0.iter().sum();
+        let all: u64 = self.0.0.iter().sum();
         let wanted = (u128::from(all) * u128::from(percent)).div_ceil(100);
         let mut below = 0;
-        let bucket = self.0.iter().position(|count| {
+        let bucket = self.0.0.iter().position(|count| {
             below += u128::from(*count);
             below > 0 && below >= wanted
         });

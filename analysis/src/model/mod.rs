@@ -16,6 +16,7 @@ pub(crate) mod accounting;
 pub(crate) mod answers;
 pub(crate) mod by_place;
 pub(crate) mod cause;
+pub(crate) mod counts;
 pub(crate) mod creation_times;
 pub(crate) mod effort;
 pub(crate) mod function_number;

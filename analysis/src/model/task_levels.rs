@@ -2,42 +2,35 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::counts::Counts;
+
 /// Deeper tasks count with the deepest of these.
 pub(crate) const MAX_LEVEL: u8 = 63;
 
 /// How many explicit tasks there are on each level: those that implicit tasks create are on the first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TaskLevels(Vec<u64>);
+pub(crate) struct TaskLevels(Counts);
 
 impl TaskLevels {
     /// A task on this level, from 1 on.
     pub(crate) fn add(&mut self, level: u8) {
-        let index = usize::from(level.clamp(1, MAX_LEVEL)) - 1;
-        if self.0.len() <= index {
-            self.0.resize(index + 1, 0);
-        }
-        self.0[index] += 1;
+        self.0.add(usize::from(level.clamp(1, MAX_LEVEL)) - 1, 1);
     }
 
     /// Adds those of another: associative and commutative.
     pub(crate) fn merge(&mut self, other: &TaskLevels) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        for (count, more) in self.0.iter_mut().zip(&other.0) {
-            *count += more;
-        }
+        self.0.merge(&other.0);
     }
 
     /// Whether tasks create tasks.
     pub(crate) fn are_nested(&self) -> bool {
-        self.0.iter().filter(|count| **count > 0).count() > 1
+        self.0.0.iter().filter(|count| **count > 0).count() > 1
     }
 
     /// The first level that has so many tasks, and the tasks down to there.
     pub(crate) fn first_with(&self, enough: u64) -> Option<(u64, u64)> {
         let mut above = 0;
-        self.0.iter().zip(1..).find_map(|(count, level)| {
+        self.0.0.iter().zip(1..).find_map(|(count, level)| {
             above += count;
             (*count >= enough).then_some((level, above))
         })
@@ -63,6 +56,6 @@ mod tests {
         flat.merge(&tree);
         assert_eq!(flat.first_with(8), Some((1, 12)));
         flat.add(u8::MAX);
-        assert_eq!(flat.0.len(), usize::from(MAX_LEVEL));
+        assert_eq!(flat.0.0.len(), usize::from(MAX_LEVEL));
     }
 }

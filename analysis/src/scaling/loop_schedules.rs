@@ -134,6 +134,7 @@ pub(crate) fn add(loops: &mut BTreeMap<PlaceId, LoopTimes>, phase: &Phase, size:
         }
     }
     let times = match &places[..] {
+        [] => return,
         [_] => times(phase, size),
         _ => None,
     };
@@ -173,7 +174,6 @@ fn times(phase: &Phase, size: u32) -> Option<LoopTimes> {
     let with = CLAUSES.map(|clause| match clause {
         Clause::Static if profile.is_of_blocks => recorded,
         Clause::StaticChunks(chunk) | Clause::Dynamic(chunk) if is_too_coarse(chunk) => NOT_TRIED,
-        Clause::Static => profile.in_blocks(threads),
         _ if is_even && profile.is_of_blocks => recorded,
         _ => profile.with(clause, threads),
     });
@@ -224,7 +224,6 @@ impl Profile {
             }
             _ => (pieces_of_chunks(phase)?, false),
         };
-        // Fewer iterations than threads: no clause changes that.
         let chunk_cost = phase.chunk_cost_ns as f64;
         let mut profile = Profile { pieces, before: Vec::new(), is_of_blocks, chunk_cost };
         let (mut iterations, mut work) = (0_u64, 0.0);

@@ -55,6 +55,11 @@ fn number(arguments: Arguments<'_>, name: &str) -> u64 {
     }
 }
 
+/// The first iteration of a chunk, and how many it has.
+fn iterations(arguments: Arguments<'_>) -> [u64; 2] {
+    ["start", "iterations"].map(|name| number(arguments, name))
+}
+
 /// The results of replays with changes.
 #[derive(Clone, Debug)]
 pub(crate) struct Predicted {
@@ -362,9 +367,8 @@ impl<const S: usize> Collector<S> {
                 let iterations = number(enter.arguments, "count");
                 current.threads.static_loop(location, iterations);
             }
-            if kind == Kind::Chunk {
-                let [start, iterations] = ["start", "iterations"].map(|name| number(enter.arguments, name));
-                current.threads.dynamic_chunk(location, start, iterations);
+            if kind == Kind::Chunk && current.threads.are_scheduled() {
+                current.threads.dynamic_chunk(location, iterations(enter.arguments));
             }
         }
     }
@@ -401,9 +405,8 @@ impl<const S: usize> Collector<S> {
         };
         match self.regions.constructs[instant.region.0 as usize] {
             Construct::Dispatch(ompt::ompt_dispatch_ws_loop_chunk) => {
-                let [first, iterations] = ["start", "iterations"].map(|name| number(instant.arguments, name));
                 let location = instant.at.location.0 as usize;
-                current.threads.first_chunk(location, first, iterations);
+                current.threads.first_chunk(location, iterations(instant.arguments));
             }
             Construct::Doacross => {
                 current.of.has_doacross = true;

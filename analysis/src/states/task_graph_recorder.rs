@@ -37,6 +37,11 @@ impl<const S: usize> Threads<S> {
         self.graphs = Some(Graphs { phases: Vec::new(), scheduling: Scheduling::new(numbers, threads) });
     }
 
+    /// Whether regions are scheduled on other numbers of threads.
+    pub(crate) fn are_scheduled(&self) -> bool {
+        self.graphs.is_some()
+    }
+
     /// The phase of the team that is outermost around the thread, and where it is in there. `Err` in a region inside that has several
     /// threads.
     fn graph(&mut self, lane: usize) -> Option<InGraph<'_>> {
@@ -213,7 +218,7 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The thread, which has entered a chunk of a loop, gets these iterations.
-    pub(crate) fn dynamic_chunk(&mut self, location: usize, start: u64, iterations: u64) {
+    pub(crate) fn dynamic_chunk(&mut self, location: usize, chunk: [u64; 2]) {
         let Some(Some(lane)) = self.lanes.get(location).copied() else {
             return;
         };
@@ -223,12 +228,12 @@ impl<const S: usize> Threads<S> {
             && let Some((phase, (At::Strand(at), _))) = self.place_in_graph(lane)
             && at == strand
         {
-            phase.chunk(strand, place, [start, iterations]);
+            phase.chunk(strand, place, chunk);
         }
     }
 
     /// The thread gets a chunk of the static loop that it is in.
-    pub(crate) fn first_chunk(&mut self, location: usize, first: u64, iterations: u64) {
+    pub(crate) fn first_chunk(&mut self, location: usize, [first, iterations]: [u64; 2]) {
         let Some(Some(lane)) = self.lanes.get(location).copied() else {
             return;
         };

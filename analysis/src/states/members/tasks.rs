@@ -45,8 +45,9 @@ impl<const S: usize> Threads<S> {
         self.graph_create(lane, task, is_undeferred, group);
         let parent = self.current_task(lane);
         let level = match parent {
-            Parent::Task(parent) => self.tasks.get(&parent).map_or(0, |parent| parent.level),
-            Parent::Unknown | Parent::Member(..) => 0,
+            // Only counted: a replay needs no look at the creator.
+            Parent::Task(parent) if Self::COUNTS => self.tasks.get(&parent).map_or(0, |parent| parent.level),
+            _ => 0,
         };
         let level = (level + 1).min(MAX_LEVEL);
         let created = Task {

@@ -270,7 +270,7 @@ impl<const S: usize> Threads<S> {
             };
             balanced = members | tasks;
             let costless = scenarios.without_cost(region);
-            let nowait = match is_last || barrier.is_last {
+            let nowait = match barrier.is_last {
                 true => 0,
                 false => member.map_or(0, |place| scenarios.nowait(place)),
             };
