@@ -25,8 +25,8 @@ use omptrace_trace_format::field::{Address, Ticks, WaitKind};
 use omptrace_trace_format::metadata::Metadata;
 
 use crate::os::loader;
-use crate::os::system_call;
 use crate::os::time::clock::{self, ClockKind};
+use crate::os::time::timer;
 use crate::recorder::guarded::guarded;
 use crate::recorder::recorder::Mode;
 use crate::recorder::this_thread;
@@ -97,7 +97,8 @@ fn least_ticks() -> u64 {
 /// The call that was about to wait at `begin` is over.
 extern "C" fn ends(begin: u64, kind: u32, object: u64, codeptr_ra: *const c_void) {
     let is_short = || clock::ticks().saturating_sub(begin) < least_ticks();
-    if begin == 0 || is_short() || is_runtime(codeptr_ra as usize) || is_on_signal_stack() {
+    // A signal handler's own stack may have too little room for us.
+    if begin == 0 || is_short() || is_runtime(codeptr_ra as usize) || timer::is_on_alternate_stack() {
         return;
     }
     guarded(|| {
@@ -109,15 +110,6 @@ extern "C" fn ends(begin: u64, kind: u32, object: u64, codeptr_ra: *const c_void
             codeptr_ra: Address(codeptr_ra as usize as u64),
         });
     });
-}
-
-/// Whether the thread is in a signal handler that has a stack of its own: that may have too little room for us.
-fn is_on_signal_stack() -> bool {
-    // SAFETY: all zeros is a valid structure of C, which the call fills.
-    let mut stack: libc::stack_t = unsafe { std::mem::zeroed() };
-    // SAFETY: valid for writing; nothing is changed.
-    let result = unsafe { system_call::call(libc::SYS_sigaltstack, [0, &raw mut stack as usize]) };
-    result.is_ok() && stack.ss_flags & libc::SS_ONSTACK != 0
 }
 
 /// Modules that belong to runtimes, at most.

@@ -34,6 +34,20 @@ pub fn first_map() -> *const LinkMap {
     unsafe { (&raw const _r_debug.first).read() }
 }
 
+/// The loader's list from `map` on, which may be null.
+///
+/// # Safety
+/// Null or in the list, of which nothing that is asked for comes or goes meanwhile.
+pub unsafe fn maps_from(map: *const LinkMap) -> impl Iterator<Item = *const LinkMap> {
+    let mut next = map;
+    core::iter::from_fn(move || {
+        let this = next;
+        // SAFETY: null, or the loader's description of a library that stays.
+        next = unsafe { this.as_ref() }?.next;
+        Some(this)
+    })
+}
+
 /// An entry of a dynamic section.
 #[repr(C)]
 #[derive(Clone, Copy)]

@@ -47,6 +47,19 @@ pub fn forget_error() {
     }
 }
 
+/// The name of an item as C has it, in a constant.
+#[macro_export]
+macro_rules! c_name {
+    ($name:ident) => {
+        const {
+            match ::core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                Ok(name) => name,
+                Err(_) => panic!("a name holds no NUL"),
+            }
+        }
+    };
+}
+
 /// Defines an exported function that goes on where `choose` says:
 ///
 /// ```text

@@ -7,7 +7,7 @@
 use core::ptr::{self, null_mut};
 use core::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::elf::{LinkMap, first_map};
+use crate::elf::{LinkMap, first_map, maps_from};
 
 /// The first and the last that are known to stay.
 #[derive(Debug)]
@@ -30,16 +30,12 @@ impl StartedWith {
         let first = first_map();
         // SAFETY: only reads what the kernel has passed.
         let loader = unsafe { libc::getauxval(libc::AT_BASE) } as usize;
-        let mut map = first;
         // SAFETY: the loader's list, which nothing changes now.
-        while let Some(described) = unsafe { map.as_ref() } {
-            if described.addr == loader {
-                // Relaxed: stored before anybody asks.
-                self.first.store(first.cast_mut(), Ordering::Relaxed);
-                self.last.store(map.cast_mut(), Ordering::Relaxed);
-                return;
-            }
-            map = described.next;
+        let last = unsafe { maps_from(first).find(|map| (**map).addr == loader) };
+        if let Some(last) = last {
+            // Relaxed: stored before anybody asks.
+            self.first.store(first.cast_mut(), Ordering::Relaxed);
+            self.last.store(last.cast_mut(), Ordering::Relaxed);
         }
     }
 

@@ -76,7 +76,7 @@ macro_rules! waits {
                 #[allow(unused_imports, reason = "of what the other functions need")]
                 use super::*;
 
-                pub(super) static NEXT: Next = Next::of(name!($name), waits!(@tries $($tries)?));
+                pub(super) static NEXT: Next = Next::of(interpose::c_name!($name), waits!(@tries $($tries)?));
 
                 pub(super) unsafe extern "C-unwind" fn body($($argument: $type,)+ return_address: *const c_void) -> $result {
                     $(if let Some(result) = $how(NEXT.trying(), $object) {
@@ -105,16 +105,6 @@ macro_rules! waits {
         )*
     };
     (@tries) => { None };
-    (@tries $tries:ident) => { Some(name!($tries)) };
+    (@tries $tries:ident) => { Some(interpose::c_name!($tries)) };
     (@object $object:expr) => { $object as usize as u64 };
-}
-
-/// A name as C has it.
-macro_rules! name {
-    ($name:ident) => {
-        match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-            Ok(name) => name,
-            Err(_) => panic!("a name holds no NUL"),
-        }
-    };
 }

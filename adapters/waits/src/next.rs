@@ -49,7 +49,8 @@ impl Next {
 
     /// Finds it, and the function that tries.
     pub(crate) fn find(&self) {
-        let own = maps_from(elf::first_map()).find(|map| is_own(*map));
+        // SAFETY: the loader's list: what is in front of this library, and the C library behind it, stay.
+        let own = unsafe { elf::maps_from(elf::first_map()) }.find(|map| is_own(*map));
         let Some((map, address)) = own.and_then(|own| definition(own, self.name)) else { return };
         if let Some(tries) = self.tries
             && is_c_library(map)
@@ -62,17 +63,6 @@ impl Next {
     }
 }
 
-/// The loader's list from `first` on.
-fn maps_from(first: *const LinkMap) -> impl Iterator<Item = *const LinkMap> {
-    let mut map = first;
-    core::iter::from_fn(move || {
-        let this = map;
-        // SAFETY: null, or the loader's structure of a library that is loaded.
-        map = unsafe { this.as_ref() }?.next;
-        Some(this)
-    })
-}
-
 fn is_own(map: *const LinkMap) -> bool {
     // SAFETY: a library that is loaded.
     unsafe { Library::of_map(map) }.is_own()
@@ -80,7 +70,8 @@ fn is_own(map: *const LinkMap) -> bool {
 
 /// The first definition of a function behind the library of `own`.
 fn definition(own: *const LinkMap, name: &CStr) -> Option<(*const LinkMap, usize)> {
-    maps_from(own).skip(1).find_map(|map| {
+    // SAFETY: as in `Next::find`.
+    unsafe { elf::maps_from(own) }.skip(1).find_map(|map| {
         // SAFETY: a library that is loaded.
         let address = unsafe { Library::of_map(map) }.function(name)?;
         Some((map, address))

@@ -130,12 +130,7 @@ macro_rules! passed_on {
         #[used]
         #[unsafe(link_section = "omptgomp_passed_on")]
         pub(super) static PASSED_ON: $crate::which_libgomp::passed_on::PassedOn =
-            $crate::which_libgomp::passed_on::PassedOn::new(
-                match core::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                    Ok(name) => name,
-                    Err(_) => panic!("a name has no NUL"),
-                },
-            );
+            $crate::which_libgomp::passed_on::PassedOn::new(interpose::c_name!($name));
     };
 }
 

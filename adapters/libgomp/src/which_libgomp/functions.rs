@@ -59,12 +59,7 @@ macro_rules! functions {
                 // gives it.
                 unsafe {
                     $(
-                        let name = const {
-                            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                                Ok(name) => name,
-                                Err(_) => panic!("a name holds no NUL"),
-                            }
-                        };
+                        let name = interpose::c_name!($name);
                         let found = find(name).unwrap_or(0);
                         (&raw mut (*made).$name).cast::<usize>().write(found);
                     )*
@@ -302,12 +297,7 @@ unsafe impl Send for Libgomp {}
 /// Replaces lock functions by those of another version, where libgomp has them.
 macro_rules! replace_locks {
     ($gomp:ident, $library:ident, $version:expr, $($name:ident)*) => {$(
-        let name = const {
-            match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                Ok(name) => name,
-                Err(_) => panic!("a name holds no NUL"),
-            }
-        };
+        let name = interpose::c_name!($name);
         if let Some(found) = $library.function_of_version(name, $version) {
             // SAFETY: both versions of a lock function have the same signature.
             $gomp.$name = unsafe { core::mem::transmute_copy(&found) };

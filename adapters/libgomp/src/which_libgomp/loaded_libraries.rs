@@ -68,9 +68,8 @@ pub(crate) fn delete_key() -> *const c_void {
 /// library is in another namespace than the program.
 pub(crate) fn prepare() -> bool {
     let (mut iterate, mut find, mut delete_key, mut is_here) = (0, 0, None, false);
-    let mut map = elf::first_map();
     // SAFETY: the loader's list, which nothing changes now.
-    while let Some(described) = unsafe { map.as_ref() } {
+    for map in unsafe { elf::maps_from(elf::first_map()) } {
         // SAFETY: as above.
         let library = unsafe { Library::of_map(map) };
         if library.is_own() {
@@ -83,7 +82,6 @@ pub(crate) fn prepare() -> bool {
                 delete_key = delete_key.or_else(|| symbols.function(c"pthread_key_delete"));
             }
         }
-        map = described.next;
     }
     if !is_here {
         return false;

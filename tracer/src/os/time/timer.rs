@@ -129,6 +129,11 @@ pub(crate) fn take_alternate_stack_back(base: *mut u8) -> bool {
     }
 }
 
+/// Whether the calling thread runs on its alternate stack: in a signal handler that wants that.
+pub(crate) fn is_on_alternate_stack() -> bool {
+    alternate_stack().is_some_and(|stack| stack.ss_flags & libc::SS_ONSTACK != 0)
+}
+
 fn set_alternate_stack(base: *mut u8, len: usize, flags: c_int) -> bool {
     let stack = libc::stack_t { ss_sp: base.cast(), ss_flags: flags, ss_size: len };
     let arguments = [&raw const stack as usize, 0];
