@@ -8,13 +8,14 @@ mod test_programs;
 pub(crate) mod tools;
 
 use std::collections::VecDeque;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::IsTerminal;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 
 use crate::process::{cargo, command, output, run, succeeds, succeeds_with_input};
@@ -206,9 +207,21 @@ impl Job {
     }
 }
 
+/// The interpreter that `python3` runs. A launcher such as pyenv's does work of its own around each call of pip (it
+/// renews its launchers under a lock), and fails where several run at once.
+fn python() -> &'static OsStr {
+    static PYTHON: OnceLock<OsString> = OnceLock::new();
+    PYTHON.get_or_init(|| {
+        let answer = command("python3", ["-c", "import sys; print(sys.executable)"]).output().ok();
+        let answer = answer.filter(|answer| answer.status.success());
+        let path = answer.map(|answer| answer.stdout.trim_ascii_end().to_vec()).filter(|path| !path.is_empty());
+        path.map_or_else(|| "python3".into(), OsString::from_vec)
+    })
+}
+
 /// pip, to do `task` with what is named and nothing else.
 fn pip(task: &str) -> Command {
-    let mut pip = command("python3", ["-m", "pip", task, "--quiet", "--no-deps"]);
+    let mut pip = command(python(), ["-m", "pip", task, "--quiet", "--no-deps"]);
     // It would recommend another folder for modules than the system's; ours is another.
     pip.env("PIP_ROOT_USER_ACTION", "ignore");
     pip
