@@ -442,6 +442,17 @@ impl Schedule {
 
     /// A strand is complete.
     fn end(&mut self, phase: &Phase, strand: u32, time: u64) {
+        if self.has_dependences {
+            for next in &phase.strands()[strand as usize].successors {
+                let after = &mut self.after[*next as usize];
+                *after = after.saturating_sub(1);
+                if *after == 0
+                    && let Some(created) = self.held.remove(next)
+                {
+                    self.make_ready(created, time, false);
+                }
+            }
+        }
         if phase.awaited.is_empty() {
             return;
         }
@@ -456,17 +467,6 @@ impl Schedule {
         let Instance { strand, parent, is_copy, .. } = self.instances[number as usize];
         if !is_copy {
             self.end(phase, strand, time);
-        }
-        if !is_copy && self.has_dependences {
-            for next in &phase.strands()[strand as usize].successors {
-                let after = &mut self.after[*next as usize];
-                *after = after.saturating_sub(1);
-                if *after == 0
-                    && let Some(created) = self.held.remove(next)
-                {
-                    self.make_ready(created, time, false);
-                }
-            }
         }
         if let Some(parent) = parent {
             let creator = &mut self.instances[parent as usize];

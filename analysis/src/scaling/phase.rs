@@ -69,7 +69,7 @@ pub(crate) enum Step {
     Create(u32),
     /// These strands must be complete: so many of [`Phase::awaited`], from this one on.
     Wait(u32, u32),
-    /// An undeferred task is complete: the strand that stands for its end.
+    /// The end of an undeferred or detached task: the strand that stands for it.
     End(u32),
 }
 
@@ -79,7 +79,8 @@ const NONE: u32 = u32::MAX;
 /// The creator of tasks: a member's implicit task, or an explicit one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Creator {
-    Member,
+    /// Of this team: a region inside that has one thread is executed by a member.
+    Member(usize),
     Task(TaskId),
 }
 
@@ -92,6 +93,8 @@ struct OfTask {
     end: u32,
     /// The newest task that it has created and not waited for.
     newest: u32,
+    /// The strand that is complete when its event is fulfilled, where that comes before the end of its code.
+    fulfilled: u32,
     /// The task that was created before by the same creator, and that in the same taskgroup.
     sibling: u32,
     in_group: u32,
@@ -162,8 +165,8 @@ pub(crate) struct Phase {
     pub(crate) shared: Vec<u32>,
     tasks: FastMap<TaskId, u32>,
     of_tasks: Vec<OfTask>,
-    /// By lane, the newest task that the implicit task has created and not waited for.
-    newest: Vec<Option<u32>>,
+    /// By lane and team, the newest task that the implicit task has created and not waited for.
+    newest: FastMap<(usize, usize), u32>,
     /// The newest task of each taskgroup.
     groups: FastMap<u64, u32>,
     /// The strands that are waited for.
@@ -401,22 +404,60 @@ impl Phase {
         if !is_undeferred {
             self.push(parent, Step::Create(strand));
         }
-        self.of_tasks.push(OfTask { strand, end, newest: NONE, sibling, in_group });
+        self.of_tasks.push(OfTask { strand, end, newest: NONE, fulfilled: NONE, sibling, in_group });
         self.tasks.insert(task, number);
     }
 
-    /// An undeferred task is complete, which its creator goes on behind.
+    /// The code of a task has ended, which is complete if it is not to be fulfilled. The creator of an undeferred one goes on.
     pub(crate) fn complete(&mut self, task: TaskId) {
         let number = self.tasks.get(&task).copied();
-        if let Some(OfTask { strand, end, .. }) = number.map(|number| self.of_tasks[number as usize]) {
-            self.push(strand, Step::End(end));
+        if let Some(OfTask { strand, end, fulfilled, .. }) =
+            number.map(|number| self.of_tasks[number as usize])
+        {
+            if fulfilled != NONE {
+                self.wait_for_one(strand, fulfilled);
+            }
+            if strand != end {
+                self.push(strand, Step::End(end));
+            }
         }
+    }
+
+    /// The event of a detached task is fulfilled. `is_late`: its code has ended, so it is complete.
+    pub(crate) fn fulfil(&mut self, lane: usize, at: At, task: TaskId, is_late: bool) {
+        let Some(number) = self.tasks.get(&task).copied() else {
+            return;
+        };
+        if matches!(at, At::Static(_)) {
+            self.problem(Problem::Static);
+        }
+        if self.steps >= MAX_STEPS {
+            return self.problem(Problem::TooLarge);
+        }
+        let fulfiller = self.of(lane, at);
+        let OfTask { strand, end, .. } = self.of_tasks[number as usize];
+        if strand != end && is_late {
+            return self.push(fulfiller, Step::End(end));
+        }
+        let fulfilled = self.strand();
+        if is_late {
+            self.wait_for_one(strand, fulfilled);
+        } else {
+            self.of_tasks[number as usize].fulfilled = fulfilled;
+        }
+        self.push(fulfiller, Step::End(fulfilled));
+    }
+
+    fn wait_for_one(&mut self, strand: u32, awaited: u32) {
+        let first = self.awaited.len() as u32;
+        self.awaited.push(awaited);
+        self.push(strand, Step::Wait(first, 1));
     }
 
     /// The newest task that a creator has created and not waited for.
     fn newest(&mut self, lane: usize, creator: Creator) -> Option<&mut u32> {
         match creator {
-            Creator::Member => Some(at(&mut self.newest, lane).get_or_insert(NONE)),
+            Creator::Member(team) => Some(self.newest.entry((lane, team)).or_insert(NONE)),
             Creator::Task(task) => {
                 let number = *self.tasks.get(&task)?;
                 Some(&mut self.of_tasks.get_mut(number as usize)?.newest)
@@ -430,18 +471,13 @@ impl Phase {
     }
 
     pub(crate) fn depend(&mut self, from: TaskId, to: TaskId) {
-        let (Some(from), Some(number)) = (self.task(from), self.tasks.get(&to).copied()) else {
+        let of_task = |task| self.tasks.get(task).map(|number| self.of_tasks[*number as usize]);
+        let (Some(OfTask { end: from, .. }), Some(to)) = (of_task(&from), of_task(&to)) else {
             return;
         };
-        let to = self.of_tasks[number as usize];
-        if from == to.strand {
-            return;
-        }
         if to.strand != to.end {
             // Its creator waits before it starts it.
-            let first = self.awaited.len() as u32;
-            self.awaited.push(from);
-            return self.push(to.strand, Step::Wait(first, 1));
+            return self.wait_for_one(to.strand, from);
         }
         self.all[to.strand as usize].after += 1;
         self.all[from as usize].successors.push(to.strand);
@@ -623,15 +659,16 @@ impl<'p> Chains<'p> {
             }
         }
         self.longest = self.longest.max(now);
-        for next in &phase.all[strand as usize].successors {
-            self.start(*next, now);
-        }
         self.end(strand, now);
     }
 
     /// A strand is complete, at the end of a chain of this length.
     fn end(&mut self, strand: u32, now: u64) {
         self.of[strand as usize].now = now;
+        let phase = self.phase;
+        for next in &phase.all[strand as usize].successors {
+            self.start(*next, now);
+        }
         let mut list = self.waiters.end(strand);
         while let Some((waiter, rest)) = self.waiters.next(list) {
             self.start(waiter, now);

@@ -146,7 +146,7 @@ mod tests {
         let single = At::Strand(phase.share());
         for (task, ns) in tasks.enumerate() {
             let task = TaskId(task as u64);
-            phase.create(0, (single, Creator::Member), task, false, None);
+            phase.create(0, (single, Creator::Member(0)), task, false, None);
             let at = phase.task(task).map_or(At::Member, At::Strand);
             phase.work(0, at, ns);
         }
@@ -179,10 +179,10 @@ mod tests {
         let single = At::Strand(phase.share());
         for task in 0..6 {
             let task = TaskId(task);
-            phase.create(0, (single, Creator::Member), task, false, None);
+            phase.create(0, (single, Creator::Member(0)), task, false, None);
             let strand = phase.task(task).expect("created");
             phase.work(1, At::Strand(strand), 10);
-            phase.wait(0, (single, Creator::Member));
+            phase.wait(0, (single, Creator::Member(0)));
         }
         let scaling = scaling(phase, 4, &[1, 4]);
         assert_eq!((scaling.on, scaling.span), (vec![60, 60], 60));
@@ -194,7 +194,7 @@ mod tests {
         let single = At::Strand(phase.share());
         for task in 0..4 {
             let task = TaskId(task);
-            phase.create(0, (single, Creator::Member), task, false, None);
+            phase.create(0, (single, Creator::Member(0)), task, false, None);
             let strand = phase.task(task).expect("created");
             phase.work(1, At::Strand(strand), 100);
             phase.work(0, single, 7);

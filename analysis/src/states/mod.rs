@@ -188,7 +188,8 @@ struct Task<const S: usize> {
     /// `None` where no child is complete: many tasks have none, and there may be many tasks.
     children: Option<Box<Left<S>>>,
     parent: Parent,
-    is_undeferred: bool,
+    /// Its event is fulfilled, and its code has not ended.
+    fulfilled: Option<Box<Left<S>>>,
     /// The team that waits for it.
     team: Option<usize>,
     /// The innermost taskgroup that it is a task of.
@@ -397,6 +398,7 @@ impl<const S: usize> Threads<S> {
             waited: [0; S],
             before_wait: (Left::never(), [0; S]),
             has_waited_until: None,
+            left_task: (None, 0),
         });
         self.change_state(lane, self.begin);
     }
@@ -560,6 +562,9 @@ impl<const S: usize> Threads<S> {
         if open.kind.is_wait_for_tasks() {
             of_thread.before_wait = (of_thread.now, of_thread.waited);
         }
+        if open.kind == Kind::Task {
+            of_thread.left_task = (open.task, time);
+        }
         match open.kind {
             Kind::Member if open.team.is_some() => self.leave_team(lane, time),
             Kind::Barrier { is_last } if open.is_barrier => self.depart(lane, time, is_last),
@@ -634,7 +639,12 @@ impl<const S: usize> Threads<S> {
             ThreadEvent::TaskSwitch { task, .. } => self.all[lane].next.task = Some(task),
             ThreadEvent::TaskComplete { task } => {
                 self.settle(lane, time);
-                self.complete_task(lane, task);
+                let is_late = self.all[lane].left_task != (Some(task), time);
+                self.complete_task(lane, task, is_late);
+            }
+            ThreadEvent::TaskFulfill { task } => {
+                self.settle(lane, time);
+                self.fulfil_task(lane, task);
             }
             ThreadEvent::TaskDependence { from, to } => self.depend(lane, from, to),
             ThreadEvent::AcquireLock { lock, .. } => {

@@ -73,6 +73,7 @@ impl<const S: usize> Threads<S> {
                 // A region inside that has one thread is work of that thread, but for its tasks.
                 if creator.is_none() {
                     at = At::Member;
+                    creator = open.team.map(Creator::Member);
                 }
                 continue;
             }
@@ -85,7 +86,7 @@ impl<const S: usize> Threads<S> {
                         let strand = open.task.and_then(|task| phase.task(task));
                         open.strand = (phase.number, strand);
                     }
-                    creator = creator.or(open.task);
+                    creator = creator.or(open.task.map(Creator::Task));
                     open.strand.1
                 }
                 Kind::Alone => of_thread.alone,
@@ -104,7 +105,7 @@ impl<const S: usize> Threads<S> {
                 at = At::Strand(strand);
             }
         }
-        Some((phase, Ok((at, creator.map_or(Creator::Member, Creator::Task)))))
+        Some((phase, Ok((at, creator.unwrap_or(Creator::Member(slot))))))
     }
 
     /// The phase and the place in it, unless the thread is in a region inside.
@@ -179,10 +180,17 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// An undeferred task is complete.
+    /// The code of a task has ended.
     pub(super) fn graph_complete(&mut self, lane: usize, task: TaskId) {
         if let Some((phase, _)) = self.place_in_graph(lane) {
             phase.complete(task);
+        }
+    }
+
+    /// The event of a detached task is fulfilled. `is_late`: its code has ended.
+    pub(super) fn graph_fulfil(&mut self, lane: usize, task: TaskId, is_late: bool) {
+        if let Some((phase, (at, _))) = self.place_in_graph(lane) {
+            phase.fulfil(lane, at, task, is_late);
         }
     }
 

@@ -74,7 +74,15 @@ pub const FAMILIES: [Family; 14] = [
         ..NONE
     },
     Family { name: "taskgroups", tasks: true, singles: true, taskgroups: true, ..NONE },
-    Family { name: "untied and detached", tasks: true, singles: true, untied: true, detached: true, ..NONE },
+    Family {
+        name: "untied and detached",
+        tasks: true,
+        singles: true,
+        dependences: true,
+        untied: true,
+        detached: true,
+        ..NONE
+    },
     Family { name: "cancellation", tasks: true, singles: true, taskgroups: true, cancellation: true, ..NONE },
     Family {
         name: "everything",
@@ -317,7 +325,7 @@ impl Generator {
                     if self.random.chance(50) {
                         // Another thread may do it.
                         let code = self.statement(Kind::Barrier).code;
-                        let body = vec![self.work(1), fulfil];
+                        let body = vec![self.work(3), fulfil];
                         Statement { code, kind: Kind::Task(Task { body, ..Task::default() }) }
                     } else {
                         fulfil
@@ -378,6 +386,9 @@ impl Generator {
         if family.detached && is_plain && self.random.chance(25) {
             self.events += 1;
             task.detach = Some(self.events);
+            if family.dependences && task.depend.is_empty() {
+                task.depend = self.dependences();
+            }
             open.push(self.events);
         } else if family.cancellation && self.random.chance(20) {
             let cancel = self.statement(Kind::CancelTaskgroup);

@@ -115,7 +115,10 @@ impl Interpreter<'_, '_> {
         self.note_base(thread, prior);
         match status {
             // These do not switch: the thread goes on with what it does.
-            ompt::ompt_task_early_fulfill => self.task_fulfilled(thread, time, prior),
+            ompt::ompt_task_early_fulfill => {
+                self.task_fulfilled(thread, time, prior);
+                self.thread_event(thread, time, ThreadEvent::TaskFulfill { task: TaskId(prior.0) });
+            }
             ompt::ompt_task_late_fulfill => {
                 self.task_fulfilled(thread, time, prior);
                 self.task_is_done(thread, time, prior, Anchor::Moment);
@@ -150,7 +153,7 @@ impl Interpreter<'_, '_> {
             // Its code has run; it is complete when its event is fulfilled.
             ompt::ompt_task_detach => {
                 self.has_proxy_tasks = true;
-                self.leave_task(thread, time, prior, false);
+                self.detach_task(thread, time, prior);
                 if !is_nameless {
                     self.run_around(thread, time, prior, next);
                 }
@@ -196,6 +199,15 @@ impl Interpreter<'_, '_> {
         let arguments: &[_] = if cancelled { arguments!["cancelled": Value::Text("yes")] } else { &[] };
         self.threads[thread].close(self.stage, time, construct, task.0, arguments);
         above == 0
+    }
+
+    /// The code of `task` ends on this thread, and another event completes the task.
+    fn detach_task(&mut self, thread: usize, time: Ns, task: Id) {
+        if let Some(detached) = self.tasks.get_mut(&task.0) {
+            self.threads[thread].detach(task.0);
+            detached.state = TaskState::Detached;
+        }
+        self.leave_task(thread, time, task, false);
     }
 
     /// `task` is complete: its id is free, and tasks that depend on it may start. `anchor` is that of its end.
@@ -256,7 +268,7 @@ impl Interpreter<'_, '_> {
             .filter_map(|(id, task)| match task.state {
                 TaskState::Created => Some((*id, false)),
                 TaskState::Suspended(_) => Some((*id, true)),
-                TaskState::OnThread(_) | TaskState::Hidden => None,
+                TaskState::OnThread(_) | TaskState::Hidden | TaskState::Detached => None,
             })
             .collect();
         unfinished.sort_unstable();
@@ -319,7 +331,7 @@ impl Interpreter<'_, '_> {
                 let frames = self.take_from(other, time, task.0);
                 self.threads[thread].resume(self.stage, time, frames);
             }
-            TaskState::Hidden => alive.state = TaskState::Hidden,
+            kept @ (TaskState::Hidden | TaskState::Detached) => alive.state = kept,
         }
     }
 

@@ -67,6 +67,11 @@ pub enum ThreadEvent {
         /// Whether the trace gives that number. Else, when the task is suspended and goes on, it is another one to the timeline.
         has_id: bool,
     },
+    /// The event of a detachable task is fulfilled, whose code goes on. Where the code has ended, that is [`ThreadEvent::TaskComplete`].
+    TaskFulfill {
+        /// The task.
+        task: TaskId,
+    },
     /// The task is complete; it was left, unless it was cancelled before it ran.
     TaskComplete {
         /// The task.

@@ -67,4 +67,6 @@ pub(crate) enum TaskState {
     Suspended(Vec<Frame>),
     /// It runs, nested too deep to be on a stack.
     Hidden,
+    /// Its code has run; it is complete when its event is fulfilled.
+    Detached,
 }

@@ -53,7 +53,7 @@ impl<const S: usize> Threads<S> {
         let created = Task {
             start: self.all[lane].now,
             children: None,
-            is_undeferred,
+            fulfilled: None,
             parent,
             team: self.all[lane].memberships.last().map(|innermost| innermost.team),
             group,
@@ -158,21 +158,35 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    pub(in crate::states) fn complete_task(&mut self, lane: usize, task: TaskId) {
+    /// A task is complete. `is_late`: its code has ended before.
+    pub(in crate::states) fn complete_task(&mut self, lane: usize, task: TaskId, is_late: bool) {
         let end = self.all[lane].now;
-        let is_undeferred = self.complete(task, end);
-        if is_undeferred {
-            self.graph_complete(lane, task);
+        self.complete(task, end);
+        match is_late {
+            true => self.graph_fulfil(lane, task, true),
+            false => self.graph_complete(lane, task),
         }
     }
 
-    /// A task is complete, which `end` was the last thing of. Gives whether it is known to be undeferred.
-    pub(in crate::states) fn complete(&mut self, task: TaskId, mut end: Left<S>) -> bool {
+    /// The event of a detached task is fulfilled, whose code runs.
+    pub(in crate::states) fn fulfil_task(&mut self, lane: usize, task: TaskId) {
+        let now = self.all[lane].now;
+        if let Some(task) = self.tasks.get_mut(&task) {
+            task.fulfilled = Some(Box::new(now));
+        }
+        self.graph_fulfil(lane, task, false);
+    }
+
+    /// A task is complete, which `end` was the last thing of.
+    pub(in crate::states) fn complete(&mut self, task: TaskId, mut end: Left<S>) {
         let Some(done) = self.tasks.remove(&task) else {
-            return false;
+            return;
         };
         // It may be complete later than its code: it was detached.
         end.raise(&done.start);
+        if let Some(fulfilled) = &done.fulfilled {
+            end.raise(fulfilled);
+        }
         for successor in &done.successors {
             if let Some(successor) = self.tasks.get_mut(successor) {
                 successor.start.raise(&end);
@@ -184,7 +198,6 @@ impl<const S: usize> Threads<S> {
         if let Some(children) = self.children(done.parent) {
             children.raise(&end);
         }
-        done.is_undeferred
     }
 
     /// The thread has waited for the tasks of its task.

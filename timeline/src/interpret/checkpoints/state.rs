@@ -149,7 +149,7 @@ fn alive(id: u64, task: &Task) -> Option<AliveTask> {
     let on = match task.state {
         TaskState::Created => None,
         TaskState::OnThread(thread) => Some(thread),
-        TaskState::Suspended(_) | TaskState::Hidden => return None,
+        TaskState::Suspended(_) | TaskState::Hidden | TaskState::Detached => return None,
     };
     (task.links.is_none() && !task.is_known_untied).then(|| AliveTask {
         id,

@@ -93,6 +93,11 @@ impl Frame {
         Frame { meaning, ..self }
     }
 
+    /// Its end is none of the task's: that comes when the task's event is fulfilled.
+    pub(super) fn detach(&mut self) {
+        self.meaning = Meaning::Alone;
+    }
+
     /// Which slice of the region is entered next.
     pub(super) fn next_part(&self) -> Part {
         match self.part {

@@ -360,6 +360,14 @@ impl Thread {
         frame
     }
 
+    /// The end of the innermost part of this task on the stack does not complete it.
+    pub(crate) fn detach(&mut self, task: u64) {
+        let is_it = |frame: &&mut Frame| frame.is_explicit_task() && frame.key == task;
+        if let Some(frame) = self.stack.iter_mut().rev().find(is_it) {
+            frame.detach();
+        }
+    }
+
     /// A region that means something between threads has ended.
     #[inline(always)]
     fn ends(&mut self, stage: &mut Stage<'_>, time: Ns, frame: &Frame) {
