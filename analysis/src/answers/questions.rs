@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use omptrace_timeline::model::Ns;
 
+use super::in_turn;
 use super::part::{BlockedBy, Part, RegionPart};
 use crate::findings;
 use crate::model::accounting::Accounting;
@@ -41,7 +42,8 @@ impl Part {
         }
         wanted.truncate(MAX_SCENARIOS - plans.len() - MAX_FASTER);
         plans.extend(wanted);
-        let mut useful: Vec<_> = self.path.places.iter().collect();
+        let path = in_turn::path(&self.longest);
+        let mut useful: Vec<_> = path.places.iter().collect();
         useful.sort_by_key(|(place, ns)| (Reverse(**ns), *place));
         useful.retain(|(place, _)| !self.serial.contains_key(place));
         plans.extend(
@@ -101,7 +103,9 @@ impl Part {
 
         let scalability = replay
             .map_or_else(Scalability::default, |(_, predicted)| Scalability::of(&self, &predicted.scaling));
-        let efficiency = efficiency(&self.accounting, threads, self.max_useful, self.path.ns, duration);
+        let path = in_turn::path(&self.longest);
+        let max_useful = in_turn::max_useful(&self.longest);
+        let efficiency = efficiency(&self.accounting, threads, max_useful, path.ns, duration);
         let regions = self.regions.iter().map(|(place, region)| RegionAnswer {
             place: place.clone(),
             visits: region.visits,
@@ -121,11 +125,11 @@ impl Part {
             })
             .collect();
         blame.sort_by_key(|row| Reverse(row.ns));
-        let rows = self.path.functions.iter();
+        let rows = path.functions.iter();
         let rows = rows.map(|(name, ns)| (name, *ns));
-        let (path_functions, path_no_sample_ns) = self.functions.shares(self.path.ns, rows);
+        let (path_functions, path_no_sample_ns) = self.functions.shares(path.ns, rows);
         let mut rows: Vec<PathRow> =
-            self.path.places.iter().map(|(place, ns)| PathRow { place: place.clone(), ns: *ns }).collect();
+            path.places.iter().map(|(place, ns)| PathRow { place: place.clone(), ns: *ns }).collect();
         rows.sort_by_key(|row| Reverse(row.ns));
         let (cpu_note, waits_note) = (self.cpu_note(), self.waits_note());
         let useful = self.useful().into_iter().map(|(place, ns)| UsefulAt { place, ns }).collect();
@@ -156,7 +160,7 @@ impl Part {
             blocked,
             critical_path: CriticalPath {
                 length_ns: duration,
-                useful_ns: self.path.ns,
+                useful_ns: path.ns,
                 rows,
                 functions: path_functions,
                 no_sample_ns: path_no_sample_ns,
