@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use omptrace_analysis::check;
+use omptrace_analysis::{Options, Stats, check};
 use omptrace_tests::env::{Compiler, compile, omptrace_program};
 use omptrace_tests::trace::{Traces, info, omptrace};
 use omptrace_trace_format::{Reader, Severity};
@@ -162,4 +162,29 @@ fn the_size_of_a_trace_is_that_of_its_file() {
     let events = info["events"].as_u64().expect("a number") as f64;
     let per_event = info["size"]["bytes_per_event"].as_f64().expect("a number");
     assert!((per_event * events - bytes).abs() < 0.05 * bytes, "{info}");
+}
+
+/// What `record` shows of a run that takes too long to analyse is what `stats --window` shows of that part, and no more is read.
+#[test]
+fn the_beginning_of_a_run_is_analysed_by_itself() {
+    let program = compile("tests/programs/many_tasks.c", Compiler::Clang22, &["-g"]);
+    let traces = Traces::folder();
+    let trace = traces.path().join("many.omptrace");
+    record(&trace, &["--no-summary"], &[program.as_os_str(), "400000".as_ref()], 0);
+    let all = Reader::open(&trace).expect("a trace").summary().event_bytes;
+    assert!(all > 4 << 20, "{all} bytes of events");
+    for parts in [2, 8] {
+        let reader = Reader::open(&trace).expect("a trace");
+        let end = reader.ticks_at_event_bytes(all / parts).expect("there is more");
+        let beginning = Stats::of_beginning(&reader, end);
+        let read = reader.event_bytes_read();
+        // Chunks are read whole, some ahead, and the first of each stream more than once.
+        assert!((all / parts..all / parts + all / 3).contains(&read), "{read} of {all} bytes for 1/{parts}");
+        let window = Some((i64::MIN, reader.clock().ns(end)));
+        let (window, _) =
+            Stats::with(&[&reader], &Options { window, ..Options::default() }).expect("something is there");
+        assert_eq!(beginning.answers.accounting, window.answers.accounting, "1/{parts}");
+        assert_eq!(beginning.answers.threads, window.answers.threads, "1/{parts}");
+    }
+    assert_eq!(Reader::open(&trace).expect("a trace").ticks_at_event_bytes(all), None);
 }

@@ -99,6 +99,15 @@ impl Stats {
         Ok((stats, report))
     }
 
+    /// The numbers of the part of a trace before `end` raw ticks, from sums alone: what changes would gain is not replayed. Reads no
+    /// more than that part.
+    pub fn of_beginning(reader: &Reader, end: u64) -> Stats {
+        let window = Some((Ns::MIN, reader.clock().ns(end)));
+        let options = Options { window, ..Options::default() };
+        let run = Run { replays: false, is_summarised: true, ..Run::of(&Input::traces(&[reader]), &options) };
+        run.answers().map(|(stats, ..)| stats).unwrap_or_default()
+    }
+
     /// Like [`Stats::of`], with a picture of what each thread did over time.
     pub fn with_overview(inputs: &[&Reader], symbols: &symbols::Options) -> (Stats, Overview, Report) {
         let options = Options { symbols: symbols.clone(), ..Options::default() };

@@ -11,6 +11,9 @@ use omptrace_timeline::model::{
     Enter, Instant, Interval, Item, Leave, Lifetime, Ns, Point, Process, Sink, Summary, Wants,
 };
 
+/// No time of a trace lies as far from the timeline's start, and the difference of two such times is one, too.
+const FAR: Ns = 1 << 60;
+
 /// Windows in the order of time; none overlaps another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Windows(Vec<Span>);
@@ -26,6 +29,9 @@ struct Span {
 impl Windows {
     /// The time that lies in one of `intervals` at least.
     pub(crate) fn of(mut intervals: Vec<(Ns, Ns)>) -> Windows {
+        for (begin, end) in &mut intervals {
+            (*begin, *end) = ((*begin).clamp(-FAR, FAR), (*end).clamp(-FAR, FAR));
+        }
         intervals.retain(|(begin, end)| begin < end);
         intervals.sort_unstable();
         let mut spans: Vec<Span> = Vec::new();

@@ -93,6 +93,11 @@ impl Answers {
         lines
     }
 
+    /// The useful share of the threads' time, as the bars have it: with all losses it is 100 %.
+    pub fn useful_percent(&self) -> Option<u32> {
+        self.shares().first().filter(|_| self.has_time()).map(|useful| useful.percent)
+    }
+
     /// The efficiency with a bar, and each cause of loss with its share and its worst place.
     pub fn efficiency_bars(&self, look: Look) -> Lines {
         let mut lines = Lines::default();

@@ -247,13 +247,13 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
 
 /// Adds summaries to the traces.
 fn add_summaries(arguments: &Record, traces: &[PathBuf], ran: &Ran) -> Added {
-    match arguments.summary.no_summary {
-        true => Added::default(),
-        false => {
-            let ns = ran.ended.raw_ns.saturating_sub(ran.started.raw_ns);
-            let ran = Duration::from_nanos(ns);
-            summaries::add(traces, Some(summaries::patience(ran)), !arguments.quiet)
-        }
+    let ns = ran.ended.raw_ns.saturating_sub(ran.started.raw_ns);
+    let patience = summaries::patience(Duration::from_nanos(ns));
+    let (is_kept, is_talkative) = (!arguments.summary.no_summary, !arguments.quiet);
+    match traces {
+        [trace] if is_kept || is_talkative => summaries::add_in_time(trace, patience, is_kept, is_talkative),
+        _ if is_kept => summaries::add(traces, Some(patience), is_talkative),
+        _ => Added::default(),
     }
 }
 

@@ -27,7 +27,7 @@ use crate::output::gaps::report_gaps;
 use crate::output::json_output::AnswerOptions;
 use crate::output::output_path::{Target, cannot_write};
 use crate::output::sarif::{self, ProblemFormat};
-use crate::output::{csv, message, streams};
+use crate::output::{csv, message, progress, streams};
 
 /// `omptrace stats`.
 #[derive(Args, Debug)]
@@ -161,7 +161,9 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
     if launches.len() > 1 && arguments.is_shown_one_by_one() {
         return one_by_one(arguments, &sources, &launches, &options);
     }
-    let (mut stats, report) = Numbers::of_sources(&sources.inputs(), &options).map_err(not_there)?;
+    let analysed =
+        progress::while_analysing(&sources.readers(), || Numbers::of_sources(&sources.inputs(), &options));
+    let (mut stats, report) = analysed.map_err(not_there)?;
     if launches.len() > 1 {
         let note = format!(
             "these are {} separate runs, analysed as one: the time between them is unobserved, and shares are of all of it",
@@ -249,7 +251,9 @@ fn one_by_one(
     };
     for (number, launch) in launches.iter().enumerate() {
         let own: Vec<_> = launch.iter().map(|input| inputs[*input]).collect();
-        let (stats, report) = Numbers::of_sources(&own, options).map_err(not_there)?;
+        let of_launch: Vec<&Reader> = launch.iter().map(|number| readers[*number]).collect();
+        let analysed = progress::while_analysing(&of_launch, || Numbers::of_sources(&own, options));
+        let (stats, report) = analysed.map_err(not_there)?;
         let (gap, heading) = (if number > 0 { "\n" } else { "" }, if arguments.md { "## " } else { "" });
         let title = format!("{gap}{heading}run {} of {all}: {}\n\n", number + 1, names(launch));
         print(streams::text(), &title)?;

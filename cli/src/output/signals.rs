@@ -41,6 +41,27 @@ impl Handler {
     }
 }
 
+/// Whether SIGINT came since [`note_interrupts`].
+static IS_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// SIGINT ends nothing while the value lives; [`is_interrupted`] says whether it came.
+///
+/// # Errors
+/// The signal takes no handler.
+pub(crate) fn note_interrupts() -> io::Result<Handler> {
+    extern "C" fn note(_: libc::c_int) {
+        IS_INTERRUPTED.store(true, Ordering::Relaxed);
+    }
+    IS_INTERRUPTED.store(false, Ordering::Relaxed);
+    Handler::install(libc::SIGINT, note)
+}
+
+/// Whether SIGINT came since [`note_interrupts`].
+pub(crate) fn is_interrupted() -> bool {
+    // It publishes nothing else.
+    IS_INTERRUPTED.load(Ordering::Relaxed)
+}
+
 impl Drop for Handler {
     fn drop(&mut self) {
         // SAFETY: gives back the action that `install` was given. It cannot fail for a signal that it worked for.

@@ -27,7 +27,7 @@ use crate::output::quoted_path;
 use crate::record::child_process::{End, Ran, signal_name};
 use crate::record::launched_rank::LaunchedRank;
 use crate::seal::sealing::{self, Done};
-use crate::seal::summaries::{self, Added};
+use crate::seal::summaries::{self, Added, Beginning};
 
 /// Nobody waits longer for the numbers of several traces.
 const MAX_WAIT: Duration = Duration::from_secs(2);
@@ -54,8 +54,8 @@ pub(crate) struct RunEnd<'a> {
 /// The numbers of the traces.
 enum Answer {
     Known(Box<Stats>),
-    /// They take longer than anybody waits.
-    Late,
+    /// They take longer than anybody waits: those of a part, where there are any.
+    Late(Option<Box<Beginning>>),
     /// The traces cannot be analysed; what is wrong with them is said already.
     None,
 }
@@ -65,7 +65,7 @@ pub(crate) fn report(run: &RunEnd<'_>, added: Added) {
     let traces = summaries::completed(run.done);
     let answer = match added.stats {
         Some(stats) => Answer::Known(Box::new(stats)),
-        None if added.is_late => Answer::Late,
+        None if added.is_late => Answer::Late(added.beginning.map(Box::new)),
         None => in_time(&traces),
     };
     let look = message::look(&crate::output::streams::stderr());
@@ -80,14 +80,11 @@ fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> L
     let mut lines = Lines::default();
     let stats = match answer {
         Answer::Known(stats) => Some(&**stats).filter(|stats| stats.answers.has_time()),
-        Answer::Late | Answer::None => None,
+        Answer::Late(_) | Answer::None => None,
     };
     headline(&mut lines, run, traces.len(), stats, look);
-    if let Answer::Late = answer {
-        let words = "The analysis was not finished in time. To finish it, which takes longer:";
-        lines.words(Line::of(Tint::Warning, "  ! "), words, Tint::Plain, look);
-        // A command is copied in one piece.
-        lines.push(Line::of(Tint::Bold, format!("    omptrace stats {arguments}")));
+    if let Answer::Late(beginning) = answer {
+        late(&mut lines, run, beginning.as_deref(), &arguments, look);
     }
     if let Some(stats) = stats {
         let answers = &stats.answers;
@@ -120,6 +117,33 @@ fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> L
     }
     next_commands(&mut lines, &arguments, stats.is_some(), run.rank, look);
     lines
+}
+
+/// What is known where the analysis of all would take too long.
+fn late(lines: &mut Lines, run: &RunEnd<'_>, beginning: Option<&Beginning>, arguments: &str, look: Look) {
+    let part = beginning.filter(|beginning| beginning.stats.answers.has_time());
+    let words = match part {
+        Some(Beginning { stats, share }) => {
+            let answers = &stats.answers;
+            let wall = run.ran.ended.raw_ns.saturating_sub(run.ran.started.raw_ns);
+            format!(
+                "{} % useful in the first {} of {}, which has {:.0} % of the events. Other parts may differ. To analyse all, which \
+                 takes longer:",
+                answers.useful_percent().unwrap_or(0),
+                time(answers.duration_ns),
+                time(wall),
+                share * 100.0
+            )
+        }
+        None => "The analysis was not finished in time. To finish it, which takes longer:".to_owned(),
+    };
+    lines.words(Line::of(Tint::Warning, "  ! "), &words, Tint::Plain, look);
+    // A command is copied in one piece.
+    lines.push(Line::of(Tint::Bold, format!("    omptrace stats {arguments}")));
+    if let Some(Beginning { stats, .. }) = part {
+        lines.gap();
+        lines.extend(stats.answers.efficiency_bars(look));
+    }
 }
 
 /// How the program ended, how long it took, and what it ran on.
@@ -193,7 +217,7 @@ fn in_time(traces: &[PathBuf]) -> Answer {
     }
     match receiver.recv_timeout(MAX_WAIT) {
         Ok(stats) => stats.map_or(Answer::None, |stats| Answer::Known(Box::new(stats))),
-        Err(RecvTimeoutError::Timeout) => Answer::Late,
+        Err(RecvTimeoutError::Timeout) => Answer::Late(None),
         Err(RecvTimeoutError::Disconnected) => Answer::None,
     }
 }

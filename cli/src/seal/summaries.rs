@@ -1,18 +1,20 @@
 //! Summaries for traces that are complete: what `stats` finds, kept in them.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use indicatif::ProgressBar;
 use omptrace_analysis::Stats;
 use omptrace_analysis::summary::{NewSummary, NoSummary, Summary, WriteError};
 use omptrace_symbols::parallel::in_parallel;
 use omptrace_trace_format::Reader;
 
-use crate::output::message;
 use crate::output::quoted_path::typed;
+use crate::output::{message, progress, signals};
 use crate::seal::sealing::Done;
 
 /// Whether traces get summaries.
@@ -30,7 +32,26 @@ pub(crate) struct Added {
     pub(crate) stats: Option<Stats>,
     /// The time was up before all traces were analysed.
     pub(crate) is_late: bool,
+    /// What is known of a single trace then.
+    pub(crate) beginning: Option<Beginning>,
 }
+
+/// The numbers of the first part of a trace.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    pub(crate) stats: Stats,
+    /// The part of the events that it has.
+    pub(crate) share: f64,
+}
+
+/// Bytes of events that are analysed in about 0.3 seconds, without a replay.
+const FIRST_BYTES: u64 = 8 << 20;
+/// How much longer the whole takes than one pass over it, at most.
+const WHOLE_PER_PASS: f64 = 2.5;
+/// The part of the time left that a larger part's analysis may take: its speed was measured with less.
+const SAFE: f64 = 0.7;
+/// How often it is asked whether the user still waits.
+const MOMENT: Duration = Duration::from_millis(50);
 
 /// How long `record` waits for summaries of a program that ran for `ran`: two seconds and a tenth of that, a minute at most.
 pub(crate) fn patience(ran: Duration) -> Duration {
@@ -93,7 +114,92 @@ pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>, is_talkative: 
     if is_talkative {
         report(unfinished, traces, &too_large);
     }
-    Added { stats, is_late: missing > 0 }
+    Added { stats, is_late: missing > 0, beginning: None }
+}
+
+/// What is found of a single trace.
+enum Found {
+    Part(Beginning),
+    Whole(Box<Result<NewSummary, NoSummary>>),
+}
+
+/// Like [`add`], of a trace that nobody waits for longer than `patience`: then the answer is that of the first part of it. Who presses
+/// Ctrl-C waits no longer. Nothing is put into the trace unless it `is_kept`.
+pub(crate) fn add_in_time(trace: &Path, patience: Duration, is_kept: bool, is_talkative: bool) -> Added {
+    let until = Instant::now() + patience;
+    let Ok(reader) = Reader::open(trace).map(Arc::new) else {
+        return Added::default();
+    };
+    let (sender, receiver) = mpsc::channel();
+    let analysed = Arc::clone(&reader);
+    // Nobody may wait for it any more.
+    let analysis = move || analyse_in_time(&analysed, FIRST_BYTES, until, |found| drop(sender.send(found)));
+    // Without another thread nothing would bound the time.
+    if thread::Builder::new().spawn(analysis).is_err() {
+        return Added::default();
+    }
+    // Where that cannot be noted, the signal ends this program, as ever.
+    let _interrupts = signals::note_interrupts();
+    let bar = match reader.summary().event_bytes {
+        ..FIRST_BYTES => ProgressBar::hidden(),
+        bytes => progress::analysis(bytes),
+    };
+    let mut added = Added::default();
+    loop {
+        match receiver.recv_timeout(MOMENT) {
+            Ok(Found::Part(beginning)) => added.beginning = Some(beginning),
+            Ok(Found::Whole(new)) => {
+                added = Added::default();
+                let Ok(mut new) = *new else {
+                    break;
+                };
+                if is_kept
+                    && is_talkative
+                    && let Err(NoSummary::Write(WriteError::TooLarge)) = new.write(&reader)
+                {
+                    report(0, &[], &[trace.to_owned()]);
+                }
+                added.stats = Some(new.stats);
+                break;
+            }
+            Err(RecvTimeoutError::Timeout) if Instant::now() < until && !signals::is_interrupted() => {
+                bar.set_position(reader.event_bytes_read());
+            }
+            Err(_) => {
+                added.is_late = true;
+                break;
+            }
+        }
+    }
+    bar.finish_and_clear();
+    added
+}
+
+/// Analyses all of a trace, if that takes no longer than until `until`. Of a trace with more than `first` bytes of events, the part
+/// that has so many comes before.
+fn analyse_in_time(reader: &Reader, first: u64, until: Instant, mut give: impl FnMut(Found)) {
+    let all = reader.summary().event_bytes;
+    let begun = Instant::now();
+    let beginning = |bytes: u64| {
+        let share = bytes as f64 / all as f64;
+        let end = reader.ticks_at_event_bytes(bytes)?;
+        Some(Beginning { stats: Stats::of_beginning(reader, end), share })
+    };
+    if all > first
+        && let Some(part) = beginning(first)
+    {
+        give(Found::Part(part));
+        let seconds_per_byte = begun.elapsed().as_secs_f64() / first as f64;
+        let left = until.saturating_duration_since(Instant::now()).as_secs_f64();
+        if seconds_per_byte * WHOLE_PER_PASS * all as f64 > left {
+            let more = (left * SAFE / seconds_per_byte) as u64;
+            if more > first {
+                beginning(more.min(all)).into_iter().for_each(|part| give(Found::Part(part)));
+            }
+            return;
+        }
+    }
+    give(Found::Whole(Box::new(NewSummary::of(reader, true))));
 }
 
 /// The summary of a trace that can be read.
@@ -120,5 +226,31 @@ fn report(missing: usize, traces: &[PathBuf], too_large: &[PathBuf]) {
             message::counted(too_large.len() as u64, "trace"),
             message::near(first).display()
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parts that are given of a recorded trace, and whether the whole is.
+    fn found(patience: Duration) -> (Vec<f64>, bool) {
+        let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../viewer-export/tests/devices/amd_async.omptrace");
+        let reader = Reader::open(trace.as_ref()).expect("a trace");
+        let first = reader.summary().event_bytes / 2;
+        let (mut parts, mut is_whole) = (Vec::new(), false);
+        analyse_in_time(&reader, first, Instant::now() + patience, |found| match found {
+            Found::Part(beginning) => parts.push(beginning.share),
+            Found::Whole(_) => is_whole = true,
+        });
+        (parts, is_whole)
+    }
+
+    #[test]
+    fn who_has_no_time_gets_a_part_and_who_has_gets_all() {
+        let (parts, is_whole) = found(Duration::ZERO);
+        assert!(parts.len() == 1 && (0.4..=0.5).contains(&parts[0]) && !is_whole, "{parts:?} {is_whole}");
+        let (parts, is_whole) = found(Duration::from_secs(3600));
+        assert!(parts.len() == 1 && is_whole, "{parts:?} {is_whole}");
     }
 }

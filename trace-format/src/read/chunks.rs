@@ -24,6 +24,14 @@ impl Stored {
         }
     }
 
+    /// The bytes of its events, unpacked.
+    pub(crate) fn event_bytes(&self) -> u64 {
+        match self {
+            Stored::File(block) => u64::from(block.header.words).saturating_mul(8),
+            Stored::Spool(entry) => entry.header.published.saturating_mul(8),
+        }
+    }
+
     /// Copies of a chunk lie together in this order; the file's come first, as their check sum shows whether they
     /// are sound.
     pub(crate) fn order(&self) -> (u32, u32, bool, u64) {

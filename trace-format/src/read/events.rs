@@ -1,5 +1,7 @@
 //! The events of a stream, chunk after chunk.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::event::predict::State;
 use crate::event::stack::Stacks;
 use crate::event::{DecodeError, Event, TICK_SHIFT, decode_into, is_wide_prefix};
@@ -28,13 +30,16 @@ pub struct Events<'r> {
     /// The next event's place in the chunk's words.
     at: usize,
     damaged_events: u64,
+    /// The bytes of events that were read, for who shows progress.
+    bytes_read: &'r AtomicU64,
 }
 
 impl<'r> Events<'r> {
-    /// The events of chunks of which there are these copies.
-    pub(crate) fn new(chunks: Chunks<'r>, copies: &'r [Stored]) -> Events<'r> {
+    /// The events of chunks of which there are these copies. `bytes_read` grows by what is read.
+    pub(crate) fn new(chunks: Chunks<'r>, copies: &'r [Stored], bytes_read: &'r AtomicU64) -> Events<'r> {
         Events {
             chunks,
+            bytes_read,
             copies,
             state: State::new(0),
             stacks: Stacks::default(),
@@ -127,6 +132,8 @@ impl<'r> Events<'r> {
             self.copies = rest;
             if let Some(stored) = self.chunks.read(copies) {
                 self.chunk = stored.chunk();
+                // Nothing is read because of it.
+                self.bytes_read.fetch_add(self.chunks.words.len() as u64 * 8, Ordering::Relaxed);
                 self.state.reset(self.chunk.first_id);
                 self.stacks.clear();
                 self.at = 0;

@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::fs::File;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fmt, io};
 
 use serde_json::{Map, Value};
@@ -57,6 +58,7 @@ pub struct Reader {
     streams: Vec<Stream>,
     summary: Summary,
     diagnostics: Vec<Diagnostic>,
+    bytes_read: AtomicU64,
 }
 
 /// Why a file cannot be read at all.
@@ -207,6 +209,7 @@ impl Reader {
                 ..chunk_sums(&copies)
             },
             diagnostics: diagnostics.take(),
+            bytes_read: AtomicU64::new(0),
             file,
             limits,
             header,
@@ -263,9 +266,31 @@ impl Reader {
         &self.summary
     }
 
+    /// The bytes of events, unpacked, that were read by all [`Events`] together so far; each reading counts. A whole reading counts
+    /// [`Summary::event_bytes`], as far as nothing is damaged. Any thread may ask, to show progress.
+    pub fn event_bytes_read(&self) -> u64 {
+        self.bytes_read.load(Ordering::Relaxed)
+    }
+
+    /// When so many bytes of events, unpacked, had been recorded by all threads together, in raw ticks, to a chunk; `None` where the
+    /// trace has no more. Reads no events.
+    pub fn ticks_at_event_bytes(&self, bytes: u64) -> Option<u64> {
+        let chunks = self.copies.chunk_by(is_same_chunk).filter_map(<[Stored]>::first);
+        let mut chunks: Vec<(u64, u64)> =
+            chunks.map(|stored| (stored.chunk().clock.ticks, stored.event_bytes())).collect();
+        chunks.sort_unstable();
+        let mut sum = 0_u64;
+        let mut ends = chunks.into_iter().filter_map(|(ticks, of_chunk)| {
+            let before = sum;
+            sum = sum.saturating_add(of_chunk);
+            (before >= bytes).then_some(ticks)
+        });
+        ends.next()
+    }
+
     /// The events of `stream`, which must be one of this reader's.
     pub fn events<'r>(&'r self, stream: &Stream) -> Events<'r> {
-        Events::new(self.chunks(), self.copies_of(stream))
+        Events::new(self.chunks(), self.copies_of(stream), &self.bytes_read)
     }
 
     /// The events of `stream` from its last chunk on that begins at `ticks` or before.
@@ -275,7 +300,7 @@ impl Reader {
         let chunk = copies[..begun].last();
         let is_before = |stored: &Stored| chunk.is_some_and(|chunk| !is_same_chunk(stored, chunk));
         let before = copies[..begun].iter().take_while(|stored| is_before(stored));
-        Events::new(self.chunks(), &copies[before.count()..])
+        Events::new(self.chunks(), &copies[before.count()..], &self.bytes_read)
     }
 
     /// The flaws of what neither [`Reader::open`] nor [`Reader::events`] reads: summary, checkpoints, blocks of other kinds,
@@ -364,7 +389,7 @@ impl Reader {
     pub(crate) fn first_events<'r>(&'r self, stream: &Stream) -> Events<'r> {
         let copies = self.copies_of(stream);
         let of_first = copies.iter().take_while(|stored| stored.chunk().sequence == 0);
-        Events::new(self.chunks(), &copies[..of_first.count()])
+        Events::new(self.chunks(), &copies[..of_first.count()], &self.bytes_read)
     }
 
     /// The time of the last event, in raw ticks; 0 where there is none. It is that of the streams' last chunks.
@@ -387,7 +412,7 @@ impl Reader {
         }
         let wanted = begins.len().saturating_sub(chunks);
         let begin = begins.get(wanted).copied().unwrap_or(0);
-        Events::new(self.chunks(), &copies[begin..])
+        Events::new(self.chunks(), &copies[begin..], &self.bytes_read)
     }
 
     /// The reader of this trace's chunks.
@@ -560,13 +585,10 @@ fn chunk_sums(copies: &[Stored]) -> Summary {
                 let is_raw = block.header.codec == Codec::RAW;
                 sums.chunks_raw += u64::from(is_raw);
                 sums.chunks_packed += u64::from(!is_raw);
-                sums.event_bytes += u64::from(block.header.words) * 8;
             }
-            Stored::Spool(entry) => {
-                sums.chunks_in_spool += 1;
-                sums.event_bytes += entry.header.published * 8;
-            }
+            Stored::Spool(_) => sums.chunks_in_spool += 1,
         }
+        sums.event_bytes += copies[0].event_bytes();
     }
     sums
 }

@@ -214,7 +214,8 @@ fn python() -> &'static OsStr {
     PYTHON.get_or_init(|| {
         let answer = command("python3", ["-c", "import sys; print(sys.executable)"]).output().ok();
         let answer = answer.filter(|answer| answer.status.success());
-        let path = answer.map(|answer| answer.stdout.trim_ascii_end().to_vec()).filter(|path| !path.is_empty());
+        let path =
+            answer.map(|answer| answer.stdout.trim_ascii_end().to_vec()).filter(|path| !path.is_empty());
         path.map_or_else(|| "python3".into(), OsString::from_vec)
     })
 }
