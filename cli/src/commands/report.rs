@@ -18,9 +18,9 @@ use crate::input::{compared_runs, inputs};
 use crate::options::shared::DebugDirs;
 use crate::output::failure::{Failure, Outcome, Result};
 use crate::output::gaps::report_gaps;
-use crate::output::message;
 use crate::output::output_path::Target;
 use crate::output::quoted_path::typed;
+use crate::output::{message, progress};
 
 /// Source files that are read.
 const MAX_FILES: usize = 24;
@@ -98,7 +98,9 @@ pub(crate) fn run(arguments: &Report) -> Result<Outcome> {
     let target = Target::open(&output, &inputs)?;
     let symbols = arguments.debug_dirs.symbols();
     let (stats, overview, gaps) = match has_picture {
-        true => Stats::with_overview(&opened.readers(), &symbols),
+        true => {
+            progress::while_analysing(&opened.readers(), || Stats::with_overview(&opened.readers(), &symbols))
+        }
         false => {
             let (stats, gaps) = Stats::of_inputs(&opened.inputs(), &symbols)
                 .map_err(|error| Failure::new(error.to_string()))?;

@@ -22,10 +22,10 @@ use crate::options::shared::{DebugDirs, Part};
 use crate::options::units;
 use crate::output::conversion::{Conversion, about_events};
 use crate::output::failure::{Failure, Outcome, Result};
-use crate::output::message;
 use crate::output::output_path::has_events;
 use crate::output::streams;
 use crate::output::view_annotations::{self, Highlights};
+use crate::output::{message, progress};
 use crate::serve::{HOSTED_UI, Server, Start, UI_PORT, Ui, Way};
 use crate::system::python_packages;
 
@@ -87,7 +87,8 @@ pub(crate) struct View {
 fn unlike(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let sources = Sources::open(inputs, ReadFrom::Auto, Wanted::Sums)?;
     let inputs = sources.inputs();
-    let (stats, _) = Stats::of_inputs(&inputs, &symbols::Options::default())
+    let analyse = || Stats::of_inputs(&inputs, &symbols::Options::default());
+    let (stats, _) = progress::while_analysing(&sources.readers(), analyse)
         .map_err(|error| Failure::new(error.to_string()))?;
     let ranks = stats.ranks.filter(|ranks| ranks.median.is_some());
     let ranks = ranks.ok_or_else(|| {

@@ -18,7 +18,7 @@ use crate::input::input_choice::{ReadFrom, Sources, Wanted};
 use crate::options::shared::DebugDirs;
 use crate::output::failure::{Failure, Result};
 use crate::output::gaps::report_gaps;
-use crate::output::message;
+use crate::output::{message, progress};
 
 /// Reads runs, in the order in which they are named.
 ///
@@ -52,7 +52,9 @@ fn read_one(path: &Path, debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Run> 
             false => Wanted::Sums,
         };
         let sources = Sources::open(std::slice::from_ref(&path.to_owned()), from, wanted)?;
-        let (stats, report) = Stats::of_inputs(&sources.inputs(), &debug_dirs.symbols())
+        let symbols = debug_dirs.symbols();
+        let analyse = || Stats::of_inputs(&sources.inputs(), &symbols);
+        let (stats, report) = progress::while_analysing(&sources.readers(), analyse)
             .map_err(|error| Failure::new(error.to_string()))?;
         report_gaps(&report);
         Run::of(name, stats)

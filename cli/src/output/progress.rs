@@ -1,7 +1,7 @@
 //! Progress on stderr, where that is a terminal. The bars disappear when they are finished.
 
 use std::fmt::Write;
-use std::io::{self, IsTerminal};
+use std::io::IsTerminal;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use omptrace_trace_format::Reader;
 
-use crate::output::message;
+use crate::output::{message, streams};
 
 /// How often an analysis reads all events.
 const PASSES: u64 = 2;
@@ -30,7 +30,7 @@ pub(crate) fn analysis(event_bytes: u64) -> ProgressBar {
 
 /// What `analyse` gives, with a bar for the events that it reads of `readers`. Only what takes longer than a moment has one.
 pub(crate) fn while_analysing<T>(readers: &[&Reader], analyse: impl FnOnce() -> T) -> T {
-    if !io::stderr().is_terminal() {
+    if !streams::stderr().is_terminal() {
         return analyse();
     }
     let all: u64 = readers.iter().map(|reader| reader.summary().event_bytes).sum();

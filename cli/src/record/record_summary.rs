@@ -65,7 +65,7 @@ pub(crate) fn report(run: &RunEnd<'_>, added: Added) {
     let traces = summaries::completed(run.done);
     let answer = match added.stats {
         Some(stats) => Answer::Known(Box::new(stats)),
-        None if added.is_late => Answer::Late(added.beginning.map(Box::new)),
+        None if added.is_late => Answer::Late(added.beginning),
         None => in_time(&traces),
     };
     let look = message::look(&crate::output::streams::stderr());

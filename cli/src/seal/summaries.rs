@@ -33,7 +33,7 @@ pub(crate) struct Added {
     /// The time was up before all traces were analysed.
     pub(crate) is_late: bool,
     /// What is known of a single trace then.
-    pub(crate) beginning: Option<Beginning>,
+    pub(crate) beginning: Option<Box<Beginning>>,
 }
 
 /// The numbers of the first part of a trace.
@@ -119,7 +119,7 @@ pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>, is_talkative: 
 
 /// What is found of a single trace.
 enum Found {
-    Part(Beginning),
+    Part(Box<Beginning>),
     Whole(Box<Result<NewSummary, NoSummary>>),
 }
 
@@ -183,7 +183,7 @@ fn analyse_in_time(reader: &Reader, first: u64, until: Instant, mut give: impl F
     let beginning = |bytes: u64| {
         let share = bytes as f64 / all as f64;
         let end = reader.ticks_at_event_bytes(bytes)?;
-        Some(Beginning { stats: Stats::of_beginning(reader, end), share })
+        Some(Box::new(Beginning { stats: Stats::of_beginning(reader, end), share }))
     };
     if all > first
         && let Some(part) = beginning(first)
