@@ -25,8 +25,8 @@ use omptrace_trace_format::field::{Address, Ticks, WaitKind};
 use omptrace_trace_format::metadata::Metadata;
 
 use crate::os::loader;
+use crate::os::threads::alternate_stack;
 use crate::os::time::clock::{self, ClockKind};
-use crate::os::time::timer;
 use crate::recorder::guarded::guarded;
 use crate::recorder::recorder::Mode;
 use crate::recorder::this_thread;
@@ -98,7 +98,7 @@ fn least_ticks() -> u64 {
 extern "C" fn ends(begin: u64, kind: u32, object: u64, codeptr_ra: *const c_void) {
     let is_short = || clock::ticks().saturating_sub(begin) < least_ticks();
     // A signal handler's own stack may have too little room for us.
-    if begin == 0 || is_short() || is_runtime(codeptr_ra as usize) || timer::is_on_alternate_stack() {
+    if begin == 0 || is_short() || is_runtime(codeptr_ra as usize) || alternate_stack::is_in_use() {
         return;
     }
     guarded(|| {

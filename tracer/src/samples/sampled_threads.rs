@@ -15,6 +15,7 @@ use crate::lockfree::list::Link;
 use crate::lockfree::ring::Ring;
 use crate::os::perf::Ticker;
 use crate::os::system;
+use crate::os::threads::alternate_stack;
 use crate::os::time::timer;
 use crate::os::time::timer::Timer;
 use crate::samples::unwind::Cache;
@@ -198,7 +199,7 @@ pub(super) fn begin(
     record.session.store(std::ptr::from_ref(session).cast_mut(), Ordering::Release);
     record.thread_pointer.store(thread_pointer(), Ordering::Relaxed);
     let alternate = record.alternate.get().cast();
-    record.has_alternate.set(timer::lend_alternate_stack(alternate, ALTERNATE_BYTES));
+    record.has_alternate.set(alternate_stack::lend(alternate, ALTERNATE_BYTES));
     // Relaxed: whoever ends the session has waited for this thread, or finds none.
     let armed = match clock {
         SamplingClock::Cpu => Timer::on_this_thread(signal, record.number.get() as usize, period_ns)
@@ -230,7 +231,7 @@ impl Sampled {
         self.disarm();
         // Relaxed: read by this thread's handler only. The timer is gone, and a signal that was pending has been delivered.
         self.thread_pointer.store(0, Ordering::Relaxed);
-        if !self.has_alternate.get() || timer::take_alternate_stack_back(self.alternate.get().cast()) {
+        if !self.has_alternate.get() || alternate_stack::take_back(self.alternate.get().cast()) {
             self.ring.end();
         }
         // Else the thread is on the alternate stack: the record stays its own.

@@ -112,44 +112,6 @@ pub(crate) fn take_signal(handler: Handler) -> Option<c_int> {
     (error == 0).then_some(signal)
 }
 
-/// Gives the calling thread the memory at `base` as its alternate stack, if it has none; whether it has.
-pub(crate) fn lend_alternate_stack(base: *mut u8, len: usize) -> bool {
-    let has_none = alternate_stack().is_some_and(|stack| stack.ss_flags & libc::SS_DISABLE != 0);
-    has_none && set_alternate_stack(base, len, 0)
-}
-
-/// Takes it back; false where the thread runs on it. Another one that the program has given the thread stays.
-pub(crate) fn take_alternate_stack_back(base: *mut u8) -> bool {
-    match alternate_stack() {
-        Some(stack) if stack.ss_sp.cast() == base => {
-            set_alternate_stack(std::ptr::null_mut(), 0, libc::SS_DISABLE)
-        }
-        Some(_) => true,
-        None => false,
-    }
-}
-
-/// Whether the calling thread runs on its alternate stack: in a signal handler that wants that.
-pub(crate) fn is_on_alternate_stack() -> bool {
-    alternate_stack().is_some_and(|stack| stack.ss_flags & libc::SS_ONSTACK != 0)
-}
-
-fn set_alternate_stack(base: *mut u8, len: usize, flags: c_int) -> bool {
-    let stack = libc::stack_t { ss_sp: base.cast(), ss_flags: flags, ss_size: len };
-    let arguments = [&raw const stack as usize, 0];
-    // SAFETY: a valid structure; the caller lends memory that stays.
-    unsafe { system_call::call(libc::SYS_sigaltstack, arguments) }.is_ok()
-}
-
-fn alternate_stack() -> Option<libc::stack_t> {
-    // SAFETY: all zeros is a valid structure of C, which the call fills.
-    let mut stack: libc::stack_t = unsafe { std::mem::zeroed() };
-    let arguments = [0, &raw mut stack as usize];
-    // SAFETY: valid for writing.
-    unsafe { system_call::call(libc::SYS_sigaltstack, arguments) }.ok()?;
-    Some(stack)
-}
-
 /// The lowest address of the calling thread's stack that may be used, and the one behind the highest.
 pub(crate) fn stack_of_this_thread() -> Option<(u64, u64)> {
     // SAFETY: all zeros is a valid structure of C, which the call fills; it is destroyed once.
