@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use checks::{compare, fuzz, growth, language, runtimes, sanitize, soak, test};
+use checks::{aarch64, compare, fuzz, growth, language, runtimes, sanitize, soak, test};
 use documents::{assets, screenshots, site};
 use setup::requirements::Purpose;
 use setup::{demo, install};
@@ -65,6 +65,8 @@ enum Task {
     Fuzz(fuzz::Fuzz),
     /// Look for races and memory faults in the tracer and the adapter for libgomp, by ThreadSanitizer and memcheck
     Sanitize,
+    /// Build for aarch64, and record and analyse programs there, by qemu
+    Aarch64,
     /// Count and check what is traced on runtimes that no registry has
     Runtimes(runtimes::Runtimes),
     /// Compare GCC's programs of a folder on libgomp with the same under the adapter: output, status, conformance
@@ -93,6 +95,7 @@ fn main() -> ExitCode {
         Task::Language => language::check(install),
         Task::Fuzz(arguments) => fuzz::run_targets(&arguments),
         Task::Sanitize => sanitize::check(install),
+        Task::Aarch64 => aarch64::check(install),
         Task::Runtimes(arguments) => runtimes::try_all(&arguments, install),
         Task::Compare(arguments) => compare::run(&arguments),
         Task::Soak(arguments) => soak::run_all(&arguments, install),

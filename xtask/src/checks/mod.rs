@@ -1,5 +1,6 @@
 //! Checks of the whole product: tests, fuzzing, sanitizers, growth, soak.
 
+pub(crate) mod aarch64;
 pub(crate) mod compare;
 pub(crate) mod fuzz;
 pub(crate) mod growth;

@@ -191,6 +191,7 @@ fn steps() -> Vec<Step> {
         },
         check("instructions per event", cargo(["xtask", "--no-install", "bench", "--short"])),
         check("ThreadSanitizer and memcheck", cargo(["xtask", "--no-install", "sanitize"])),
+        check("aarch64", cargo(["xtask", "--no-install", "aarch64"])),
         check(
             "a minute of each fuzzer",
             // The same seed each time. libFuzzer goes by the clock, too, so that other inputs come all the same.

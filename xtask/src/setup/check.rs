@@ -40,7 +40,7 @@ impl Source {
     /// Whether all of it lies in the folder `tools`, of the version that is wanted. What was interrupted is not there.
     fn is_unpacked(&self, tools: &Path) -> bool {
         match self {
-            Source::Apt(_) => false,
+            Source::Apt(_) | Source::Rustup(_) => false,
             Source::Unpack(unpack) => {
                 let folder = tools.join(unpack.folder);
                 let is_of_package = fs::read_to_string(folder.join(MARKER))

@@ -88,7 +88,7 @@ fn needs_apt(requirement: &Requirement) -> bool {
     match &requirement.source {
         Source::Apt(_) => true,
         Source::Unpack(unpack) => matches!(unpack.package, Package::Deb(_)),
-        Source::Npm(_) | Source::Pip { .. } | Source::Cargo(_) => false,
+        Source::Npm(_) | Source::Pip { .. } | Source::Cargo(_) | Source::Rustup(_) => false,
     }
 }
 
@@ -123,9 +123,12 @@ fn minutes(download: u32, disk: u32, programs: usize) -> u32 {
     seconds.max(programs).div_ceil(60).max(1)
 }
 
-/// Programs of crates.io.
+/// Programs of crates.io, and standard libraries.
 fn install_programs(missing: &[&Requirement]) -> Result<()> {
     for requirement in missing {
+        if let Source::Rustup(target) = requirement.source {
+            run(&mut command("rustup", ["target", "add", target]))?;
+        }
         if let Source::Cargo(program) = requirement.source {
             // Built in less than half of the time; their speed does not matter here.
             run(cargo(["install", "--quiet", "--locked", "--debug"])
@@ -165,7 +168,7 @@ fn jobs(missing: &[&'static Requirement]) -> Vec<Job> {
                     None => jobs.push((download, Job::Unpack(vec![unpack]))),
                 }
             }
-            Source::Apt(_) | Source::Npm(_) | Source::Cargo(_) => {}
+            Source::Apt(_) | Source::Npm(_) | Source::Cargo(_) | Source::Rustup(_) => {}
         }
     }
     jobs.sort_by_key(|(download, _)| std::cmp::Reverse(*download));
@@ -454,7 +457,9 @@ fn unpack(all: &[&Unpack]) -> Result<()> {
     download(package, &scratch)?;
     let archive = only_file(&scratch)?;
     match package {
-        Package::Deb(_) => run(command("dpkg", ["-x"]).args([&archive, &content]))?,
+        Package::Deb(_) | Package::ForeignDeb(_) => {
+            run(command("dpkg", ["-x"]).args([&archive, &content]))?;
+        }
         // A wheel is a zip file.
         Package::Wheel(_) => run(command("python3", ["-m", "zipfile", "-e"]).args([&archive, &content]))?,
     }
@@ -503,10 +508,32 @@ fn download(package: &Package, folder: &Path) -> Result<()> {
             // As another user, apt could not write into a folder of ours, and would say so.
             .args(["--option=APT::Sandbox::User=root", name])
             .current_dir(folder)),
+        Package::ForeignDeb(name) => download_foreign(name, folder),
         Package::Wheel(specification) => {
             run(pip("download").args(["--only-binary=:all:", specification, "--dest"]).arg(folder))
         }
     }
+}
+
+/// Downloads a package of another architecture, `NAME:ARCHITECTURE`, with a list of packages of its own.
+fn download_foreign(name: &str, folder: &Path) -> Result<()> {
+    let (_, architecture) = name.split_once(':').ok_or("a package of another architecture names it")?;
+    let native = output(&mut command("dpkg", ["--print-architecture"]))?;
+    let native = String::from_utf8_lossy(&native).trim().to_owned();
+    let state = tools().join(".unpack").join(format!("lists-{architecture}"));
+    fs::create_dir_all(state.join("partial"))?;
+    let apt_get = |words: &[&str]| {
+        let mut apt_get = command("apt-get", ["--quiet=2", "--option=APT::Sandbox::User=root"]);
+        apt_get.arg(format!("--option=Dir::State::lists={}", state.display()));
+        for of in [native.as_str(), architecture] {
+            apt_get.arg(format!("--option=APT::Architectures::={of}"));
+        }
+        run(apt_get.args(words).current_dir(folder))
+    };
+    apt_get(&["update"])?;
+    apt_get(&["download", name])?;
+    fs::remove_dir_all(&state)?;
+    Ok(())
 }
 
 fn only_file(folder: &Path) -> Result<PathBuf> {

@@ -72,6 +72,8 @@ pub(crate) enum Source {
     Pip { folder: &'static str, modules: &'static [&'static str], size: Size },
     /// A program of crates.io, in `target/tools/bin`.
     Cargo(&'static str),
+    /// The standard library of another target, beside the toolchain's own.
+    Rustup(&'static str),
 }
 
 /// What is downloaded of a thing, and what is kept of it, in MB, of the version that is named.
@@ -104,6 +106,8 @@ pub(crate) struct Unpack {
 pub(crate) enum Package {
     /// A Debian package, by name.
     Deb(&'static str),
+    /// A Debian package of another architecture, `NAME:ARCHITECTURE`. Only its list is fetched: the system's stay as they are.
+    ForeignDeb(&'static str),
     /// A wheel of PyPI, `NAME==VERSION`.
     Wheel(&'static str),
 }
@@ -112,7 +116,7 @@ impl Package {
     /// The package as its own tool wants it named; kept in the folder to show what it was made from.
     pub(crate) fn id(&self) -> &'static str {
         match self {
-            Package::Deb(name) => name,
+            Package::Deb(name) | Package::ForeignDeb(name) => name,
             Package::Wheel(specification) => specification,
         }
     }
@@ -381,6 +385,44 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         purpose: Purpose::Tests,
         test: Test::Runs(&["valgrind", "--quiet", "true"]),
         source: Source::Apt(&["valgrind"]),
+    },
+    Requirement {
+        name: "aarch64 std",
+        why: "builds for aarch64",
+        purpose: Purpose::Tests,
+        test: Test::Runs(&[
+            "sh",
+            "-c",
+            "ls \"$(rustc --print target-libdir --target aarch64-unknown-linux-gnu)\"/libstd-*",
+        ]),
+        source: Source::Rustup("aarch64-unknown-linux-gnu"),
+    },
+    Requirement {
+        name: "aarch64 gcc",
+        why: "links and makes programs for aarch64, with their libgomp",
+        purpose: Purpose::Tests,
+        test: Test::Compiles(&["aarch64-linux-gnu-gcc", "-fopenmp"], OPENMP),
+        source: Source::Apt(&["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]),
+    },
+    Requirement {
+        name: "qemu",
+        why: "runs programs for aarch64",
+        purpose: Purpose::Tests,
+        test: Test::Runs(&["qemu-aarch64-static", "--version"]),
+        source: Source::Apt(&["qemu-user-static"]),
+    },
+    Requirement {
+        name: "aarch64 llvm-19",
+        why: "LLVM 19's OpenMP runtime for aarch64, to be traced",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::Unpack(Unpack {
+            package: Package::ForeignDeb("libomp5-19:arm64"),
+            size: mb(21, 2),
+            wanted: &["/lib/libomp.so.5"],
+            folder: "runtimes/aarch64-llvm-19",
+            links: &["libomp.so"],
+        }),
     },
     llvm_runtime!("13", Tests),
     llvm_runtime!("14", Tests),
@@ -680,6 +722,7 @@ impl Source {
             Source::Npm(_) => mb(4, 15),
             Source::Pip { size, .. } => *size,
             Source::Cargo(_) => mb(20, 25),
+            Source::Rustup(_) => mb(27, 110),
         }
     }
 
@@ -688,7 +731,9 @@ impl Source {
         match self {
             Source::Apt(packages) => format!("apt-get install {}", packages.join(" ")),
             Source::Unpack(unpack) => match unpack.package {
-                Package::Deb(name) => format!("apt-get download {name}, unpacked"),
+                Package::Deb(name) | Package::ForeignDeb(name) => {
+                    format!("apt-get download {name}, unpacked")
+                }
                 Package::Wheel(specification) => format!("pip download {specification}, unpacked"),
             },
             Source::Npm(package) => format!("npm install {package}"),
@@ -697,6 +742,7 @@ impl Source {
                 format!("pip install {} with what it needs, into a folder", modules[0])
             }
             Source::Cargo(package) => format!("cargo install --debug {package}"),
+            Source::Rustup(target) => format!("rustup target add {target}"),
         }
     }
 }
