@@ -6,7 +6,6 @@
 
 mod critical_paths;
 pub(crate) mod effort;
-mod in_turn;
 pub(crate) mod of_process;
 pub(crate) mod part;
 mod questions;

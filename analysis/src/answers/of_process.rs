@@ -7,7 +7,6 @@ use std::num::NonZero;
 use ompt_sys as ompt;
 use omptrace_timeline::model::{Construct, LockId, Ns, RuntimeActivity};
 
-use super::in_turn::Longest;
 use super::part::{BlockedBy, Life, Overlap, Part, Path, RegionPart, merge_moments};
 use crate::devices::overlap::{Kernels, Queues};
 use crate::model::answers::{Moment, NotSeen};
@@ -65,7 +64,12 @@ impl Part {
         let serial_place = |between: Between| serial_between(regions, between);
         let place = |id: PlaceId| place(regions, &sums.serial_places, id);
 
-        let mut part = Part { accounting: sums.accounting, taskwaits: sums.taskwaits, ..Part::default() };
+        let mut part = Part {
+            accounting: sums.accounting,
+            taskwaits: sums.taskwaits,
+            max_useful: useful.iter().copied().max().unwrap_or(0),
+            ..Part::default()
+        };
         part.lives.push(Life {
             begin: outcome.begin,
             end: outcome.end,
@@ -267,12 +271,9 @@ impl Part {
         for (id, ns) in path_by_place {
             rows.entry(place(id)).or_default().grow_by(ns);
         }
-        let functions = within(path, path_by_function, &regions.functions);
-        part.longest = vec![Longest {
-            life: part.lives[0],
-            max_useful: useful.iter().copied().max().unwrap_or(0),
-            path: Path { ns: path, places: rows, functions },
-        }];
+        part.path =
+            Path { ns: path, places: rows, functions: within(path, path_by_function, &regions.functions) };
+        part.of_threads = (part.max_useful.saturating_mul(threads), path.saturating_mul(threads));
         part
     }
 

@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use omptrace_timeline::model::Ns;
 use serde::{Deserialize, Serialize};
 
-use super::in_turn::Longest;
 use crate::model::accounting::Accounting;
 use crate::model::answers::{FunctionName, Moment};
 use crate::model::cause::Cause;
@@ -35,7 +34,7 @@ const MAX_STARVED: f64 = 0.85;
 const MIN_DELAY: f64 = 0.03;
 
 /// When a process ran, and with how many threads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Life {
     pub(super) begin: Ns,
     pub(super) end: Ns,
@@ -201,7 +200,7 @@ pub(crate) struct Overlap {
 }
 
 /// The longest chain of work.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Path {
     pub(super) ns: u64,
     #[serde(with = "map_as_pairs")]
@@ -211,15 +210,9 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// Goes on with another one.
-    pub(super) fn append(&mut self, other: &Path) {
-        self.ns.grow_by(other.ns);
-        for (place, ns) in &other.places {
-            self.places.entry(place.clone()).or_default().grow_by(*ns);
-        }
-        for (function, ns) in &other.functions {
-            self.functions.entry(function.clone()).or_default().grow_by(*ns);
-        }
+    /// Whether it is the longer one of two, in any order of comparison.
+    fn is_longer(&self, other: &Path) -> bool {
+        (self.ns, &other.places, &other.functions) > (other.ns, &self.places, &self.functions)
     }
 }
 
@@ -248,8 +241,10 @@ pub(crate) struct Part {
     pub(crate) overlaps: Vec<Overlap>,
     /// The functions that waits are due to.
     pub(crate) functions: Functions,
-    /// Of each process.
-    pub(super) longest: Vec<Longest>,
+    pub(super) max_useful: u64,
+    pub(super) path: Path,
+    /// The sums over processes of their largest useful time, and of their path, by as many as each has threads.
+    pub(super) of_threads: (u64, u64),
     /// The regions around serial code.
     #[serde(with = "map_as_pairs")]
     pub(crate) serial: BTreeMap<Place, Around>,
@@ -288,10 +283,14 @@ impl Part {
         for (place, sums) in other.places {
             self.places.entry(place).or_default().merge(sums);
         }
+        self.max_useful = self.max_useful.max(other.max_useful);
+        self.of_threads.0.grow_by(other.of_threads.0);
+        self.of_threads.1.grow_by(other.of_threads.1);
         self.has_mpi |= other.has_mpi;
         self.functions.merge(other.functions);
-        self.longest.extend(other.longest);
-        self.longest.sort_unstable();
+        if other.path.is_longer(&self.path) {
+            self.path = other.path;
+        }
         for (place, around) in other.serial {
             let known = self.serial.entry(place).or_insert_with(|| around.clone());
             if around < *known {
@@ -313,9 +312,7 @@ impl Part {
         let places = places.chain(self.requested.keys());
         let places = places.chain(self.blame.keys().map(|(_, place)| place));
         let places = places.chain(self.instances.keys().map(|(_, place)| place));
-        let places = places
-            .chain(self.longest.iter().flat_map(|one| one.path.places.keys()))
-            .chain(self.serial.keys());
+        let places = places.chain(self.path.places.keys()).chain(self.serial.keys());
         let around = self.serial.values();
         let places = places.chain(around.flat_map(|(after, before)| after.iter().chain(before)));
         let blocked = self.blocked.keys().flat_map(|key| {
@@ -337,7 +334,7 @@ impl Part {
         with_keys(&mut self.requested, name);
         with_keys(&mut self.blame, |(cause, place)| (cause, name(place)));
         with_keys(&mut self.instances, |(cause, place)| (cause, name(place)));
-        self.longest.iter_mut().for_each(|one| with_keys(&mut one.path.places, name));
+        with_keys(&mut self.path.places, name);
         with_keys(&mut self.serial, name);
         for sums in self.places.values_mut() {
             sums.within = std::mem::take(&mut sums.within).map(name);
@@ -364,8 +361,7 @@ impl Part {
 
     /// All of it happened `ns` later.
     pub(crate) fn shift(&mut self, ns: Ns) {
-        let of_longest = self.longest.iter_mut().map(|one| &mut one.life);
-        for life in self.lives.iter_mut().chain(of_longest) {
+        for life in &mut self.lives {
             life.begin = life.begin.saturating_add(ns);
             life.end = life.end.saturating_add(ns);
         }

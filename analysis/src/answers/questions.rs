@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use omptrace_timeline::model::Ns;
 
-use super::in_turn;
 use super::part::{BlockedBy, Part, RegionPart};
 use crate::findings;
 use crate::model::accounting::Accounting;
@@ -42,8 +41,7 @@ impl Part {
         }
         wanted.truncate(MAX_SCENARIOS - plans.len() - MAX_FASTER);
         plans.extend(wanted);
-        let path = in_turn::path(&self.longest);
-        let mut useful: Vec<_> = path.places.iter().collect();
+        let mut useful: Vec<_> = self.path.places.iter().collect();
         useful.sort_by_key(|(place, ns)| (Reverse(**ns), *place));
         useful.retain(|(place, _)| !self.serial.contains_key(place));
         plans.extend(
@@ -103,9 +101,11 @@ impl Part {
 
         let scalability = replay
             .map_or_else(Scalability::default, |(_, predicted)| Scalability::of(&self, &predicted.scaling));
-        let path = in_turn::path(&self.longest);
-        let max_useful = in_turn::max_useful(&self.longest);
-        let efficiency = efficiency(&self.accounting, threads, max_useful, path.ns, duration);
+        // Of processes that run in turn, each takes the threads of the one before: no share is above 1.
+        let (useful, path) = self.of_threads;
+        let max_useful = self.max_useful.max(useful / threads.max(1));
+        let path = self.path.ns.max(path / threads.max(1));
+        let efficiency = efficiency(&self.accounting, threads, max_useful, path, duration);
         let regions = self.regions.iter().map(|(place, region)| RegionAnswer {
             place: place.clone(),
             visits: region.visits,
@@ -125,11 +125,11 @@ impl Part {
             })
             .collect();
         blame.sort_by_key(|row| Reverse(row.ns));
-        let rows = path.functions.iter();
+        let rows = self.path.functions.iter();
         let rows = rows.map(|(name, ns)| (name, *ns));
-        let (path_functions, path_no_sample_ns) = self.functions.shares(path.ns, rows);
+        let (path_functions, path_no_sample_ns) = self.functions.shares(self.path.ns, rows);
         let mut rows: Vec<PathRow> =
-            path.places.iter().map(|(place, ns)| PathRow { place: place.clone(), ns: *ns }).collect();
+            self.path.places.iter().map(|(place, ns)| PathRow { place: place.clone(), ns: *ns }).collect();
         rows.sort_by_key(|row| Reverse(row.ns));
         let (cpu_note, waits_note) = (self.cpu_note(), self.waits_note());
         let useful = self.useful().into_iter().map(|(place, ns)| UsefulAt { place, ns }).collect();
@@ -160,7 +160,7 @@ impl Part {
             blocked,
             critical_path: CriticalPath {
                 length_ns: duration,
-                useful_ns: path.ns,
+                useful_ns: self.path.ns,
                 rows,
                 functions: path_functions,
                 no_sample_ns: path_no_sample_ns,

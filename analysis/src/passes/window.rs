@@ -247,6 +247,8 @@ mod tests {
     fn open_ends_reach_to_the_end_of_time() {
         let windows = Windows::of(vec![(5, Ns::MAX)]);
         assert_eq!((windows.on(3), windows.on(7)), (5, 7));
-        assert_eq!(windows.on(Ns::MAX), Ns::MAX);
+        assert_eq!(windows.on(Ns::MAX), FAR);
+        let windows = Windows::of(vec![(Ns::MIN, Ns::MAX)]);
+        assert_eq!((windows.on(-3), windows.on(FAR)), (-3, FAR));
     }
 }

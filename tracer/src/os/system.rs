@@ -351,14 +351,8 @@ pub(crate) fn detach_memory(base: *mut u8, len: usize) {
     let begin = unsafe { base.sub(before) }.expose_provenance();
     let arguments = [begin, len + before, access as usize, flags as usize, usize::MAX, 0];
     // SAFETY: nobody relies on its content any more. Failure leaves it as it was.
-    let _ = unsafe { system_call::call(SYS_MMAP, arguments) };
+    let _ = unsafe { system_call::call(libc::SYS_mmap, arguments) };
 }
-
-/// The system call that maps memory of zeros, by whatever name.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-const SYS_MMAP: libc::c_long = libc::SYS_mmap;
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const SYS_MMAP: libc::c_long = libc::SYS_mmap2;
 
 /// True of a process that has more rights than the user who started it: a setuid program, or one with capabilities.
 pub(crate) fn has_more_rights_than_its_user() -> bool {
