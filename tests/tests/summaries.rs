@@ -57,6 +57,16 @@ fn a_trace_has_its_summary_from_record_or_recover_and_stats_is_the_same() {
     assert!((1..=64 << 10).contains(&bytes), "{bytes} bytes");
     assert!(answer.0.contains("accounting"), "{answer:?}");
     assert_eq!(stats(&with, &["--from", "events"]), answer);
+    for (options, has_summary) in [
+        (["--quiet", "--analyse=soon"], true),
+        (["--quiet", "--analyse=wait"], true),
+        (["--quiet", "--analyse=later"], false),
+    ] {
+        let trace = traces.path().join("option.omptrace");
+        record(&trace, &options, &program, 0);
+        assert_eq!(summary_bytes(&trace) > 0, has_summary, "{options:?}");
+        fs::remove_file(&trace).expect("it is there");
+    }
 
     let without = traces.path().join("without.omptrace");
     record(&without, &["--no-summary"], &program, 0);

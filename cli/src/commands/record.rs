@@ -46,6 +46,18 @@ use crate::system::library_search::Loader;
 use crate::system::recording_clock::RecordingClock;
 use crate::top::Live;
 
+/// When the traces are analysed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Analyse {
+    /// At the end of the run, for at most 2 s plus 10 % of its time: if that is not enough, the first part of the run
+    #[default]
+    Soon,
+    /// At the end of the run, however long that takes: for batch jobs
+    Wait,
+    /// Not by `record`: `omptrace stats` does it
+    Later,
+}
+
 /// The treatment of the names of code: functions and source lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Symbols {
@@ -94,6 +106,9 @@ pub(crate) struct Record {
     /// Summaries.
     #[command(flatten)]
     pub(crate) summary: SummaryOptions,
+    /// When to analyse the traces: soon, after all of it, or later
+    #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
+    pub(crate) analyse: Analyse,
     /// Show `omptrace top` while the program runs. The program's input and output must not be the terminal
     #[arg(long)]
     pub(crate) live: bool,
@@ -245,16 +260,20 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     Ok(Outcome::Program(ran.end.status()))
 }
 
-/// Adds summaries to the traces.
-fn add_summaries(arguments: &Record, traces: &[PathBuf], ran: &Ran) -> Added {
+/// Adds summaries to the traces; `None` where nothing is to be analysed now.
+fn add_summaries(arguments: &Record, traces: &[PathBuf], ran: &Ran) -> Option<Added> {
     let ns = ran.ended.raw_ns.saturating_sub(ran.started.raw_ns);
-    let patience = summaries::patience(Duration::from_nanos(ns));
+    let patience = match arguments.analyse {
+        Analyse::Soon => Some(summaries::patience(Duration::from_nanos(ns))),
+        Analyse::Wait => None,
+        Analyse::Later => return None,
+    };
     let (is_kept, is_talkative) = (!arguments.summary.no_summary, !arguments.quiet);
-    match traces {
+    Some(match traces {
         [trace] if is_kept || is_talkative => summaries::add_in_time(trace, patience, is_kept, is_talkative),
-        _ if is_kept => summaries::add(traces, Some(patience), is_talkative),
+        _ if is_kept => summaries::add(traces, patience, is_talkative),
         _ => Added::default(),
-    }
+    })
 }
 
 /// The clock and what an event costs, in words: those of the first trace, for all are of this machine.
@@ -266,7 +285,7 @@ fn clock_of(done: &[Done]) -> Option<String> {
 
 /// Says how the program ended, where its time went and where the traces are. Nothing is said where that was not asked for and all is
 /// well, nor by the ranks of a launch but the first.
-fn report_end(arguments: &Record, ran: &Ran, done: &[Done], added: Added, decision: &Decision) {
+fn report_end(arguments: &Record, ran: &Ran, done: &[Done], added: Option<Added>, decision: &Decision) {
     let rank = LaunchedRank::of_this_process();
     let is_another_rank = rank.is_some_and(|rank| rank.rank > 0);
     if done.iter().all(|done| done.result.is_err()) {

@@ -60,13 +60,14 @@ enum Answer {
     None,
 }
 
-/// Says all of it. `added`: the numbers of a single trace.
-pub(crate) fn report(run: &RunEnd<'_>, added: Added) {
+/// Says all of it. `added`: the numbers of a single trace; `None` where nothing is to be analysed.
+pub(crate) fn report(run: &RunEnd<'_>, added: Option<Added>) {
     let traces = summaries::completed(run.done);
-    let answer = match added.stats {
-        Some(stats) => Answer::Known(Box::new(stats)),
-        None if added.is_late => Answer::Late(added.beginning),
-        None => in_time(&traces),
+    let answer = match added {
+        None => Answer::None,
+        Some(Added { stats: Some(stats), .. }) => Answer::Known(Box::new(stats)),
+        Some(added) if added.is_late => Answer::Late(added.beginning),
+        Some(_) => in_time(&traces),
     };
     let look = message::look(&crate::output::streams::stderr());
     message::block(&block(run, &traces, &answer, look), look);

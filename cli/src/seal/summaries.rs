@@ -123,26 +123,34 @@ enum Found {
     Whole(Box<Result<NewSummary, NoSummary>>),
 }
 
-/// Like [`add`], of a trace that nobody waits for longer than `patience`: then the answer is that of the first part of it. Who presses
+/// Like [`add`], of a trace that nobody waits for longer than `patience`, if there is one: then the answer is that of the first part of it. Who presses
 /// Ctrl-C waits no longer. Nothing is put into the trace unless it `is_kept`.
-pub(crate) fn add_in_time(trace: &Path, patience: Duration, is_kept: bool, is_talkative: bool) -> Added {
-    let until = Instant::now() + patience;
+pub(crate) fn add_in_time(
+    trace: &Path,
+    patience: Option<Duration>,
+    is_kept: bool,
+    is_talkative: bool,
+) -> Added {
+    let until = patience.map(|patience| Instant::now() + patience);
     let Ok(reader) = Reader::open(trace).map(Arc::new) else {
         return Added::default();
     };
     let (sender, receiver) = mpsc::channel();
     let analysed = Arc::clone(&reader);
+    // Who is told nothing needs no part.
+    let first = if is_talkative { FIRST_BYTES } else { u64::MAX };
     // Nobody may wait for it any more.
-    let analysis = move || analyse_in_time(&analysed, FIRST_BYTES, until, |found| drop(sender.send(found)));
+    let analysis = move || analyse_in_time(&analysed, first, until, |found| drop(sender.send(found)));
     // Without another thread nothing would bound the time.
     if thread::Builder::new().spawn(analysis).is_err() {
         return Added::default();
     }
     // Where that cannot be noted, the signal ends this program, as ever.
     let _interrupts = signals::note_interrupts();
-    let bar = match reader.summary().event_bytes {
-        ..FIRST_BYTES => ProgressBar::hidden(),
-        bytes => progress::analysis(bytes),
+    let bytes = reader.summary().event_bytes;
+    let bar = match bytes > first {
+        true => progress::analysis(bytes),
+        false => ProgressBar::hidden(),
     };
     let mut added = Added::default();
     loop {
@@ -153,16 +161,16 @@ pub(crate) fn add_in_time(trace: &Path, patience: Duration, is_kept: bool, is_ta
                 let Ok(mut new) = *new else {
                     break;
                 };
-                if is_kept
-                    && is_talkative
-                    && let Err(NoSummary::Write(WriteError::TooLarge)) = new.write(&reader)
-                {
+                let written = if is_kept { new.write(&reader) } else { Ok(()) };
+                if let (Err(NoSummary::Write(WriteError::TooLarge)), true) = (written, is_talkative) {
                     report(0, &[], &[trace.to_owned()]);
                 }
                 added.stats = Some(new.stats);
                 break;
             }
-            Err(RecvTimeoutError::Timeout) if Instant::now() < until && !signals::is_interrupted() => {
+            Err(RecvTimeoutError::Timeout)
+                if until.is_none_or(|until| Instant::now() < until) && !signals::is_interrupted() =>
+            {
                 bar.set_position(reader.event_bytes_read());
             }
             Err(_) => {
@@ -177,7 +185,7 @@ pub(crate) fn add_in_time(trace: &Path, patience: Duration, is_kept: bool, is_ta
 
 /// Analyses all of a trace, if that takes no longer than until `until`. Of a trace with more than `first` bytes of events, the part
 /// that has so many comes before.
-fn analyse_in_time(reader: &Reader, first: u64, until: Instant, mut give: impl FnMut(Found)) {
+fn analyse_in_time(reader: &Reader, first: u64, until: Option<Instant>, mut give: impl FnMut(Found)) {
     let all = reader.summary().event_bytes;
     let begun = Instant::now();
     let beginning = |bytes: u64| {
@@ -190,8 +198,8 @@ fn analyse_in_time(reader: &Reader, first: u64, until: Instant, mut give: impl F
     {
         give(Found::Part(part));
         let seconds_per_byte = begun.elapsed().as_secs_f64() / first as f64;
-        let left = until.saturating_duration_since(Instant::now()).as_secs_f64();
-        if seconds_per_byte * WHOLE_PER_PASS * all as f64 > left {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()).as_secs_f64());
+        if let Some(left) = left.filter(|left| seconds_per_byte * WHOLE_PER_PASS * all as f64 > *left) {
             let more = (left * SAFE / seconds_per_byte) as u64;
             if more > first {
                 beginning(more.min(all)).into_iter().for_each(|part| give(Found::Part(part)));
@@ -234,23 +242,27 @@ mod tests {
     use super::*;
 
     /// The parts that are given of a recorded trace, and whether the whole is.
-    fn found(patience: Duration) -> (Vec<f64>, bool) {
+    fn found(patience: Option<Duration>) -> (Vec<f64>, bool) {
         let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../viewer-export/tests/devices/amd_async.omptrace");
         let reader = Reader::open(trace.as_ref()).expect("a trace");
         let first = reader.summary().event_bytes / 2;
         let (mut parts, mut is_whole) = (Vec::new(), false);
-        analyse_in_time(&reader, first, Instant::now() + patience, |found| match found {
-            Found::Part(beginning) => parts.push(beginning.share),
-            Found::Whole(_) => is_whole = true,
+        analyse_in_time(&reader, first, patience.map(|patience| Instant::now() + patience), |found| {
+            match found {
+                Found::Part(beginning) => parts.push(beginning.share),
+                Found::Whole(_) => is_whole = true,
+            }
         });
         (parts, is_whole)
     }
 
     #[test]
     fn who_has_no_time_gets_a_part_and_who_has_gets_all() {
-        let (parts, is_whole) = found(Duration::ZERO);
+        let (parts, is_whole) = found(Some(Duration::ZERO));
         assert!(parts.len() == 1 && (0.4..=0.5).contains(&parts[0]) && !is_whole, "{parts:?} {is_whole}");
-        let (parts, is_whole) = found(Duration::from_secs(3600));
-        assert!(parts.len() == 1 && is_whole, "{parts:?} {is_whole}");
+        for patience in [Some(Duration::from_secs(3600)), None] {
+            let (parts, is_whole) = found(patience);
+            assert!(parts.len() == 1 && is_whole, "{parts:?} {is_whole}");
+        }
     }
 }
