@@ -106,7 +106,7 @@ pub(crate) struct Record {
     /// Summaries.
     #[command(flatten)]
     pub(crate) summary: SummaryOptions,
-    /// When to analyse the traces: soon, after all of it, or later
+    /// When to analyse the traces: at the end for some seconds, at the end until all is done, or later
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) analyse: Analyse,
     /// Show `omptrace top` while the program runs. The program's input and output must not be the terminal

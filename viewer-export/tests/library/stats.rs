@@ -398,7 +398,7 @@ fn who_is_not_idle_works_where_members_are_not_reported() {
 fn a_process_counts_from_its_own_start_to_its_own_end() {
     let of_record = r#""record": {"exit_status": 0, "started_raw_ns": 999200, "ended_raw_ns": 1000700}"#;
     let with = |further: &str| {
-        let process = r#""process": {"pid": 10, "executable": "/bin/app", "started_raw_ns": 999000}"#;
+        let process = r#""process": {"pid": 10, "executable": "/bin/app", "started_raw_ns": -24000000}"#;
         let end = r#""end": {"how": "finalize", "raw_ns": 1000600}"#;
         stats(&format!(
             "process app\nmetadata {{{process}, {end}{further}}}\n\
@@ -415,13 +415,14 @@ fn a_process_counts_from_its_own_start_to_its_own_end() {
     let alone = with("");
     adds_up("alone", &alone);
     let process = &alone.processes[0];
-    assert_eq!(process.duration_ns, 1600);
-    assert_eq!(process.before_tracing_ns, Some(1000));
+    // The system says in which tick of 10 ms it started: from its end on, the process was there.
+    assert_eq!(process.duration_ns, 15_000_600);
+    assert_eq!(process.before_tracing_ns, Some(15_000_000));
     let serial = |process: &ProcessStats| {
         [process.serial_before_ns, process.serial_between_ns, process.serial_after_ns]
     };
     // Behind the last event, nothing is known.
-    assert_eq!(serial(process), [Some(1100), Some(0), Some(100)]);
+    assert_eq!(serial(process), [Some(15_000_100), Some(0), Some(100)]);
     // The one that started it knows it better.
     let recorded = with(&format!(", {of_record}"));
     adds_up("recorded", &recorded);
