@@ -188,8 +188,10 @@ struct Task<const S: usize> {
     /// `None` where no child is complete: many tasks have none, and there may be many tasks.
     children: Option<Box<Left<S>>>,
     parent: Parent,
-    /// Its event is fulfilled, and its code has not ended.
+    /// Who fulfilled its event.
     fulfilled: Option<Box<Left<S>>>,
+    /// Its code had ended by then.
+    is_fulfilled_late: bool,
     /// The team that waits for it.
     team: Option<usize>,
     /// The innermost taskgroup that it is a task of.
@@ -398,7 +400,6 @@ impl<const S: usize> Threads<S> {
             waited: [0; S],
             before_wait: (Left::never(), [0; S]),
             has_waited_until: None,
-            left_task: (None, 0),
         });
         self.change_state(lane, self.begin);
     }
@@ -562,9 +563,6 @@ impl<const S: usize> Threads<S> {
         if open.kind.is_wait_for_tasks() {
             of_thread.before_wait = (of_thread.now, of_thread.waited);
         }
-        if open.kind == Kind::Task {
-            of_thread.left_task = (open.task, time);
-        }
         match open.kind {
             Kind::Member if open.team.is_some() => self.leave_team(lane, time),
             Kind::Barrier { is_last } if open.is_barrier => self.depart(lane, time, is_last),
@@ -639,12 +637,11 @@ impl<const S: usize> Threads<S> {
             ThreadEvent::TaskSwitch { task, .. } => self.all[lane].next.task = Some(task),
             ThreadEvent::TaskComplete { task } => {
                 self.settle(lane, time);
-                let is_late = self.all[lane].left_task != (Some(task), time);
-                self.complete_task(lane, task, is_late);
+                self.complete_task(lane, task);
             }
-            ThreadEvent::TaskFulfill { task } => {
+            ThreadEvent::TaskFulfill { task, is_late } => {
                 self.settle(lane, time);
-                self.fulfil_task(lane, task);
+                self.fulfil_task(lane, task, is_late);
             }
             ThreadEvent::TaskDependence { from, to } => self.depend(lane, from, to),
             ThreadEvent::AcquireLock { lock, .. } => {

@@ -52,7 +52,6 @@ impl<const S: usize> Threads<S> {
         // Chains of the segment before are not those of this one.
         for lane in &mut self.all {
             (lane.before_wait, lane.has_waited_until) = ((Left::never(), [0; S]), None);
-            lane.left_task = (None, 0);
         }
         self.groups.values_mut().for_each(|group| *group = Left::never());
     }

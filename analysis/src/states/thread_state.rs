@@ -135,8 +135,6 @@ pub(super) struct Lane<const S: usize> {
     pub(super) before_wait: (Left<S>, [Ns; S]),
     /// When that was.
     pub(super) has_waited_until: Option<Ns>,
-    /// The task whose code it left last, and when.
-    pub(super) left_task: (Option<TaskId>, Ns),
 }
 
 /// The chain that a thread, team, lock or task left for those that wait for it.

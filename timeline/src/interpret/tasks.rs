@@ -115,12 +115,9 @@ impl Interpreter<'_, '_> {
         self.note_base(thread, prior);
         match status {
             // These do not switch: the thread goes on with what it does.
-            ompt::ompt_task_early_fulfill => {
-                self.task_fulfilled(thread, time, prior);
-                self.thread_event(thread, time, ThreadEvent::TaskFulfill { task: TaskId(prior.0) });
-            }
+            ompt::ompt_task_early_fulfill => self.task_fulfilled(thread, time, prior, false),
             ompt::ompt_task_late_fulfill => {
-                self.task_fulfilled(thread, time, prior);
+                self.task_fulfilled(thread, time, prior, true);
                 self.task_is_done(thread, time, prior, Anchor::Moment);
             }
             ompt::ompt_taskwait_complete => {
@@ -177,8 +174,9 @@ impl Interpreter<'_, '_> {
         }
     }
 
-    fn task_fulfilled(&mut self, thread: usize, time: Ns, task: Id) {
+    fn task_fulfilled(&mut self, thread: usize, time: Ns, task: Id, is_late: bool) {
         self.instant(thread, time, Construct::TaskFulfill, Address(0), arguments!["task_data": id(task)]);
+        self.thread_event(thread, time, ThreadEvent::TaskFulfill { task: TaskId(task.0), is_late });
     }
 
     /// The code of `task` ends on this thread. True where it was the innermost region.

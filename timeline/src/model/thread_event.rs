@@ -67,10 +67,12 @@ pub enum ThreadEvent {
         /// Whether the trace gives that number. Else, when the task is suspended and goes on, it is another one to the timeline.
         has_id: bool,
     },
-    /// The event of a detachable task is fulfilled, whose code goes on. Where the code has ended, that is [`ThreadEvent::TaskComplete`].
+    /// The event of a detachable task is fulfilled.
     TaskFulfill {
         /// The task.
         task: TaskId,
+        /// Whether its code has ended: then [`ThreadEvent::TaskComplete`] follows.
+        is_late: bool,
     },
     /// The task is complete; it was left, unless it was cancelled before it ran.
     TaskComplete {

@@ -54,6 +54,7 @@ impl<const S: usize> Threads<S> {
             start: self.all[lane].now,
             children: None,
             fulfilled: None,
+            is_fulfilled_late: false,
             parent,
             team: self.all[lane].memberships.last().map(|innermost| innermost.team),
             group,
@@ -158,23 +159,24 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    /// A task is complete. `is_late`: its code has ended before.
-    pub(in crate::states) fn complete_task(&mut self, lane: usize, task: TaskId, is_late: bool) {
+    /// A task is complete.
+    pub(in crate::states) fn complete_task(&mut self, lane: usize, task: TaskId) {
         let end = self.all[lane].now;
+        let is_late = self.tasks.get(&task).is_some_and(|task| task.is_fulfilled_late);
         self.complete(task, end);
-        match is_late {
-            true => self.graph_fulfil(lane, task, true),
-            false => self.graph_complete(lane, task),
+        if !is_late {
+            self.graph_complete(lane, task);
         }
     }
 
-    /// The event of a detached task is fulfilled, whose code runs.
-    pub(in crate::states) fn fulfil_task(&mut self, lane: usize, task: TaskId) {
+    /// The event of a detached task is fulfilled. `is_late`: its code has ended.
+    pub(in crate::states) fn fulfil_task(&mut self, lane: usize, task: TaskId, is_late: bool) {
         let now = self.all[lane].now;
         if let Some(task) = self.tasks.get_mut(&task) {
             task.fulfilled = Some(Box::new(now));
+            task.is_fulfilled_late = is_late;
         }
-        self.graph_fulfil(lane, task, false);
+        self.graph_fulfil(lane, task, is_late);
     }
 
     /// A task is complete, which `end` was the last thing of.
