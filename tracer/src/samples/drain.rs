@@ -204,7 +204,7 @@ impl SampleStream {
             if noted.0.insert(std::ptr::from_ref(module).addr()) {
                 let recorder = self.recorder;
                 let newest = self.of.newest;
-                session.modules.note(code, Code::Sampled, &recorder.stream.modules, |module| {
+                session.modules.note(code, Code::Sampled, newest, &recorder.stream.modules, |module| {
                     self.put(session, newest, |_, ticks, out| module.encode(ticks, out))
                 });
             }

@@ -272,7 +272,7 @@ fn put(
             Code::Waits { since } => recorder.time_in_chunk(since),
             _ => now,
         };
-        let has_asked = session.modules.note(code.0, code.1, &recorder.stream.modules, |module| {
+        let has_asked = session.modules.note(code.0, code.1, before, &recorder.stream.modules, |module| {
             let encode = |_: &mut State, ticks, out: &mut [u64]| module.encode(ticks, out);
             recorder.put_slowly(before, encode).is_some()
         });

@@ -83,6 +83,8 @@ struct ReportedModule {
     module: Loaded,
     mark: Option<Mark>,
     stays: bool,
+    /// The time of the first event that tells of it, in ticks.
+    since: u64,
 }
 
 /// Whose code it is that a module is asked for.
@@ -127,12 +129,13 @@ impl Modules {
         reported.map_or_else(Vec::new, cloned)
     }
 
-    /// Calls `report` with the module that holds `code` if the session has not reported it yet; `report` says whether it
-    /// has now. Returns whether it has asked which modules are gone: not of code that stays.
+    /// Calls `report` with the module that holds `code`, which an event has at the time `at` in ticks, if the session has not reported it
+    /// by then; `report` says whether it has now. Returns whether it has asked which modules are gone: not of code that stays.
     pub(crate) fn note(
         &self,
         code: u64,
         whose: Code,
+        at: u64,
         known: &KnownModules,
         mut report: impl FnMut(Module<'_>) -> bool,
     ) -> bool {
@@ -175,16 +178,22 @@ impl Modules {
         let mark = loader::mark_at(module.start).flatten();
         let stays = loader::stays(module.load_address);
         let mut reported = self.reported.lock();
-        let is_new = !reported.modules.iter().any(|reported| reported.module == module);
-        if (is_new || self.again) && !report(module.event(ModuleChange::seen)) {
+        let before = reported.modules.iter_mut().find(|reported| reported.module == module);
+        let is_new = before.is_none();
+        // Another thread may have met it in the same moment, and told of it behind the event of this one.
+        let is_told = before.as_ref().is_some_and(|reported| reported.since <= at);
+        if (!is_told || self.again) && !report(module.event(ModuleChange::seen)) {
             return true;
+        }
+        if let Some(before) = before {
+            before.since = before.since.min(at);
         }
         if is_new {
             if !stays {
                 // Relaxed: who uses the module has reported it, under the lock.
                 self.may_go.store(true, Ordering::Relaxed);
             }
-            reported.modules.push(ReportedModule { module: module.clone(), mark, stays });
+            reported.modules.push(ReportedModule { module: module.clone(), mark, stays, since: at });
         }
         drop(reported);
         // SAFETY: as above.
@@ -237,7 +246,7 @@ impl Modules {
         // Where another thread has them, it does the same.
         if let Some(mut reported) = self.reported.try_lock() {
             let before = reported.modules.len();
-            reported.modules.retain(|ReportedModule { module, mark, stays }| {
+            reported.modules.retain(|ReportedModule { module, mark, stays, .. }| {
                 let still = *stays || mark.is_some() && loader::mark_at(module.start) == Some(*mark);
                 still || !report(module.event(ModuleChange::unloaded))
             });
@@ -387,12 +396,27 @@ mod tests {
         let code = finds_this_program_once as fn() as usize as u64;
         let mut paths = Vec::new();
         for known in [&known, &known, &other] {
-            modules.note(code, Code::Calls, known, |module| {
+            modules.note(code, Code::Calls, 10, known, |module| {
                 paths.push(module.path.lossy().into_owned());
                 true
             });
         }
         assert_eq!(paths, [std::env::current_exe().unwrap().to_str().unwrap()]);
+    }
+
+    /// What a thread recorded before the first that told of the module has it, too.
+    #[test]
+    fn tells_again_of_what_was_told_of_later_than_it_is_used() {
+        let modules = Modules::new(Keep::All, Vec::new(), None);
+        let code = tells_again_of_what_was_told_of_later_than_it_is_used as fn() as usize as u64;
+        let mut told = Vec::new();
+        for at in [10, 8, 9, 11] {
+            modules.note(code, Code::Calls, at, &KnownModules::new(), |_| {
+                told.push(at);
+                true
+            });
+        }
+        assert_eq!(told, [10, 8]);
     }
 
     #[test]
