@@ -102,11 +102,7 @@ pub(crate) fn add(traces: &[PathBuf], patience: Option<Duration>, is_talkative: 
         };
         match analysed.and_then(|mut new| new.write(&reader).map(|()| new)) {
             Ok(new) => stats = Some(new.stats).filter(|_| alone),
-            Err(NoSummary::Write(WriteError::TooLarge)) => too_large.push(trace),
-            // Who asks for names later reads events.
-            Err(NoSummary::NamesLookedUpLater | NoSummary::Running) => {}
-            Err(_) if !is_talkative => {}
-            Err(error) => message::note(&format!("{}: no summary: {error}", message::near(&trace).display())),
+            Err(why) => note_lack(&trace, why, is_talkative, &mut too_large),
         }
     }
     // Who is not waited for is told of by `record`, with the command that does.
@@ -123,8 +119,8 @@ enum Found {
     Whole(Box<Result<NewSummary, NoSummary>>),
 }
 
-/// Like [`add`], of a trace that nobody waits for longer than `patience`, if there is one: then the answer is that of the first part of it. Who presses
-/// Ctrl-C waits no longer. Nothing is put into the trace unless it `is_kept`.
+/// Like [`add`], of a trace that nobody waits for longer than `patience`, if there is one: then the answer is that of the first part
+/// of it. Who presses Ctrl-C waits no longer. Nothing is put into the trace unless it `is_kept`.
 pub(crate) fn add_in_time(
     trace: &Path,
     patience: Option<Duration>,
@@ -153,19 +149,20 @@ pub(crate) fn add_in_time(
         false => ProgressBar::hidden(),
     };
     let mut added = Added::default();
+    let mut too_large = Vec::new();
     loop {
         match receiver.recv_timeout(MOMENT) {
             Ok(Found::Part(beginning)) => added.beginning = Some(beginning),
             Ok(Found::Whole(new)) => {
                 added = Added::default();
-                let Ok(mut new) = *new else {
-                    break;
-                };
-                let written = if is_kept { new.write(&reader) } else { Ok(()) };
-                if let (Err(NoSummary::Write(WriteError::TooLarge)), true) = (written, is_talkative) {
-                    report(0, &[], &[trace.to_owned()]);
+                let kept = new.and_then(|mut new| {
+                    let written = if is_kept { new.write(&reader) } else { Ok(()) };
+                    added.stats = Some(new.stats);
+                    written
+                });
+                if let Err(why) = kept {
+                    note_lack(trace, why, is_talkative, &mut too_large);
                 }
-                added.stats = Some(new.stats);
                 break;
             }
             Err(RecvTimeoutError::Timeout)
@@ -180,7 +177,21 @@ pub(crate) fn add_in_time(
         }
     }
     bar.finish_and_clear();
+    if is_talkative {
+        report(0, &[], &too_large);
+    }
     added
+}
+
+/// Says why a trace has no summary, unless that is as it should be; those that are too large are said together.
+fn note_lack(trace: &Path, why: NoSummary, is_talkative: bool, too_large: &mut Vec<PathBuf>) {
+    match why {
+        NoSummary::Write(WriteError::TooLarge) => too_large.push(trace.to_owned()),
+        // Who asks for names later reads events.
+        NoSummary::NamesLookedUpLater | NoSummary::Running => {}
+        _ if !is_talkative => {}
+        why => message::note(&format!("{}: no summary: {why}", message::near(trace).display())),
+    }
 }
 
 /// Analyses all of a trace, if that takes no longer than until `until`. Of a trace with more than `first` bytes of events, the part

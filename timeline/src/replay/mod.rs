@@ -603,11 +603,14 @@ pub fn lifetime(reader: &Reader, start: Ns) -> Lifetime {
     let seen = record.and_then(|record| reading(record.started_raw_ns));
     let reported = metadata.process.as_ref();
     let reported = reported.and_then(|process| process.started_raw_ns.map(on_timeline));
-    // Neither is after the true start, so the later is the better. And the tracer was there after it. Without the first, the
-    // latest moment of the tick: of processes that run one after the other, none begins before the one before has ended.
-    let latest = reported.map(|reported| reported.saturating_add(TICK).min(start));
-    let started = seen.max(reported).filter(|started| *started <= start && zero > 0);
-    let started = if seen.is_some() { started } else { started.and(latest) };
+    // The tracer was there after it.
+    let is_possible = |started: &Ns| *started <= start && zero > 0;
+    let started = match seen {
+        // Neither is after the true start, so the later is the better.
+        Some(_) => seen.max(reported).filter(is_possible),
+        // The latest moment of the tick: of processes that run one after the other, none begins before the one before has ended.
+        None => reported.filter(is_possible).map(|reported| reported.saturating_add(TICK).min(start)),
+    };
     // A session without an end was killed, and what its threads did then is not known.
     let end = metadata.end.as_ref().filter(|_| metadata.failure.is_none());
     let ended = end.and_then(|end| {

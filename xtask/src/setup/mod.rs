@@ -215,10 +215,8 @@ impl Job {
 fn python() -> &'static OsStr {
     static PYTHON: OnceLock<OsString> = OnceLock::new();
     PYTHON.get_or_init(|| {
-        let answer = command("python3", ["-c", "import sys; print(sys.executable)"]).output().ok();
-        let answer = answer.filter(|answer| answer.status.success());
-        let path =
-            answer.map(|answer| answer.stdout.trim_ascii_end().to_vec()).filter(|path| !path.is_empty());
+        let path = output(&mut command("python3", ["-c", "import sys; print(sys.executable)"]));
+        let path = path.map(|path| path.trim_ascii_end().to_vec()).ok().filter(|path| !path.is_empty());
         path.map_or_else(|| "python3".into(), OsString::from_vec)
     })
 }
@@ -525,6 +523,8 @@ fn download_foreign(name: &str, folder: &Path) -> Result<()> {
     let apt_get = |words: &[&str]| {
         let mut apt_get = command("apt-get", ["--quiet=2", "--option=APT::Sandbox::User=root"]);
         apt_get.arg(format!("--option=Dir::State::lists={}", state.display()));
+        // Made of the lists, which the system's is not.
+        apt_get.args(["--option=Dir::Cache::pkgcache=", "--option=Dir::Cache::srcpkgcache="]);
         for of in [native.as_str(), architecture] {
             apt_get.arg(format!("--option=APT::Architectures::={of}"));
         }
