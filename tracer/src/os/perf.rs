@@ -12,9 +12,11 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 #[cfg(target_arch = "x86_64")]
 use std::sync::atomic::{Ordering, compiler_fence};
 
+use interpose::system_call;
+
 #[cfg(target_arch = "x86_64")]
 use crate::os::files::protected_fd::{HIGH, LOWEST};
-use crate::os::{system, system_call};
+use crate::os::system;
 
 /// `PERF_TYPE_HARDWARE`, `PERF_TYPE_SOFTWARE`.
 const HARDWARE: u32 = 0;
