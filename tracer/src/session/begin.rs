@@ -112,7 +112,6 @@ impl Session {
             metadata::register(folder, output.path());
         }
         let session: &'static Session = Box::leak(Box::new(Session {
-            earlier: current::newest(),
             pid,
             cpus: system::affinity(),
             modules: Modules::new(
@@ -136,7 +135,6 @@ impl Session {
             runtime: OnceLock::new(),
             messages: Mutex::default(),
         }));
-        current::keep(session);
         part::prepare(session);
         Ok(session)
     }
