@@ -1,7 +1,8 @@
 //! `omptrace convert`: one timeline of all inputs, in a format of choice.
 
+use std::fs;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValue;
@@ -9,7 +10,7 @@ use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use omptrace_symbols::parallel::limit_threads;
 use omptrace_timeline::why_no_samples;
-use omptrace_trace_format::Reader;
+use omptrace_trace_format::{Reader, copy_changed};
 use omptrace_viewer_export::{ConvertOptions, FORMATS, Format};
 
 use crate::input::inputs;
@@ -19,7 +20,10 @@ use crate::options::shared::{DebugDirs, Part};
 use crate::options::units;
 use crate::output::conversion::Conversion;
 use crate::output::failure::{Failure, Outcome, Result};
-use crate::output::view_annotations;
+use crate::output::output_path::{Target, cannot_write};
+use crate::output::{message, progress, view_annotations};
+use crate::seal::anonymise::Anonymiser;
+use crate::seal::summaries;
 
 /// `omptrace convert`.
 #[derive(Args, Debug)]
@@ -33,7 +37,8 @@ Examples:
   omptrace convert traces/ --to parquet -o job.tables    (tables for SQL, see docs/columns.md)
   omptrace convert app.omptrace --to text -o - | less
   omptrace convert app.omptrace --to perfetto --window 2.0s..2.5s --min-duration 10us
-  omptrace convert app.omptrace --to perfetto --critical-path")]
+  omptrace convert app.omptrace --to perfetto --critical-path
+  omptrace convert app.omptrace --anonymise -o shared.omptrace")]
 pub(crate) struct Convert {
     /// Traces, or directories of them
     #[arg(required = true, value_name = "INPUT")]
@@ -62,6 +67,10 @@ pub(crate) struct Convert {
     /// Also export the critical path of each process as a track, with arrows from thread to thread
     #[arg(long)]
     pub(crate) critical_path: bool,
+    /// Instead of converting, write a copy of each trace that you can give to others: without the program's arguments, host names
+    /// and directories. Names of functions, files and OpenMP variables stay. With several inputs, OUT is a directory
+    #[arg(long, requires = "output", conflicts_with_all = ["to", "split", "part_of", "chunks", "critical_path", "window", "threads", "min_duration"])]
+    pub(crate) anonymise: bool,
     /// Number of threads to use; does not affect the export [default: the number of CPUs]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
@@ -87,6 +96,9 @@ fn format_names() -> impl TypedValueParser<Value = &'static Format> {
 pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
     if let Some(jobs) = arguments.jobs {
         limit_threads(jobs);
+    }
+    if let (true, Some(output)) = (arguments.anonymise, &arguments.output) {
+        return anonymise(arguments, output);
     }
     let format = format_of(arguments)?;
     check_tables(arguments, format)?;
@@ -138,6 +150,46 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
         }
         (Some(limit_bytes), None) => conversion.to_series(&output, limit_bytes, &readers)?,
         (None, None) => conversion.to_one(&output, &readers)?,
+    }
+    Ok(Outcome::Success)
+}
+
+/// Writes copies without what identifies people and machines.
+///
+/// # Errors
+/// An input cannot be read, or a copy not be written.
+fn anonymise(arguments: &Convert, output: &Path) -> Result<Outcome> {
+    let readers = inputs::open_all(&arguments.inputs)?;
+    let paths: Vec<&Path> = readers.iter().map(Reader::path).collect();
+    let copies: Vec<PathBuf> = match paths.len() {
+        1 => vec![output.to_owned()],
+        // The names of traces may be those of programs and hosts.
+        number => (1..=number).map(|number| output.join(format!("{number}.omptrace"))).collect(),
+    };
+    if paths.len() > 1 {
+        fs::create_dir_all(output).map_err(cannot_write(output))?;
+    }
+    let symbols = arguments.debug_dirs.symbols();
+    let mut anonymiser = Anonymiser::default();
+    let bar = progress::chunks("copying");
+    for (reader, copy) in readers.iter().zip(&copies) {
+        let target = Target::open(copy, &paths)?;
+        let metadata = anonymiser.metadata(reader, &symbols);
+        let writer = target.writer().map_err(cannot_write(copy))?;
+        let (mut done, mut total) = (0, 0);
+        copy_changed(reader, metadata, &mut |event| anonymiser.event(event), writer, &mut |now, of| {
+            bar.inc_length(of.saturating_sub(total));
+            bar.inc(now.saturating_sub(done));
+            (done, total) = (now, of);
+        })
+        .map_err(|error| Failure::because(format!("cannot copy {}", reader.path().display()), &error))?;
+        target.finish().map_err(cannot_write(copy))?;
+    }
+    bar.finish_and_clear();
+    summaries::add(&copies, None, false);
+    for copy in &copies {
+        let bytes = fs::metadata(copy).map_err(cannot_write(copy))?.len();
+        message::note(&format!("{}: {}", copy.display(), message::bytes(bytes)));
     }
     Ok(Outcome::Success)
 }
