@@ -50,7 +50,7 @@ impl FromStr for Condition {
     fn from_str(text: &str) -> Result<Condition, String> {
         // Names of functions have such signs, too.
         let at = text.rfind(['<', '>']);
-        let at = at.ok_or("write it as duration>5%, parallel_efficiency<-3% or duration@solve.c:41>5%")?;
+        let at = at.ok_or("write a condition as in duration>5%, parallel_efficiency<-3% or duration@solve.c:41>5%")?;
         let (name, limit) = text.split_at(at);
         let (name, place) = match name.split_once('@') {
             Some((name, place)) => (name, Some(place.trim())),
@@ -58,12 +58,12 @@ impl FromStr for Condition {
         };
         let name = name.trim();
         if place == Some("") {
-            return Err(format!("write the place as FILE:LINE or FUNCTION: {name}@solve.c:41"));
+            return Err(format!("write the place as FILE:LINE or FUNCTION, as in {name}@solve.c:41"));
         }
         let metric = Metric::all().find(|metric| metric.name() == name);
         let metric = metric.ok_or_else(|| {
             let names: Vec<&str> = Metric::all().map(Metric::name).collect();
-            format!("\"{name}\" cannot be compared; allowed are {}", names.join(", "))
+            format!("\"{name}\" cannot be compared; choose one of: {}", names.join(", "))
         })?;
         let percent = limit[1..].trim().strip_suffix('%').map(str::trim);
         let percent = percent.and_then(|percent| percent.parse::<f64>().ok());

@@ -22,7 +22,7 @@ use crate::scaling::region_scaling::Scaling;
 const MAX_MODEL_ERROR: f64 = 0.15;
 
 /// What some predictions rest on.
-const ASSUMPTION: &str = "each thread executes all code outside of loops and tasks";
+const ASSUMPTION: &str = "each thread executes all of the code outside of loops and tasks";
 
 /// Where more of the wall time cannot be predicted, nothing is.
 const MAX_UNKNOWN: f64 = 0.1;
@@ -48,7 +48,7 @@ impl Scalability {
         if part.has_several() {
             all.not_predicted.push(NotPredicted {
                 ns: duration,
-                reason: "several processes: which of them waits for which is not known".to_owned(),
+                reason: "there are several processes, and which of them waits for which is not known".to_owned(),
                 ..NotPredicted::default()
             });
             return all;
@@ -108,7 +108,7 @@ fn change(
     let costs = part.costs(region) as f64 / busiest.max(1) as f64;
     if error < -MAX_MODEL_ERROR * recorded || error - costs > MAX_MODEL_ERROR * recorded {
         return Err(format!(
-            "scheduled again as recorded, it takes {:.0} % of its time",
+            "when the region is replayed with the recorded schedule, it takes {:.0} % of its recorded time",
             modelled * 100.0 / recorded.max(1.0)
         ));
     }

@@ -80,9 +80,9 @@ impl Stats {
         let (parallel, working) = (sum(|t| t.parallel_ns), sum(|t| t.working_ns));
         if parallel > 0 {
             let waiting = parallel.saturating_sub(working) as f64 / parallel as f64;
-            lines.push(format!("in parallel regions, threads waited {} % of their time", percent(waiting)));
+            lines.push(format!("threads waited for {} % of their time in parallel regions", percent(waiting)));
         }
-        lines.push("times of constructs are sums over threads".to_owned());
+        lines.push("times of constructs are summed over threads".to_owned());
         for line in lines {
             write_wrapped(f, &line, 0, layout)?;
         }
@@ -320,15 +320,15 @@ impl By {
         (
             By::Function,
             "function",
-            "Functions, by samples: CPU time of each, alone (self) and with the functions it calls (total)",
+            "Functions, by samples: CPU time without callees (self) and with them (total)",
         ),
-        (By::Counter, "counter", "Counters in each construct: instructions per cycle, page faults etc."),
+        (By::Counter, "counter", "Counters of each construct: instructions per cycle, page faults etc."),
         (By::Thread, "thread", "Threads"),
         (By::Task, "task", "Constructs of explicit tasks"),
         (By::Lock, "lock", "Locks, critical and atomic regions"),
         (By::Device, "device", "What devices did"),
         (By::Process, "process", "Processes"),
-        (By::Phase, "phase", "The user's phases, each analysed alone"),
+        (By::Phase, "phase", "The user's phases, each analysed on its own"),
     ];
 
     /// The rows that have this name.

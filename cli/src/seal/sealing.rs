@@ -86,7 +86,7 @@ fn seal_one(
     })
     .map_err(|error| match error {
         SealError::Running => {
-            format!("its process is still running; when it has ended: omptrace recover {}", typed(&job.trace))
+            format!("the process is still running; when it has ended: omptrace recover {}", typed(&job.trace))
         }
         error @ SealError::Unknown(_) => format!(
             "{error}; when you know that it has ended: omptrace recover --force {}",
