@@ -301,7 +301,9 @@ fn ending(reader: &Reader) -> String {
     match reader.ending() {
         Ending::Running => "still running".to_owned(),
         Ending::Ended if end == "finalize" => ENDED.to_owned(),
-        Ending::Ended if end == "destructor" => "ended by exit() without the runtime calling finalize".to_owned(),
+        Ending::Ended if end == "destructor" => {
+            "ended by exit() without the runtime calling finalize".to_owned()
+        }
         Ending::Ended => format!("ended ({end})"),
         Ending::Killed(signal) => format!("killed by signal {signal}"),
         Ending::DidNotFinish => "did not finish".to_owned(),
@@ -409,7 +411,8 @@ impl fmt::Display for Info {
             });
             let energy: Vec<String> = energy.collect();
             if !energy.is_empty() {
-                let all = format!("{}; an estimate that covers all programs on the machine", energy.join(", "));
+                let all =
+                    format!("{}; an estimate that covers all programs on the machine", energy.join(", "));
                 lines.line("energy", &all)?;
             }
         }

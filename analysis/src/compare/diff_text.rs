@@ -142,8 +142,7 @@ impl Text<'_> {
                     percents(share)
                 )
             }
-            _ => "no significant difference; so few runs show only much larger differences"
-                .to_owned(),
+            _ => "no significant difference; so few runs show only much larger differences".to_owned(),
         }
     }
 }
@@ -154,7 +153,8 @@ impl fmt::Display for Text<'_> {
         let mut lines =
             vec![format!("before: {}", diff.before.words()), format!("after: {}", diff.after.words())];
         if diff.before.threads != diff.after.threads {
-            lines.push("the numbers of threads differ; to compare such runs, use omptrace scaling".to_owned());
+            lines
+                .push("the numbers of threads differ; to compare such runs, use omptrace scaling".to_owned());
         }
         lines.push(self.verdict());
         if let Some(growth) = &diff.useful_growth {

@@ -276,7 +276,9 @@ impl Text<'_> {
             return Vec::new();
         };
         if columns.len() < 2 {
-            return vec!["all runs have the same number of threads; add runs with other numbers of threads".to_owned()];
+            return vec![
+                "all runs have the same number of threads; add runs with other numbers of threads".to_owned(),
+            ];
         }
         let from_to = format!("from {} to {} threads, ", first.heading(), last.heading());
         let mut words: Vec<String> = [self.global(first, last), self.useful(), self.parallel(first, last)]
@@ -331,10 +333,8 @@ impl Text<'_> {
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Text { scaling, layout } = self;
-        let note = scaling
-            .mpi_note
-            .as_ref()
-            .map(|note| format!("note: {note}, so efficiencies cover only OpenMP"));
+        let note =
+            scaling.mpi_note.as_ref().map(|note| format!("note: {note}, so efficiencies cover only OpenMP"));
         let words: Vec<String> = self.words().into_iter().chain(note).collect();
         for words in &words {
             write_wrapped(f, words, 0, layout)?;

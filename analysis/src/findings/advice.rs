@@ -161,7 +161,9 @@ impl Case<'_> {
         evidence.insert("contended".to_owned(), row.sums.contended.into());
         evidence.insert("held_mean_ns".to_owned(), mean.into());
         if row.cause == Cause::Critical && row.sums.holds > 0 && mean <= MAX_ATOMIC_NS {
-            let text = format!("threads wait for the short critical region {at}: try an atomic construct or a reduction");
+            let text = format!(
+                "threads wait for the short critical region {at}: try an atomic construct or a reduction"
+            );
             return ("critical_for_atomic", text);
         }
         match row.cause {
@@ -221,17 +223,23 @@ fn external_wait(place: &Place, object: Within<u64>, at: &str) -> String {
         Within::One(descriptor) => format!(" on file descriptor {descriptor}"),
         _ => String::new(),
     };
-    const IN_AND_OUT: &str = "transfer more data per call, or let one thread do the input and output while the others work";
+    const IN_AND_OUT: &str =
+        "transfer more data per call, or let one thread do the input and output while the others work";
     let (what, remedy) = match what {
-        "sleep" => ("sleep".to_owned(), "wait for the event itself instead of sleeping, or do other work meanwhile"),
+        "sleep" => {
+            ("sleep".to_owned(), "wait for the event itself instead of sleeping, or do other work meanwhile")
+        }
         "poll" => ("wait for input or output".to_owned(), IN_AND_OUT),
         "read" | "write" | "socket receive" | "socket send" | "accept" | "connect" => {
             (format!("wait in {what}{descriptor}"), IN_AND_OUT)
         }
-        "pthread join" => ("wait for another thread to end".to_owned(), "join it later, or do other work meanwhile"),
-        "pthread mutex" | "pthread rwlock" => {
-            (format!("wait for the {what}{address}"), "hold it for a shorter time, or protect parts of the data with separate locks")
+        "pthread join" => {
+            ("wait for another thread to end".to_owned(), "join it later, or do other work meanwhile")
         }
+        "pthread mutex" | "pthread rwlock" => (
+            format!("wait for the {what}{address}"),
+            "hold it for a shorter time, or protect parts of the data with separate locks",
+        ),
         _ => (
             format!("wait for the {what}{address}"),
             "let another thread end the wait sooner, or do other work meanwhile",

@@ -135,7 +135,10 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
             "waits at the end of taskgroups: the runtime did not report them, so they count as work",
         ),
         (!reports.lock_waits, "waits for locks: the runtime did not report them, so they count as work"),
-        (!reports.critical_waits, "waits for critical regions: the runtime did not report them, so they count as work"),
+        (
+            !reports.critical_waits,
+            "waits for critical regions: the runtime did not report them, so they count as work",
+        ),
         (
             !reports.inlined,
             "loops with a static schedule, masked regions, atomic updates and reductions: not visible, because GCC inlines them; their time counts as time of the enclosing region",

@@ -272,9 +272,9 @@ impl Run<'_> {
             stats.notes.push(WITHOUT_REPLAY.to_owned());
         }
         if more_phases > 0 {
-            stats
-                .notes
-                .push(format!("{more_phases} more phases were not analysed: use --phase NAME to analyse one"));
+            stats.notes.push(format!(
+                "{more_phases} more phases were not analysed: use --phase NAME to analyse one"
+            ));
         }
         Ok(Finished { stats, overview, report, more_phases })
     }

@@ -48,7 +48,8 @@ impl Scalability {
         if part.has_several() {
             all.not_predicted.push(NotPredicted {
                 ns: duration,
-                reason: "there are several processes, and which of them waits for which is not known".to_owned(),
+                reason: "there are several processes, and which of them waits for which is not known"
+                    .to_owned(),
                 ..NotPredicted::default()
             });
             return all;

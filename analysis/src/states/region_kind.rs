@@ -159,7 +159,11 @@ pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<I
             Cause::Imbalance,
             "the runtime does not report barriers and their teams; waits at barriers count as useful or as barrier",
         ),
-        (!barriers, Cause::Barrier, "the runtime does not report barriers; waits at barriers count as useful"),
+        (
+            !barriers,
+            Cause::Barrier,
+            "the runtime does not report barriers; waits at barriers count as useful",
+        ),
         (
             !barriers || !reports.tasks,
             Cause::TaskStarvation,

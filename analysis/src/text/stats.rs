@@ -80,7 +80,8 @@ impl Stats {
         let (parallel, working) = (sum(|t| t.parallel_ns), sum(|t| t.working_ns));
         if parallel > 0 {
             let waiting = parallel.saturating_sub(working) as f64 / parallel as f64;
-            lines.push(format!("threads waited for {} % of their time in parallel regions", percent(waiting)));
+            lines
+                .push(format!("threads waited for {} % of their time in parallel regions", percent(waiting)));
         }
         lines.push("times of constructs are summed over threads".to_owned());
         for line in lines {

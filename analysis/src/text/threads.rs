@@ -125,7 +125,9 @@ impl ProcessStats {
         match self.before_tracing_ns {
             Some(_) => format!("{time_of} from start to end of the process"),
             None => {
-                format!("{time_of} from start to end of the trace, which does not say when the process started")
+                format!(
+                    "{time_of} from start to end of the trace, which does not say when the process started"
+                )
             }
         }
     }

@@ -93,7 +93,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "perfetto",
         extension: "pftrace",
-        description: "Perfetto's own format, for ui.perfetto.dev: a third of the bytes, and more details",
+        description: "Perfetto's own format, for ui.perfetto.dev: a third of the size of chrome, with more details",
         // The importer takes 150 bytes of memory per slice and 75 per argument; 4 GB is what 32 bits address.
         viewer_bytes: Some(800_000_000),
         max_depth: PERFETTO_DEPTH,
@@ -267,7 +267,7 @@ impl Format {
     }
 
     fn is_not(&self, what: &str) -> io::Error {
-        let text = format!("{} is not written into {what}", self.name);
+        let text = format!("{} cannot be written to {what}", self.name);
         io::Error::new(io::ErrorKind::InvalidInput, text)
     }
 }

@@ -291,7 +291,9 @@ fn search(address: usize, caller: Option<&Module>) -> &'static Libgomp {
         });
     }
     // Nothing can serve the call.
-    eprintln!("libomptgomp: no libgomp is loaded that could serve the caller at {address:#x}");
+    eprintln!(
+        "libomptgomp: none of the loaded libraries is a libgomp that can serve the caller at {address:#x}"
+    );
     std::process::abort();
 }
 
