@@ -142,7 +142,8 @@ impl Text<'_> {
                     percents(share)
                 )
             }
-            _ => "no significant difference; so few runs show only much larger differences".to_owned(),
+            _ => "no significant difference; with so few runs, only a much larger change would be detected"
+                .to_owned(),
         }
     }
 }

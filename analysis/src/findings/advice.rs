@@ -30,7 +30,7 @@ impl Case<'_> {
             ),
             Cause::Imbalance if row.sums.is_single => (
                 "single_serialises",
-                format!("one thread works in the single region {at} while the others wait: add nowait, or share its work"),
+                format!("one thread works in the single region {at} while the others wait: add nowait, or divide its work among threads"),
             ),
             Cause::Imbalance if row.sums.tasks > 0 => self.tasks(row, &at),
             Cause::Imbalance => {
@@ -113,7 +113,7 @@ impl Case<'_> {
             ),
             Cause::Tracer => (
                 TRACER_DISTURBS,
-                "the tracer's own writing takes more than 1 % of the threads' time: trace fewer events, or write to a faster disk".to_owned(),
+                "the tracer spends more than 1 % of the threads' time on writing: trace fewer events, or write to a faster disk".to_owned(),
             ),
             Cause::Barrier if row.sums.idle_arrivals * 2 > row.sums.arrivals => (
                 "needless_barrier",

@@ -29,7 +29,9 @@ pub(super) fn advise(finding: &mut Finding, loops: &[LoopAnswer], nowait: Option
         finding.evidence.insert("nowait_gain_ns".to_owned(), json!(saved));
         if is_enough(saved) {
             let text = match is_single {
-                true => "add nowait if the following code does not need its results, or share its work",
+                true => {
+                    "add nowait if the following code does not need its results, or divide its work among threads"
+                }
                 false => "add nowait if the following code does not need its results",
             };
             advice.push((saved, text.to_owned()));
@@ -41,7 +43,7 @@ pub(super) fn advise(finding: &mut Finding, loops: &[LoopAnswer], nowait: Option
             "no schedule clause would balance it much better, so start the longest iterations first, or split them"
                 .to_owned()
         }
-        [] if is_single && nowait.is_some() => "share its work".to_owned(),
+        [] if is_single && nowait.is_some() => "divide its work among threads".to_owned(),
         [] => return,
         ref known => known.join(", or "),
     };
@@ -131,11 +133,19 @@ mod tests {
 
     #[test]
     fn a_single_region_gets_nowait_only_where_that_saves_enough() {
-        let single = || finding("single_serialises", "one thread works: add nowait, or share its work", 200);
-        let nowait =
-            "one thread works: add nowait if the following code does not need its results, or share its work";
+        let single = || {
+            finding(
+                "single_serialises",
+                "one thread works: add nowait, or divide its work among threads",
+                200,
+            )
+        };
+        let nowait = "one thread works: add nowait if the following code does not need its results, or divide its work among threads";
         assert_eq!(advised(single(), &[], Some(150)), said(nowait, 200));
-        assert_eq!(advised(single(), &[], Some(10)), said("one thread works: share its work", 200));
+        assert_eq!(
+            advised(single(), &[], Some(10)),
+            said("one thread works: divide its work among threads", 200)
+        );
         assert_eq!(advised(single(), &[], None), said(&single().text, 200));
     }
 

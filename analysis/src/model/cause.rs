@@ -43,9 +43,9 @@ causes! {
     Atomic "atomic": "The thread waits for an atomic region.";
     Reduction "reduction": "The thread combines the results of a reduction.";
     Target "target": "The thread is in the host's part of a target construct.";
-    Runtime "runtime": "The thread is in the runtime for another reason, which events show.";
+    Runtime "runtime": "The thread is in the runtime for another reason, according to events.";
     ExternalWait "external_wait": "The thread waits in the program's code for something outside OpenMP, such as a pthread mutex. Shown only if waits were recorded.";
-    Preempted "preempted": "The thread was runnable but preempted. Shown only if counters show it.";
+    Preempted "preempted": "The thread was runnable but preempted. Shown only if counters for this were recorded.";
     Tracer "tracer": "The thread writes its buffer of events to the trace, or the tracer writes the remaining events after the program has ended.";
     Unobserved "unobserved": "Nothing is known: recording was off, events were lost or overwritten, or the process did not run.";
 }

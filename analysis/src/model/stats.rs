@@ -319,9 +319,9 @@ sums! {
         "Of this, the time that members waited: for their wake-up, at barriers, for tasks and for locks"
             waiting_ns "members_waiting_ns" = |team| team.waiting_ns;
         "The working time of all members" working_ns "working_ns" = |team| team.working_ns;
-        "The sum of the longest working time of a member in each region" longest_ns "longest_ns" =
+        "The longest working time of a member, summed over all regions" longest_ns "longest_ns" =
             |team| team.longest_ns;
-        "The time that an even distribution of the work would save: the sum of the longest working time minus the mean in each region"
+        "The time that an even distribution of the work would save: the longest working time minus the mean, summed over all regions"
             imbalance_ns "imbalance_ns" =
             |team| team.longest_ns.saturating_sub(team.working_ns / team.members.max(1));
     }

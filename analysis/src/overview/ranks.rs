@@ -118,7 +118,7 @@ impl Ranks {
                 format!("{} ranks, all similar to rank {median}, which is closest to the median", self.count)
             }
             (Some(median), _) => format!(
-                "{} ranks; rank {median} is closest to the median; the ranks that differ most from it are:",
+                "{} ranks; rank {median} is closest to the median; the ranks that differ most from the median are:",
                 self.count
             ),
         };

@@ -48,7 +48,7 @@ impl Scalability {
         if part.has_several() {
             all.not_predicted.push(NotPredicted {
                 ns: duration,
-                reason: "there are several processes, and which of them waits for which is not known"
+                reason: "there are several processes, and it is not known which of them waits for which"
                     .to_owned(),
                 ..NotPredicted::default()
             });

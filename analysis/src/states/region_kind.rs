@@ -145,19 +145,20 @@ fn mutex(kind: ompt::ompt_mutex_t) -> Cause {
 /// `ordered depend(sink)` (OpenMP 5.2, 15.9.5).
 pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<Item = (Cause, &'static str)> {
     let barriers = reports.barriers || reports.barrier_waits;
-    let members = "the runtime does not report the members of teams; their time in regions has no cause";
+    let members =
+        "the runtime does not report the members of teams; no cause is known for their time in regions";
     let rows = [
         (
             !reports.preemptions,
             Cause::Preempted,
-            "the trace was recorded without --cpu-time; the time counts as useful",
+            "the trace was recorded without --cpu-time; preempted time counts as useful",
         ),
         (!reports.members, Cause::Fork, members),
         (!reports.members, Cause::Join, members),
         (
             !barriers || !reports.members,
             Cause::Imbalance,
-            "the runtime does not report barriers and their teams; waits at barriers count as useful or as barrier",
+            "the runtime does not report barriers and their teams; waits at barriers count as useful or as barrier time",
         ),
         (
             !barriers,
@@ -167,7 +168,7 @@ pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<I
         (
             !barriers || !reports.tasks,
             Cause::TaskStarvation,
-            "the runtime does not report barriers or when tasks run; the time counts as barrier or useful",
+            "the runtime does not report barriers or when tasks run; this time counts as barrier time or as useful",
         ),
         (
             !reports.taskwaits && !reports.taskwait_waits && !reports.taskgroup_waits,

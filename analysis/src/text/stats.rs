@@ -6,8 +6,8 @@ use super::cells::cells;
 use super::constructs::{CONSTRUCT, LOCK, PHASE, REGION, construct_row, lock_row, phase_row, region_row};
 use super::devices::{DEVICE, DEVICE_USE, MEMORY, TRANSFERS, device_use_row, memory_rows, transfer_rows};
 use super::threads::{
-    FUNCTION, HELPER, PROCESS, THREAD, counter_names, counter_row, function_row, helper_row, process_row,
-    processes_words, thread_row,
+    FUNCTION, HELPER, PROCESS, THREAD, counter_names, counter_row, function_row, helper_row,
+    more_processes_words, process_row, thread_row,
 };
 use crate::constructs::functions::SampledTime;
 use crate::model::stats::{Analysed, ConstructStats, DeviceStats, Stats, ThreadStats};
@@ -135,7 +135,7 @@ impl Stats {
         }
         match processes.saturating_sub(most) {
             0 => Ok(()),
-            more => writeln!(f, "and threads of {} more", processes_words(more)),
+            more => writeln!(f, "and threads of {}", more_processes_words(more)),
         }
     }
 
@@ -152,7 +152,7 @@ impl Stats {
         let more = table.len().saturating_sub(layout.top.unwrap_or(usize::MAX));
         match more {
             0 => Ok(()),
-            more => writeln!(f, "and {} more", processes_words(more)),
+            more => writeln!(f, "and {}", more_processes_words(more)),
         }
     }
 

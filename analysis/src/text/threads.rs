@@ -152,7 +152,7 @@ impl ProcessStats {
     }
 }
 
-/// `1 process`, `2 processes`.
-pub(super) fn processes_words(count: usize) -> String {
-    counted(count as u64, "process").replace("processs", "processes")
+/// `1 more process`, `2 more processes`.
+pub(super) fn more_processes_words(count: usize) -> String {
+    counted(count as u64, "more process").replace("processs", "processes")
 }

@@ -141,7 +141,7 @@ pub(super) fn load(choice: &Choice) -> Result<Library, String> {
     std::mem::forget(driver);
     let others = MAJORS.iter().map(|major| format!("libcupti.so.{major}"));
     if let Some(other) = others.chain(["libcupti.so".into()]).find(|name| loaded(name).is_some()) {
-        return Err(format!("{other} is loaded already: the process has another tool that uses it"));
+        return Err(format!("{other} is already loaded, so another tool in the process uses it"));
     }
     let (library, name) = match choice {
         Choice::At(path) => open(path).map(|library| (library, path.to_string_lossy().into())),

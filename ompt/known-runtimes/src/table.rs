@@ -68,7 +68,7 @@ pub static RUNTIMES: &[Runtime] = &[
             folder("~/intel/oneapi/compiler", "", "lib"),
             folder("~/intel/oneapi/compiler", "", "linux/compiler/lib/intel64_lin"),
         ],
-        remedy: "use a newer runtime: Intel's has had the interface since 2018.0.3",
+        remedy: "use a newer runtime: Intel's runtime has provided the interface since version 2018.0.3",
         ..UNKNOWN
     },
     Runtime {

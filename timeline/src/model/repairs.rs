@@ -39,11 +39,11 @@ causes! {
         "workers reported ends after the end of their parallel region; these were moved to the end of the region";
     /// Code built by GCC does not report the end of a single region on the thread that executes it.
     SingleWithoutEnd Note "single_without_end"
-        "the ends of single regions were not reported; they end where the next worksharing region or barrier starts";
+        "the ends of single regions were not reported; the regions end where the next worksharing region or barrier starts";
     /// LLVM's primary thread of a nested team reports the end of its region when it has given the team back. Another thread
     /// may then have begun a region with that team.
     MisnamedRegion Note "misnamed_region"
-        "ends of parallel regions identified a region of another thread; they end the region of their own task instead";
+        "ends of parallel regions identified the region of another thread; each ends the region of its own task instead";
     /// OpenUH reports FORK, ordered regions and waits for them more than once.
     ReportedAgain Note "reported_again" "starts were reported more than once; each start counts once";
     /// OpenUH and TAU: a thread that was idle before tracing began, and the end of a wait that did not take place.

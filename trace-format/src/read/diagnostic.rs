@@ -74,7 +74,7 @@ kinds! {
     Hole Warning "hole"
         "# bytes were reserved but never written; the spool that may have contained their chunk is gone";
     HoleOfSpool Note "hole_of_spool"
-        "# bytes were reserved but not written, because the process ended before that or is still running; the spool contains their chunk";
+        "# bytes were reserved but not written, because the process ended before it wrote them or is still running; the spool contains their chunk";
     BlockCut Error "block_cut"
         "the file ends # bytes before the end of this block";
     OtherSession Note "other_session"

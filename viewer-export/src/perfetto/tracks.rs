@@ -111,11 +111,11 @@ Colours show what a thread did. Blue is useful work, violet is work under a lock
 /// What the user interface says of a hidden helper's track on demand.
 pub(super) fn helper_aid(os_tid: u32) -> String {
     let thread = match os_tid {
-        0 => "A thread".to_owned(),
-        tid => format!("Thread {tid}, one"),
+        0 => "This thread".to_owned(),
+        tid => format!("Thread {tid}"),
     };
     format!(
-        "{thread} of the OpenMP runtime's own. It runs target tasks that no thread of the program waits for."
+        "{thread} belongs to the OpenMP runtime. It runs target tasks that no thread of the program waits for."
     )
 }
 

@@ -291,9 +291,7 @@ fn search(address: usize, caller: Option<&Module>) -> &'static Libgomp {
         });
     }
     // Nothing can serve the call.
-    eprintln!(
-        "libomptgomp: none of the loaded libraries is a libgomp that can serve the caller at {address:#x}"
-    );
+    eprintln!("libomptgomp: no loaded libgomp can serve the caller at {address:#x}");
     std::process::abort();
 }
 
