@@ -80,7 +80,9 @@ pub fn check_run_name(name: &str) -> Result<(), &'static str> {
     } else if ["__HIVE_DEFAULT_PARTITION__", "null", "none"].iter().any(is_word) {
         Err("readers would treat this name as missing")
     } else if is_number || is_date || ["true", "false"].iter().any(is_word) {
-        Err("readers would treat this name as a number, a date or a truth value; start it with a word, as in run-7")
+        Err(
+            "readers would treat this name as a number, a date or a truth value; start it with a word, as in run-7",
+        )
     } else {
         Ok(())
     }
