@@ -28,7 +28,7 @@ impl Part {
         let plan = |change, target, text: &str| Plan { change, target, text: text.to_owned() };
         let mut plans = vec![
             plan(Change::Nothing, Target::Everything, "nothing changed"),
-            plan(Change::OverheadFree, Target::Everything, "regions and barriers at no cost"),
+            plan(Change::OverheadFree, Target::Everything, "regions and barriers without cost"),
         ];
         let candidates = findings::candidates(self, self.busiest(), self.duration());
         let (first, other): (Vec<_>, Vec<_>) =

@@ -22,7 +22,7 @@ use crate::scaling::region_scaling::Scaling;
 const MAX_MODEL_ERROR: f64 = 0.15;
 
 /// What some predictions rest on.
-const ASSUMPTION: &str = "each thread executes all of the code outside of loops and tasks";
+const ASSUMPTION: &str = "each thread executes all code outside of loops and tasks";
 
 /// Where more of the wall time cannot be predicted, nothing is.
 const MAX_UNKNOWN: f64 = 0.1;

@@ -546,7 +546,7 @@ fn gains(run: &Run, shown: &Value, comparison: &mut Comparison) {
             (Some("twice as fast"), Some(place)) => Change::TwiceAsFast(place),
             (Some("with nowait"), Some(place)) => Change::Nowait(place),
             (Some("without waits for the mutex"), Some(place)) => Change::WithoutMutex(place),
-            (Some("regions and barriers at no cost"), _) => Change::WithoutOverhead,
+            (Some("regions and barriers without cost"), _) => Change::WithoutOverhead,
             _ => continue,
         };
         let expected = gain(run, change);
