@@ -28,7 +28,7 @@ use crate::seal::summaries;
 /// `omptrace convert`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Several inputs make one timeline: processes ordered by MPI rank, then by start, aligned by the clocks of their hosts.
+Several inputs are merged into one timeline. Processes are sorted by MPI rank, then by start time, and aligned by the clocks of their hosts.
 
 Examples:
   omptrace convert app.omptrace -o app.pftrace    (open it at https://ui.perfetto.dev)
@@ -40,25 +40,26 @@ Examples:
   omptrace convert app.omptrace --to perfetto --critical-path
   omptrace convert app.omptrace --anonymise -o shared.omptrace")]
 pub(crate) struct Convert {
-    /// Traces, or directories of them
+    /// Traces or directories of traces
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Output format [default: from the extension of OUT, as in app.pftrace or app.json.gz]
+    /// Output format [default: derived from the extension of OUT, as in app.pftrace or app.json.gz]
     #[arg(long, value_name = "FORMAT", value_parser = format_names())]
     pub(crate) to: Option<&'static Format>,
-    /// Output file, compressed if its name ends with .gz; `-` is stdout. A directory for otf2 and parquet [default: the first input's
-    /// name with the format's extension]
+    /// Output file, compressed if its name ends in .gz; `-` means stdout. For otf2 and parquet, OUT is a directory
+    /// [default: the first input's name with the format's extension]
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
-    /// chrome and perfetto: write several files in time order, each complete and of about this size before compression, as in
-    /// 500M. OUT gets -001, -002 and so on before its extension
+    /// Write several files in time order (chrome and perfetto only), each complete by itself and of about SIZE before
+    /// compression, for example 500M. Their names are OUT with -001, -002 and so on before the extension
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) split: Option<u64>,
-    /// parquet: write only part I of N, which is every N-th process, or a part of a large process if there are fewer processes.
-    /// Parts are added to the directory, so several machines can write one data set, each with all inputs and its own part
+    /// Write only part I of N (parquet only). A part is every N-th process or, if there are fewer than N processes, a
+    /// section of a large process. Parts are added to the directory, so several machines can write one data set: give
+    /// each machine all inputs and its own part
     #[arg(long = "part", value_name = "I/N", value_parser = units::part)]
     pub(crate) part_of: Option<(NonZero<usize>, NonZero<usize>)>,
     /// Also export each chunk of dynamic and guided loops (one slice per chunk)
@@ -71,7 +72,7 @@ pub(crate) struct Convert {
     /// and directories. Names of functions, files and OpenMP variables stay. With several inputs, OUT is a directory
     #[arg(long, requires = "output", conflicts_with_all = ["to", "split", "part_of", "chunks", "critical_path", "window", "threads", "min_duration"])]
     pub(crate) anonymise: bool,
-    /// Number of threads to use; does not affect the export [default: the number of CPUs]
+    /// Number of threads to use; does not affect the output [default: the number of CPUs]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
     /// What only one format has.
@@ -131,22 +132,26 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
     match (arguments.split, format.folder_parts()) {
         (None, Some(parts)) => conversion.to_folder(&output, parts, &readers)?,
         (Some(_), Some(_)) => {
-            return Err(Failure::new(format!("{} is a directory and cannot be split", format.name)).hint(
-                match format.is_tables() {
-                    true => "--part 1/4 exports a part of the rows",
-                    false => "--window 2.0s..2.5s exports a part of the time",
-                },
-            ));
+            return Err(Failure::new(format!(
+                "--split does not work with {}, whose output is a directory",
+                format.name
+            ))
+            .hint(match format.is_tables() {
+                true => "to export part of the rows, use --part 1/4",
+                false => "to export a time window, use --window 2.0s..2.5s",
+            }));
         }
         (Some(_), None) if !format.can_be_split() => {
             let can = FORMATS.iter().filter(|format| format.can_be_split());
             let can: Vec<&str> = can.map(|format| format.name).collect();
-            return Err(Failure::new(format!("{} is one file and cannot be split", format.name)).hint(
-                format!(
-                    "--split is for {}; --window 2.0s..2.5s exports a part of the time",
-                    can.join(" and ")
-                ),
-            ));
+            return Err(Failure::new(format!(
+                "--split does not work with {}, whose output is always one file",
+                format.name
+            ))
+            .hint(format!(
+                "--split works with {}; to export a time window, use --window 2.0s..2.5s",
+                can.join(" and ")
+            )));
         }
         (Some(limit_bytes), None) => conversion.to_series(&output, limit_bytes, &readers)?,
         (None, None) => conversion.to_one(&output, &readers)?,
@@ -204,11 +209,11 @@ fn format_of(arguments: &Convert) -> Result<&'static Format> {
         return Ok(format);
     }
     let problem = match &arguments.output {
-        Some(output) => format!("the name {} names no format", output.display()),
-        None => "neither --to nor a name of the output names the format".to_owned(),
+        Some(output) => format!("the name {} does not determine the output format", output.display()),
+        None => "no output format was given".to_owned(),
     };
     let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    Err(Failure::new(problem).hint(format!("--to takes {}", names.join(", "))))
+    Err(Failure::new(problem).hint(format!("choose one with --to: {}", names.join(", "))))
 }
 
 /// Checks that tables are asked for where parts are, and that of tables nothing is selected: engines do that.
@@ -219,8 +224,9 @@ fn check_tables(arguments: &Convert, format: &Format) -> Result<()> {
     let name = format.name;
     if !format.is_tables() {
         return match arguments.part_of {
-            Some(_) => Err(Failure::new(format!("--part is for parquet, not for {name}"))
-                .hint("--window 2.0s..2.5s exports a part of the time, --split 500M several files")),
+            Some(_) => Err(Failure::new(format!("--part works only with parquet, not with {name}")).hint(
+                "to export a time window, use --window 2.0s..2.5s; to write several files, use --split 500M",
+            )),
             None => Ok(()),
         };
     }
@@ -232,10 +238,10 @@ fn check_tables(arguments: &Convert, format: &Format) -> Result<()> {
         ("--critical-path", arguments.critical_path),
     ];
     match refused.into_iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => {
-            Err(Failure::new(format!("{option} is not for {name}: tables have whole processes"))
-                .hint("select rows by SQL, as in WHERE begin_ns < 2.5e9"))
-        }
+        Some((option, _)) => Err(Failure::new(format!(
+            "{option} does not work with {name}, whose tables always contain whole processes"
+        ))
+        .hint("select rows in SQL, for example with WHERE begin_ns < 2.5e9")),
         None => Ok(()),
     }
 }
@@ -264,6 +270,6 @@ fn check_samples(format: &Format, readers: &[Reader]) -> Result<()> {
     let asked = readers.iter().any(|reader| reader.metadata().sampling.is_some());
     Err(match asked {
         true => failure,
-        false => failure.hint("omptrace record --sample records them"),
+        false => failure.hint("to record samples, use omptrace record --sample"),
     })
 }

@@ -169,7 +169,7 @@ fn diff_reads_answers_from_pipes() {
     assert_eq!(said.status, Some(2));
     assert!(std::process::Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
     let said = self::said(&folder, &["diff", "pipe", "stencil.omptrace"]);
-    assert!(said.stderr.contains("nobody writes to this pipe"), "{}", said.stderr);
+    assert!(said.stderr.contains("no process writes to this pipe"), "{}", said.stderr);
 }
 
 /// The page of `report` has lines of sources only from where its reader lets it look.

@@ -160,7 +160,7 @@ impl ProcessReport {
         }
         let lines = |(problem, modules): (Problem, Vec<&str>)| match &modules[..] {
             [first, further @ ..] if further.len() >= FEW_MODULES => {
-                vec![format!("{first} and {} further modules: {problem}", further.len())]
+                vec![format!("{first} and {} other modules: {problem}", further.len())]
             }
             few => few.iter().map(|module| format!("{module}: {problem}")).collect(),
         };

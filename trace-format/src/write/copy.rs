@@ -336,15 +336,18 @@ impl fmt::Display for SealError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SealError::Open(error) => error.fmt(f),
-            SealError::Running => f.write_str("the process that writes the trace still runs"),
+            SealError::Running => f.write_str("the process that writes the trace is still running"),
             SealError::Unknown(doubt) => {
-                write!(f, "whether the process that writes the trace still runs cannot be seen here: {doubt}")
+                write!(
+                    f,
+                    "whether the process that writes the trace is still running cannot be determined here: {doubt}"
+                )
             }
             SealError::Busy => f.write_str("another program is finishing the trace"),
-            SealError::Changed => f.write_str("another program changed the trace meanwhile"),
+            SealError::Changed => f.write_str("another program changed the trace in the meantime"),
             SealError::Unreadable(flaw) => write!(
                 f,
-                "the trace stays as it is, because events that this version cannot read would be lost: {flaw}"
+                "the trace was left unchanged, because events that this version cannot read would be lost: {flaw}"
             ),
             SealError::Io(error) => write!(f, "the sealed trace cannot be written: {error}"),
         }
