@@ -504,7 +504,7 @@ parallel efficiency goes";
         let mut with_mpi = run(4, 2);
         with_mpi.answers.mpi_note = Some(crate::model::mpi::MPI_NOT_SEEN.to_owned());
         let text = shown(&[run(2, 1), with_mpi]);
-        assert!(text.contains("note: time in MPI is not visible"), "{text}");
+        assert!(text.contains("note: time in MPI calls is not visible"), "{text}");
         assert!(!shown(&[run(2, 1)]).contains("MPI"));
     }
 

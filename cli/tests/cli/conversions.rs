@@ -238,7 +238,7 @@ fn an_archive_is_written_into_no_folder_of_its_inputs() {
     let before = files_below(&folder);
     let said = archive("out/traces/7.evt");
     assert_eq!(said.status, Some(2));
-    assert!(said.stderr.contains("7.evt is in it"), "{}", said.stderr);
+    assert!(said.stderr.contains("contains the input out/traces/7.evt"), "{}", said.stderr);
     assert!(files_below(&folder) == before);
 }
 
