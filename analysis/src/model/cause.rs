@@ -46,7 +46,7 @@ causes! {
     Runtime "runtime": "The thread is in the runtime for another reason, according to events.";
     ExternalWait "external_wait": "The thread waits in the program's code for something outside OpenMP, such as a pthread mutex. Shown only if waits were recorded.";
     Preempted "preempted": "The thread was runnable but preempted. Shown only if counters for this were recorded.";
-    Tracer "tracer": "The thread writes its buffer of events to the trace, or the tracer writes the remaining events after the program has ended.";
+    Tracer "tracer": "The thread writes its event buffer to the trace, or the tracer writes the remaining events after the program has ended.";
     Unobserved "unobserved": "Nothing is known: recording was off, events were lost or overwritten, or the process did not run.";
 }
 

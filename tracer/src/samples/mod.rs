@@ -150,7 +150,7 @@ impl Samples {
             may_perf()?;
         }
         let signal = timer::take_signal(handler::handle)
-            .ok_or("the program uses all of the real-time signals that the tracer tried")?;
+            .ok_or("the program uses every real-time signal that the tracer tried")?;
         // Relaxed: stored before `is_on`.
         self.signal.store(signal, Ordering::Relaxed);
         loaded_code::refresh();

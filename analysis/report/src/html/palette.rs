@@ -71,7 +71,7 @@ pub const GROUPS: [Group; 10] = [
     Group {
         key: "tracer",
         label: "the tracer itself",
-        meaning: "The thread writes its buffer of events to the trace.",
+        meaning: "The thread writes its event buffer to the trace.",
         colour: "#009e73",
         causes: &[Cause::Tracer],
     },
