@@ -249,7 +249,7 @@ fn an_anonymous_copy_names_neither_directories_nor_arguments_nor_the_host() {
         .arg(&original)
         .arg("--")
         .arg(&program)
-        .args(["loops", "--password=hunter2"])
+        .args(["0", "--password=hunter2"])
         .current_dir(&secret)
         .output()
         .expect("omptrace can be run");

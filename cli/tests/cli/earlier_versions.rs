@@ -106,7 +106,7 @@ fn separate_runs_are_shown_one_by_one() {
     }
     // One answer for programs is of all.
     let json = run(omptrace(&folder).args(["stats", "--select", "notes"]).args(&traces));
-    assert!(json.stdout.contains("these are 2 separate runs, analysed as one"), "{json:?}");
+    assert!(json.stdout.contains("the inputs are 2 separate runs, analysed as one"), "{json:?}");
     assert!(json.stderr.contains("separate runs"), "{json:?}");
 }
 
