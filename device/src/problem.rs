@@ -23,7 +23,7 @@ macro_rules! problems {
 
 problems! {
     /// The pool's limit was passed, the hard limit not.
-    ExtraBuffer "buffers in excess of the pool's limit";
+    ExtraBuffer "buffers that exceed the pool's limit";
     /// The limit of all buffers together was reached.
     NoBuffer "buffer requests that were refused because too many threads and devices use buffers; their records are lost";
     /// It may also have come back twice.

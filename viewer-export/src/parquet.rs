@@ -26,7 +26,7 @@ const SUMS_ONLY: FormatOption = FormatOption {
     value_name: "",
     values: &[],
     default: "",
-    help: "write only processes, threads, places and the tables of sums, without the timeline",
+    help: "write only processes, threads, places and the tables that contain sums, without the timeline",
 };
 
 const RAW_EVENTS: FormatOption = FormatOption {

@@ -35,12 +35,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "single_serialises",
         title: "Threads wait for a single region",
-        when: "the other threads wait for the thread that executes a single region",
+        when: "the other threads wait for the thread that executes a `single` region",
     },
     Rule {
         id: "region_in_single",
         title: "Parallel region inside a single region",
-        when: "like single_serialises, but a parallel region starts inside a single or masked region",
+        when: "like single_serialises, but a parallel region starts inside a `single` or `masked` region",
     },
     Rule {
         id: "single_creator",
@@ -65,7 +65,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "memory_bound",
         title: "Code that waits for memory",
-        when: "according to counters, threads execute less than 0.5 instructions per cycle in a construct. If cache misses were counted, at least 10 per 1000 instructions are also required; otherwise, if stalled cycles were counted, at least half of the cycles must be stalled in the back end",
+        when: "according to counters, threads execute less than 0.5 instructions per cycle in a construct. If cache misses were counted, there must also be at least 10 of them per 1000 instructions. Otherwise, if stalled cycles were counted, the back end must be stalled in at least half of the cycles",
     },
     Rule {
         id: "narrow_team",

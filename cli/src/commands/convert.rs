@@ -28,7 +28,7 @@ use crate::seal::summaries;
 /// `omptrace convert`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Several inputs are merged into one timeline. Processes are sorted by MPI rank, then by start time, and aligned by the clocks of their hosts.
+Several inputs are merged into one timeline, aligned by the clocks of their hosts. Processes are sorted by MPI rank, then by start time.
 
 Examples:
   omptrace convert app.omptrace -o app.pftrace    (open it at https://ui.perfetto.dev)
@@ -53,23 +53,25 @@ pub(crate) struct Convert {
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
-    /// Write several files in time order (chrome and perfetto only), each complete by itself and of about SIZE before
-    /// compression, for example 500M. Their names are OUT with -001, -002 and so on before the extension
+    /// Divide the timeline into files of about SIZE each before compression, for example 500M (chrome and perfetto
+    /// only). Each file can be opened on its own. The files are named OUT with -001, -002 and so on before the
+    /// extension
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) split: Option<u64>,
     /// Write only part I of N (parquet only). A part is every N-th process or, if there are fewer than N processes, a
-    /// section of a large process. Parts are added to the directory, so several machines can write one data set: give
-    /// each machine all inputs and its own part
+    /// section of a large process. Parts that are already in the directory are kept. Several machines can therefore
+    /// write one data set: run the command on each machine with all inputs and a different I
     #[arg(long = "part", value_name = "I/N", value_parser = units::part)]
     pub(crate) part_of: Option<(NonZero<usize>, NonZero<usize>)>,
     /// Also export each chunk of dynamic and guided loops (one slice per chunk)
     #[arg(long)]
     pub(crate) chunks: bool,
-    /// Also export the critical path of each process as a track, with arrows from thread to thread
+    /// Also export the critical path of each process as a track, with arrows where it moves to another thread
     #[arg(long)]
     pub(crate) critical_path: bool,
-    /// Instead of converting, write a copy of each trace that you can give to others: without the program's arguments, host names
-    /// and directories. Names of functions, files and OpenMP variables stay. With several inputs, OUT is a directory
+    /// Instead of converting, write a copy of each trace that can be shared, without the program's arguments, host
+    /// names and directories. Names of functions, files and OpenMP variables are kept. With several inputs, OUT is a
+    /// directory
     #[arg(long, requires = "output", conflicts_with_all = ["to", "split", "part_of", "chunks", "critical_path", "window", "threads", "min_duration"])]
     pub(crate) anonymise: bool,
     /// Number of threads to use; does not affect the output [default: the number of CPUs]

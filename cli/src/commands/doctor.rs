@@ -38,8 +38,8 @@ Examples:
   omptrace doctor ./app
   omptrace doctor -- mpirun -n 4 ./app --size 100")]
 pub(crate) struct Doctor {
-    /// Check whether this program can be traced, and how. Give the whole command, as for `record`, because its
-    /// arguments may name another program, as with `mpirun`
+    /// Check whether this program can be traced, and how. Give the whole command, as you would for `record`, because
+    /// the program to trace may be one of its arguments (for example with `mpirun`)
     #[arg(
         value_name = "PROGRAM",
         trailing_var_arg = true,
@@ -327,7 +327,7 @@ fn other_tools() -> Vec<Remark> {
     let remark = |what, remedy: &str| Remark { what, remedy: remedy.to_owned() };
     if !diagnosis::passes_on() {
         let what = "OMPTRACE_CHAIN=0 is set: the tracer is the only tool, and no other tool receives events";
-        let remedy = "unset it to let another tool work behind the tracer";
+        let remedy = "unset it to let the tracer pass events on to another tool";
         return vec![remark(what.to_owned(), remedy)];
     }
     let mut remarks = Vec::new();
@@ -338,8 +338,8 @@ fn other_tools() -> Vec<Remark> {
                 listed.display()
             ),
             match named {
-                Some(_) => "`omptrace record` puts the tracer first; the tracer passes events on to OMPTRACE_NEXT_TOOL instead",
-                None => "`omptrace record` puts the tracer first; the tracer passes events on to the first of these tools that accepts the runtime",
+                Some(_) => "`omptrace record` puts the tracer first in this list; the tracer passes events on to OMPTRACE_NEXT_TOOL instead",
+                None => "`omptrace record` puts the tracer first in this list; the tracer passes events on to the first of these tools that accepts the runtime",
             },
         ));
     }

@@ -27,7 +27,7 @@ pub(crate) struct Info {
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// List the parts into which `convert --to parquet --part I/N` divides the traces if N is chosen so that each
-    /// part has at most SIZE of trace data, for example 128M
+    /// part contains at most SIZE of trace data, for example 128M
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) splits: Option<u64>,
     /// How much of the answer; an object per line and trace.

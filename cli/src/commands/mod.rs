@@ -80,7 +80,7 @@ commands! {
     Record: record::run;
     /// Print environment variables for tracing without `record`, for example in job scripts
     Env: env::run;
-    /// Finish incomplete traces (after a crash, or if recorded without `record`)
+    /// Finish traces that are incomplete after a crash or were recorded without `record`
     Recover: recover::run;
     /// Resolve code addresses to functions and source lines, and store them in the traces
     Symbolize: symbolize::run;

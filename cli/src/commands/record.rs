@@ -77,7 +77,7 @@ pub(crate) enum Symbols {
 #[command(
     override_usage = "omptrace record [OPTIONS] [--] <PROGRAM> [ARGS]...",
     after_help = "\
-PROGRAM may be a launcher or a script (mpirun, srun, numactl, python, ./run.sh): each process that starts an OpenMP runtime writes its own trace. stdin and stdout are left to the program; `record` prints only to stderr.
+PROGRAM may be a launcher or a script (mpirun, srun, numactl, python, ./run.sh): each process that starts an OpenMP runtime writes its own trace. The program keeps stdin and stdout; `record` prints only to stderr.
 
 Examples:
   omptrace record ./app --size 100

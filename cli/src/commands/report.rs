@@ -42,7 +42,7 @@ Examples:
   omptrace report app.omptrace --md >> $GITHUB_STEP_SUMMARY"
 )]
 pub(crate) struct Report {
-    /// Traces of one run, or directories of traces; before --, the runs to compare with
+    /// Traces of one run, or directories of traces. Those before -- are the runs to compare with
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Runs after the change

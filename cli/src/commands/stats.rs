@@ -164,7 +164,7 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
     let (mut stats, report) = analysed.map_err(not_there)?;
     if launches.len() > 1 {
         let note = format!(
-            "the inputs are {} separate runs, analysed as one: shares also count the time between the runs, in which nothing was observed",
+            "the inputs are {} separate runs, analysed as one: percentages also include the time between the runs, in which nothing was observed",
             launches.len()
         );
         message::warning(&note);

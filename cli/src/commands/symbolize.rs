@@ -17,7 +17,7 @@ use crate::seal::summaries::{self, SummaryOptions};
 /// `omptrace symbolize`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Names come from the traced files and their debug files. A file is used if its build id is that of the traced file or, if there is no build id, if its size and modification time are the same. If the files no longer exist, names that are already stored in the trace are kept.
+Names come from the traced files and their debug files. A file is used if it has the same build id as the traced file or, without a build id, the same size and modification time. If the files no longer exist, names already stored in the trace are kept.
 
 Exit status: 0 if all code has source lines, 1 if some code has none (it is listed), 2 on error.
 

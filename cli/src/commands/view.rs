@@ -36,7 +36,7 @@ Serves the trace once, on localhost only, and exits when the browser has loaded 
 https://ui.perfetto.dev, but the trace does not leave this machine. The URL is printed to stdout; on a remote machine, the \
 command prints how to forward the port.
 
-The page opens at the place where the first finding of `omptrace stats` cost the most time, with the finding selected and the critical path pinned to the top. If a trace is too large for a browser, only a window around that place is opened.
+The page opens where the first finding of `omptrace stats` cost the most time, with this finding selected and the critical path pinned to the top. If a trace is too large for a browser, only a window around that place is opened.
 
 Examples:
   omptrace view app.omptrace

@@ -26,8 +26,8 @@ pub(crate) struct Tracer {
     /// The tracer's library [default: libomptrace.so in this program's directory, or in ../lib relative to it]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool: Option<PathBuf>,
-    /// Always preload the tracer, for example if the program loads a runtime older than OpenMP 5.0 only later, or if
-    /// a program that a script starts uses one [LD_PRELOAD]
+    /// Always preload the tracer. This is needed, for example, if the program loads a runtime older than OpenMP 5.0
+    /// while it runs, or if a script starts a program that uses such a runtime [LD_PRELOAD]
     #[arg(long)]
     pub(crate) preload: bool,
 }
@@ -37,10 +37,10 @@ pub(crate) struct Tracer {
 #[command(next_help_heading = "Programs built by GCC")]
 pub(crate) struct Libgomp {
     /// How to trace programs built by GCC. GCC's runtime, libgomp, has no tools interface. `observe` adds one with
-    /// `libomptgomp.so`, and the program still runs on libgomp. `replace` runs the program on LLVM's runtime instead,
-    /// which schedules work differently. `keep` does neither. `auto` observes libgomp if the program or one of its
-    /// libraries needs it, and for Python, R and Octave. If the program also uses LLVM's or Intel's runtime, `auto`
-    /// replaces libgomp, because only one runtime can be traced
+    /// `libomptgomp.so`; the program still runs on libgomp. `replace` runs the program on LLVM's runtime instead, which
+    /// schedules work differently. `keep` does neither. `auto` observes libgomp if the program or one of its libraries
+    /// needs it, and for Python, R and Octave. If the program also uses LLVM's or Intel's runtime, `auto` replaces
+    /// libgomp, because only one runtime can be traced
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) libgomp: WhenLibgomp,
     /// Also trace libraries loaded with RTLD_DEEPBIND, and libgomp functions looked up with dlsym. The dynamic loader
@@ -91,11 +91,11 @@ impl DebugDirs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Selecting part of a trace")]
 pub(crate) struct Part {
-    /// Only this time window, for example 2.0s..2.5s, ..10ms or 2s..; slices that extend beyond it are cut
+    /// Select only this time window, for example 2.0s..2.5s, ..10ms or 2s..; slices that extend beyond it are cut
     #[arg(long, value_name = "FROM..TO", value_parser = units::window, allow_hyphen_values = true)]
     pub(crate) window: Option<(Ns, Ns)>,
-    /// Only matching threads: a number (0 is the first thread of a process), an operating-system thread id, or part
-    /// of a name, for example 'worker 3'. Can be repeated
+    /// Select only matching threads: a number (0 is the first thread of a process), an operating-system thread id, or
+    /// part of a name, for example 'worker 3'. Can be repeated
     #[arg(long = "thread", value_name = "THREAD")]
     pub(crate) threads: Vec<String>,
     /// Hide slices shorter than this, for example 10us; instants are kept

@@ -11,7 +11,7 @@ const OF_FAULTS: &[c_int] = &[libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::S
 
 /// The cause of a death by SIGSYS, and what to do.
 const OF_FILTER: [&str; 2] = [
-    "the program was killed by its own seccomp filter, which restricts its system calls; run it without omptrace: if it survives, the tracer made a system call that the program itself does not make",
+    "the program was killed by its own seccomp filter, which restricts its system calls; run it without omptrace: if the program then survives, the tracer made a system call that the program itself does not make",
     "let the filter return an error (SECCOMP_RET_ERRNO) instead of killing the program, so that only tracing ends; or let it allow the calls that the manual lists under \"System calls\"",
 ];
 
@@ -35,7 +35,7 @@ pub(crate) fn hints(end: End) -> Vec<&'static str> {
     }
     let mut hints = vec![
         "run the program without omptrace: the signal does not show whether tracing contributed to the crash",
-        "if it survives without omptrace, leave out the events at which runtimes are known to crash: try --events default,-dependences,-error, then --events default,-task,-mutex, then --events parallel",
+        "if the program survives without omptrace, leave out the events at which runtimes are known to crash: try --events default,-dependences,-error, then --events default,-task,-mutex, then --events parallel",
     ];
     if is_of(end, libc::SIGABRT) {
         hints.push(

@@ -35,7 +35,7 @@ const MAX_EVENTS_OF_ONE_LOOK: usize = 1 << 20;
 /// `omptrace top`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The program is not disturbed, because `top` reads its recorded events from outside; root privileges are not needed. A process has no trace before its first OpenMP construct.
+`top` reads the recorded events from outside, so it does not disturb the program. It needs no root privileges. A process has no trace before its first OpenMP construct.
 
 Examples:
   omptrace top                         all traced programs that run here
@@ -49,7 +49,7 @@ pub(crate) struct Top {
     /// Print one snapshot and exit
     #[arg(long)]
     pub(crate) once: bool,
-    /// Length of the observed window, for example 500ms; for a finished trace, the window is at its end
+    /// Length of the observed window, for example 500ms; in a finished trace, the window is the last part of the trace
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::nanoseconds)]
     pub(crate) interval: u64,
     /// Available threads per process [default: the peak number observed]

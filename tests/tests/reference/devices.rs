@@ -278,7 +278,7 @@ fn repairs_records_on_the_timeline() {
     let all = OPERATIONS_PLAYED as u64;
     for (misbehaviour, shown, words) in [
         (SwapsTimes, all, "ended before they started"),
-        (ZeroTimes, all / 2, "device records without times"),
+        (ZeroTimes, all / 2, "device records without timestamps"),
         (UnknownKinds, all / 2, "neither kernels nor data operations"),
         (ReusesIds, all, ""),
         (SwapsIds, all, ""),
@@ -414,7 +414,7 @@ fn a_device_that_keeps_its_buffers_gets_no_more_than_the_limit() {
     let traced = trace_with(&script, 4 << 20);
     let room = ((64 << 20) / BIG_RECORD_BYTES) as u64;
     // A part of a record may be left at the end of each buffer, and less than the smallest buffer after the last.
-    let buffers = 8 + traced.count("in excess of the pool's limit");
+    let buffers = 8 + traced.count("that exceed the pool's limit");
     let records = traced.count("records") - traced.count("buffer requests that were refused");
     assert!(records <= room && records + buffers + 8 >= room, "{records} of {room}, {buffers} buffers");
     let played = &traced.played[0];

@@ -39,7 +39,7 @@ causes! {
         "workers reported ends after the end of their parallel region; these were moved to the end of the region";
     /// Code built by GCC does not report the end of a single region on the thread that executes it.
     SingleWithoutEnd Note "single_without_end"
-        "the ends of single regions were not reported; the regions end where the next worksharing region or barrier starts";
+        "the runtime did not report the ends of `single` regions; each is shown until the next worksharing region or barrier starts";
     /// LLVM's primary thread of a nested team reports the end of its region when it has given the team back. Another thread
     /// may then have begun a region with that team.
     MisnamedRegion Note "misnamed_region"
@@ -51,7 +51,7 @@ causes! {
         "ends of idle times and waits had no start: they started before the trace, or there was nothing to wait for";
     /// LLVM waits for detached tasks of a team of one when it has reported the region's end.
     EndBeforeTasks Note "end_before_tasks"
-        "parallel regions of one thread were reported to end before their tasks were complete; they end with the last of these tasks";
+        "parallel regions of one thread were reported to end before their tasks were complete; each is shown until the last of these tasks ends";
     /// LLVM does so where it runs tasks of a team that is over.
     EndedTask Note "ended_task"
         "threads switched to tasks that had ended; they continue with the outer task instead";
@@ -65,10 +65,10 @@ causes! {
         "events are not shown, because the matching start or end was not selected for recording";
     /// Without `task_create`, tasks have no ids by which those that are resumed could be distinguished from those that begin.
     PartOfTask Note "part_of_task"
-        "tasks whose creation was not recorded were suspended: each segment of such a task is shown as a task, so too many tasks are shown";
+        "tasks whose creation was not recorded were suspended: each segment of such a task is shown as a task, so more tasks are shown than were created";
     /// LLVM 3.7.
     TasksWithoutSwitch Note "tasks_without_switch"
-        "the runtime does not report when threads switch tasks: tasks last from their start to their end";
+        "the runtime does not report when threads switch tasks: each task is shown as running from its start to its end";
     /// A runtime of TR2 without `task_switch`.
     TasksUnseen Note "tasks_unseen"
         "the runtime does not report when tasks run: their time is shown as waiting";
@@ -91,7 +91,7 @@ causes! {
     UnknownDeviceRecord Note "unknown_device_record"
         "device records that describe neither kernels nor data operations were left out";
     /// A device that has no time for what it did.
-    NoDeviceTime Warning "no_device_time" "device records without times were left out";
+    NoDeviceTime Warning "no_device_time" "device records without timestamps were left out";
     /// Nothing is known of the device's clock.
     NoDeviceClock Warning "no_device_clock" "device records were left out, because the device's clock is unknown";
     /// A device that reports the end first.
@@ -99,10 +99,10 @@ causes! {
         "device records ended before they started; start and end were exchanged";
     /// The runtime makes none of such operations, dropped it, or died with it in a buffer.
     NoDeviceRecord Warning "no_device_record"
-        "operations of traced devices have no device record; they are shown with the times that the host observed";
+        "operations of traced devices have no device record; they are shown with the timestamps that the host observed";
     /// A runtime that reports no operations, and died with its records in a buffer.
     NoRecordOfRegion Warning "no_record_of_region"
-        "target regions ran on traced devices that have no record of them: only the host's time in them is known";
+        "target regions ran on traced devices, but no device record describes them: only the host's time in these regions is known";
     /// A runtime that cannot pause its tracing.
     DeviceRecordOfPause Note "device_record_of_pause"
         "device records of operations that ran while recording was paused were left out";

@@ -35,7 +35,7 @@ macro_rules! quirks {
 quirks! {
     /// GCC's code on LLVM's or Intel's runtime. The next worksharing region or barrier of the task shows that it ended.
     single_without_end
-        "the thread that executes a single region may not report its end (code built by GCC)"
+        "the thread that executes a `single` region may not report the region's end (code built by GCC)"
         |metadata| is_libomp(metadata) && !is_tr2(metadata);
     /// LLVM up to 8.0, Intel 2018 to 2020, none of which gives its version; the last reports it in both ways.
     initial_task_created
@@ -89,7 +89,7 @@ quirks! {
         |metadata| is_tr2(metadata) || has_types_of_early_tr4(metadata);
     /// The report wants a wait only where a thread waits, and LLVM 3.7 reports neither waits nor acquisitions of locks.
     mutexes_without_wait
-        "acquisitions and releases of mutexes may be reported without the events that precede them"
+        "acquisitions and releases of mutexes may be reported without the preceding events"
         |metadata| is_tr2(metadata);
     /// The switch to the next task comes first.
     tasks_end_when_left
@@ -110,7 +110,7 @@ quirks! {
         |metadata| is_tr2(metadata) && is_refused(metadata, "task_switch");
     /// LLVM 3.7 to 5.0: the end comes with the barrier of the single region.
     single_others_without_end
-        "threads that do not execute a single region may not report its end (nowait)"
+        "threads that do not execute a `single` region may not report the region's end (nowait)"
         |metadata| is_tr2(metadata);
     /// GCC's code calls libgomp for none of these.
     inlined_by_gcc

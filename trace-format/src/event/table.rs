@@ -214,8 +214,8 @@ events! {
             kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: i32, task_data: Id,
             target_task_data: Id, target_data: Id, codeptr_ra: Address,
         }
-        /// A data operation of a target region or an API call (19.5.2.25). `host_op_id` is the value after the tool
-        /// has set it.
+        /// A data operation of a target region or an API call (19.5.2.25). `host_op_id` is the value that the tool has
+        /// set.
         TargetDataOpEmi = 34 "target_data_op_emi" {
             endpoint: ompt_scope_endpoint_t, target_task_data: Id, target_data: Id, host_op_id: Id,
             optype: ompt_target_data_op_t, src_addr: Address, src_device_num: i32, dest_addr: Address,
@@ -237,7 +237,7 @@ events! {
         /// which has the number 29 in TR4 and 31 in TR6. OpenMP 5.0 assigned 31 to `reduction`.
         Idle = 268 "idle" { endpoint: ompt_scope_endpoint_t }
 
-        /// What the thread does and which mutex it waits for, according to the runtime (19.6.1.12, `ompt_get_state`).
+        /// The state of the thread and the mutex that it waits for, according to the runtime (19.6.1.12, `ompt_get_state`).
         /// The tracer queries the state when implicit tasks and waits for mutexes begin and end.
         ThreadState = 269 "omptrace_thread_state" { state: ompt_state_t, wait_id: Address }
 
@@ -247,39 +247,39 @@ events! {
         MutexWait = 270 "mutex_wait" { endpoint: ompt_scope_endpoint_t, kind: ompt_mutex_t, wait_id: Address }
         /// A thread is in an ordered region: two events of the Collector API (`ORDERED`).
         Ordered = 271 "ordered" { endpoint: ompt_scope_endpoint_t, parallel_data: Id }
-        /// The region that encloses a parallel region that begins (Collector API, `OMP_REQ_PARENT_PRID`); 0 if there
-        /// is none.
+        /// The parent of a parallel region, recorded when that region begins (Collector API, `OMP_REQ_PARENT_PRID`); 0
+        /// if there is none.
         ParentRegion = 272 "omptrace_parent_region" { parallel_data: Id, parent_parallel_data: Id }
         /// An event that is specific to the runtime (Collector API, numbers from `OMP_EVENT_THR_RESERVED_IMPL`).
         CollectorEvent = 273 "collector_event" { number: u32, parallel_data: Id }
 
         /// The id and name of the stream's thread in the operating system.
         ThreadInfo<'a> = 257 "omptrace_thread_info" { os_tid: i32, name: Text<'a> }
-        /// A module (program or shared library) that contains a code address; valid from this time on.
+        /// A module (program or shared library) that contains a recorded code address. The entry is valid from this time on.
         Module<'a> = 258 "omptrace_module" {
             change: ModuleChange, path: Text<'a>, build_id: Text<'a>, load_address: Address, start: Address,
             end: Address, file_size: u64, modified_ns: u64,
         }
-        /// The thread wrote its own chunk, because no free chunk was left. Writing started at `begin` and ended at
-        /// the event's time.
+        /// The thread wrote its own chunk, because no free chunk was left. Writing started at `begin` and ended at the
+        /// event's timestamp.
         BufferFlush = 259 "omptrace_buffer_flush" { begin: Ticks, bytes: u64 }
         /// Recording was switched on or off.
         Monitoring = 260 "omptrace_monitoring" { change: MonitoringChange }
         /// Events of this stream that were not recorded. All of them occurred after `begin` and before the event's
-        /// time.
+        /// timestamp.
         Lost = 261 "omptrace_lost" { begin: Ticks, events: u64 }
         /// The stream does not belong to a thread. It contains the records of a device's trace buffers, in the order
         /// of delivery.
         DeviceStream = 262 "omptrace_device_stream" { device_num: i32 }
         /// A device record in the standard format (19.4.3.4, `ompt_record_ompt_t`), unchanged. `device_num` is the
-        /// number that the runtime passed at delivery. Times use the device's clock. `record` is the member of the
+        /// number that the runtime passed at delivery. Timestamps use the device's clock. `record` is the member of the
         /// union that belongs to `type`, as it was in memory.
         DeviceRecord<'a> = 263 "omptrace_device_record" {
             device_num: i32, r#type: ompt_callbacks_t, time: u64, thread_id: Address, target_id: Address,
             record: Numbers<'a>,
         }
         /// A device record in the device's native format, reduced to the fields that a tool can read without knowing
-        /// the device (19.4.3.3, `ompt_record_abstract_t`). Times use the device's clock.
+        /// the device (19.4.3.3, `ompt_record_abstract_t`). Timestamps use the device's clock.
         DeviceNativeRecord<'a> = 264 "omptrace_device_native_record" {
             device_num: i32, host_op_id: Address, rclass: ompt_record_native_t, r#type: Text<'a>, start_time: u64,
             end_time: u64, hwid: Address,
@@ -290,7 +290,7 @@ events! {
         /// `omp_get_wtime`.
         DeviceTranslation = 266 "omptrace_device_translation" { device_num: i32, device_time: u64, seconds: Seconds }
         /// A kernel, from a record of a vendor's library that contains the kernel's name. `thread_id` is the device's
-        /// stream, `granted_num_teams` is the number of blocks. Times use the device's clock.
+        /// stream, `granted_num_teams` is the number of blocks. Timestamps use the device's clock.
         DeviceKernel<'a> = 274 "omptrace_device_kernel" {
             device_num: i32, host_op_id: Address, thread_id: Address, requested_num_teams: u32, granted_num_teams: u32,
             name: Text<'a>, start_time: u64, end_time: u64,
@@ -303,10 +303,10 @@ events! {
         /// chunk of the stream. `period_ns` is the requested CPU time between two samples.
         SampleStream = 275 "omptrace_sample_stream" { thread_stream: u32, clock: SampleClock, period_ns: u64 }
         /// What a thread does at this time. The sample represents the preceding `weight_ns` of CPU time. `state` and
-        /// `wait_id` are the results of `ompt_get_state` (19.6.1.12). `task_flags` are the flags of the innermost
-        /// task (`ompt_get_task_info`, level 0), or 0 if the runtime reports no task. `exit_frame` and `enter_frame`
-        /// are the frames of that task. Each is given as the number of frames of the stack that are inside of it, as
-        /// -1 for a null pointer, or as -2 for an address that is in none of the stack's frames.
+        /// `wait_id` are the results of `ompt_get_state` (19.6.1.12). `task_flags` are the flags of the innermost task
+        /// (`ompt_get_task_info`, level 0), or 0 if the runtime reports no task. `exit_frame` and `enter_frame` are the
+        /// frames of that task. Each of them is stored as the number of stack frames inside it, as -1 for a null
+        /// pointer, or as -2 for an address that is in none of the stack's frames.
         Sample<'a> = 276 "omptrace_sample" {
             weight_ns: u64, state: ompt_state_t, wait_id: Address, task_flags: ompt_task_flag_t, exit_frame: i32,
             enter_frame: i32, end: StackEnd, stack: Stack<'a>,
@@ -315,15 +315,15 @@ events! {
         /// that does not apply is null. The innermost frames belong to the runtime.
         Context<'a> = 277 "omptrace_context" { parallel_data: Id, task_data: Id, end: StackEnd, stack: Stack<'a> }
         /// Samples of this stream that were not recorded, and the CPU time that they represented. All of them
-        /// occurred after `begin` and before the event's time.
+        /// occurred after `begin` and before the event's timestamp.
         SamplesLost = 278 "omptrace_samples_lost" { begin: Ticks, samples: u64, weight_ns: u64 }
-        /// The values of the thread's counters, in the order of `counting` in the metadata. They count from an
-        /// unspecified time in the life of the thread. 2^64-1 means that the counter was not counting. The tracer
-        /// reads the counters when something begins or ends; the event for this follows.
+        /// The values of the thread's counters, in the order of `counting` in the metadata. The counts start at an
+        /// unspecified time in the thread's life. A value of 2^64-1 means that the counter was not counting. The tracer
+        /// reads the counters when a construct, task or wait begins or ends; the event for that follows.
         Counters<'a> = 279 "omptrace_counters" { values: Numbers<'a> }
         /// A thread waits in a function of the C library that the program called, such as `pthread_mutex_lock`. With
-        /// the endpoint `beginend`, the wait began at `begin` and ended at the event's time; the tracer reports the
-        /// wait when it is over. `codeptr_ra` is the return address of the call.
+        /// the endpoint `beginend`, the wait began at `begin` and ended at the event's timestamp, because the tracer
+        /// records the wait only when it is over. `codeptr_ra` is the return address of the call.
         ExternalWait = 280 "omptrace_external_wait" {
             endpoint: ompt_scope_endpoint_t, begin: Ticks, kind: WaitKind, object: Address, codeptr_ra: Address,
         }

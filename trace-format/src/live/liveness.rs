@@ -44,10 +44,10 @@ impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Doubt::OtherHost => {
-                "it ran on another host, or before this host was restarted, and the file system does not show locks of that host"
+                "the process ran on another host, or before this host was restarted, and the file system does not show locks of that host"
             }
             Doubt::OtherContainer => {
-                "it ran in another container, whose processes and locks cannot be seen here"
+                "the process ran in another container, whose processes and locks cannot be seen here"
             }
             Doubt::Hidden => "the system hides the processes of other users",
             Doubt::Unrecorded => "the trace does not say which process wrote it",

@@ -66,7 +66,7 @@ macro_rules! kinds {
 
 kinds! {
     FileHeaderDamaged Warning "file_header_damaged"
-        "the file header is damaged; the session of the first valid block is used, and the spool was searched for next to the file";
+        "the file header is damaged; the session of the first valid block is used, and the spool was looked for next to the file";
     BlockHeaderDamaged Note "block_header_damaged"
         "a block's header is damaged; its copy in the index was used";
     BytesSkipped Error "bytes_skipped"
@@ -114,7 +114,7 @@ kinds! {
     ChunksMissing Error "chunks_missing"
         "# chunks of the stream are missing, starting with this one";
     ChunksOverwritten Note "chunks_overwritten"
-        "# chunks of the stream were overwritten by newer ones, starting with this one, because the trace is that of a flight recorder";
+        "# chunks of the stream were overwritten by newer ones, starting with this one, because the trace was recorded in flight-recorder mode";
     ChunkTwice Note "chunk_twice"
         "# chunks are in the file more than once; each was read once";
     SpoolMissing Error "spool_missing"

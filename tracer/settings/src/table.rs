@@ -91,13 +91,13 @@ settings! {
         variable: "OMPTRACE_OUTPUT",
         default: "%e.%p.omptrace",
         recorded: true,
-        meaning: "The trace file. If a file of that name exists, `.2` and so on is inserted before the extension.",
+        meaning: "The trace file. If the file already exists, the new trace is named with `.2`, `.3` and so on before the extension, as in `app.2.omptrace`.",
         option: Some(CommandLineOption {
             long: "output",
             short: Some('o'),
             value_name: "FILE",
             bare: None,
-            help: "The trace file, one per process: %e is the program, %h the host, %p the process id, %r the MPI rank, %t the start time. In a directory, which is created if necessary, files have the default name. Existing files are never overwritten: `.2` and so on is inserted before the extension of the new file",
+            help: "The trace file, one per process: %e is the program, %h the host, %p the process id, %r the MPI rank, %t the start time. If FILE is a directory, which is created if necessary, the traces in it have the default name. Existing files are never overwritten: the new trace is named with `.2`, `.3` and so on before the extension",
         }),
     }
     events: EventList {
@@ -117,13 +117,13 @@ settings! {
         variable: "OMPTRACE_SAMPLE",
         default: "off",
         recorded: true,
-        meaning: "Samples call stacks of all threads by their CPU time. With `cpu` or `cpu:RATE`, RATE is the maximum number of samples per second of a thread's CPU time; the kernel takes at most one sample per clock tick. `perf` and `perf:RATE` request the samples from perf_event_open, which may be forbidden and does not sample time in the kernel. With `,tasks` appended, each thread also records its stack when it creates a task.",
+        meaning: "Samples the call stack of each thread at intervals of its CPU time. With `cpu` or `cpu:RATE`, RATE is the maximum number of samples per second of a thread's CPU time; the kernel takes at most one sample per clock tick. `perf` and `perf:RATE` take the samples with perf_event_open, which the system may forbid and which does not sample time in the kernel. If `,tasks` is appended, each thread also records its call stack when it creates a task.",
         option: Some(CommandLineOption {
             long: "sample",
             short: None,
             value_name: "CLOCK",
             bare: Some("cpu"),
-            help: "Also sample call stacks. cpu requests one sample per millisecond of a thread's CPU time, cpu:RATE requests RATE samples per second. perf:RATE can be faster than the kernel's clock tick, but samples only user mode. Append `,tasks` to either to also record where tasks are created. `--sample` alone means cpu",
+            help: "Also sample call stacks. cpu requests one sample per millisecond of a thread's CPU time, cpu:RATE requests RATE samples per second. perf:RATE can be faster than the kernel's clock tick, but samples only user mode. Append `,tasks` to any of these to also record where tasks are created. `--sample` alone means cpu",
         }),
     }
     counters: Option<CounterList> {
@@ -143,7 +143,7 @@ settings! {
         variable: "OMPTRACE_CPU_TIME",
         default: "0",
         recorded: true,
-        meaning: "1 separates preemption from useful time, using the counters `task-clock`, `context-switches` and `preemptions`.",
+        meaning: "1 separates preempted time from useful time with the counters `task-clock`, `context-switches` and `preemptions`.",
         option: Some(CommandLineOption {
             long: "cpu-time",
             short: None,
@@ -156,14 +156,14 @@ settings! {
         variable: "OMPTRACE_MODE",
         default: "record",
         recorded: true,
-        meaning: "`flight` keeps only the newest events of each thread, as many as fit into `OMPTRACE_BUFFER` (then at least 512K), and writes them at the end.",
+        meaning: "`flight` keeps only the newest events of each thread, as many as fit into `OMPTRACE_BUFFER`, and writes them at the end. In this mode, the buffer has at least 512K.",
         option: None,
     }
     flush_on: Option<FlushSignal> {
         variable: "OMPTRACE_FLUSH_ON",
         default: "",
         recorded: false,
-        meaning: "A signal on which the flight recorder writes its events and continues.",
+        meaning: "The signal that makes the flight recorder write its events and continue.",
         option: None,
     }
     buffer: Bytes<{ 256 << 10 }, { 1 << 30 }> {
@@ -183,14 +183,14 @@ settings! {
         variable: "OMPTRACE_DEVICE_BUFFER",
         default: "64K",
         recorded: true,
-        meaning: "Size of each buffer for device records. All buffers together use up to 64M, and a new buffer uses at most an eighth of what is left of these 64M.",
+        meaning: "Size of each buffer for device records. All buffers together use up to 64M. A new buffer uses at most an eighth of the remaining part of these 64M.",
         option: None,
     }
     cupti: Cupti {
         variable: "OMPTRACE_CUPTI",
         default: "auto",
         recorded: true,
-        meaning: "NVIDIA's CUPTI library, which traces NVIDIA devices if the runtime does not. `auto` loads the version that fits the driver, in processes that use CUDA.",
+        meaning: "NVIDIA's CUPTI library, which traces NVIDIA devices if the runtime does not. In processes that use CUDA, `auto` loads the version that fits the driver.",
         option: None,
     }
     on_full: OnFull {
@@ -223,13 +223,13 @@ settings! {
         variable: "OMPTRACE_SPOOL",
         default: "",
         recorded: false,
-        meaning: "Directory of the spool while the program runs, for example /dev/shm; by default the directory of the trace.",
+        meaning: "Directory of the spool while the program runs, for example /dev/shm. The default is the directory of the trace.",
         option: Some(CommandLineOption {
             long: "spool",
             short: None,
             value_name: "DIR",
             bare: None,
-            help: "Directory for the spool, the file behind the event buffers, during the run, for example /dev/shm [default: the directory of the trace]",
+            help: "Directory for the spool (the file that holds the event buffers) while the program runs, for example /dev/shm [default: the directory of the trace]",
         }),
     }
     log: LogLevel {
@@ -250,14 +250,14 @@ settings! {
         variable: "OMPTRACE_CHAIN",
         default: "1",
         recorded: false,
-        meaning: "0 means that no other OMPT tool is started behind the tracer.",
+        meaning: "0 means that the tracer starts no other OMPT tool.",
         option: None,
     }
     next_tool: Option<Library> {
         variable: "OMPTRACE_NEXT_TOOL",
         default: "",
         recorded: true,
-        meaning: "The OMPT tool to which the tracer passes events on. By default, this is the first tool after the tracer in `OMP_TOOL_LIBRARIES` that accepts the runtime, or else the next tool in the program.",
+        meaning: "The OMPT tool to which the tracer passes events. The default is the first tool after the tracer in `OMP_TOOL_LIBRARIES` that accepts the runtime, or else the next tool in the program.",
         option: None,
     }
     registry: Option<Folder> {

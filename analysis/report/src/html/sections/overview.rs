@@ -184,7 +184,7 @@ pub(crate) fn timeline(out: &mut String, report: &Report<'_>) {
             "The activity of each thread from the program\u{2019}s start to its end. Drag across an interval to enlarge it."
         }
         false => {
-            "The activity of each thread from the program\u{2019}s start to its end. Devices and counters are below, each relative to its largest value. Drag across an interval to enlarge it."
+            "The activity of each thread from the program\u{2019}s start to its end. Devices and counters are shown below the threads, each scaled to its own maximum. Drag across an interval to enlarge it."
         }
     };
     section(out, "time", "Timeline", lead);
