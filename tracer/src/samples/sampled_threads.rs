@@ -18,7 +18,7 @@ use crate::os::system;
 use crate::os::threads::alternate_stack;
 use crate::os::time::timer;
 use crate::os::time::timer::Timer;
-use crate::samples::unwind::Cache;
+use crate::samples::processor::{Cache, RED_ZONE, thread_pointer};
 use crate::session::Session;
 
 /// Words of a thread's ring, 64 KiB.
@@ -310,7 +310,6 @@ impl Sampled {
 
     /// The stack that the thread began with, from the red zone below `stack_pointer` on; empty where that is on another.
     pub(super) fn stack_above(&self, stack_pointer: u64) -> Range<u64> {
-        const RED_ZONE: u64 = 128;
         let (low, high) = self.stack.get();
         match (low..high).contains(&stack_pointer) {
             true => stack_pointer.saturating_sub(RED_ZONE).max(low)..high,
@@ -318,12 +317,11 @@ impl Sampled {
         }
     }
 
-    /// Bytes of the handler's stack below `address`. `alternate` is the thread's alternate stack.
-    pub(super) fn room_below(&self, address: u64, alternate: Range<u64>) -> u64 {
+    /// The handler's stack, which `address` lies in; an empty one where that is not known. `alternate` is the thread's alternate stack.
+    pub(super) fn stack_around(&self, address: u64, alternate: Range<u64>) -> Range<u64> {
         let (low, high) = self.stack.get();
         let stacks = [alternate, low..high];
-        let of = stacks.iter().find(|stack| stack.contains(&address));
-        of.map_or(0, |stack| address - stack.start)
+        stacks.into_iter().find(|stack| stack.contains(&address)).unwrap_or(address..address)
     }
 
     /// On its thread, in the handler or with the signal blocked: framehop's cache, and room for frames.
@@ -407,17 +405,6 @@ impl Sampled {
         self.session.store(null_mut(), Ordering::Relaxed);
         self.link.give_back();
     }
-}
-
-/// What distinguishes the calling thread from all others alive, without a system call.
-fn thread_pointer() -> usize {
-    let pointer;
-    // SAFETY: the first word of a thread's control block is its own address (the psABI of x86_64).
-    unsafe {
-        core::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) pointer,
-            options(readonly, nostack, preserves_flags, pure));
-    }
-    pointer
 }
 
 /// Where the calling thread's stack lies; empty where that is not known.
