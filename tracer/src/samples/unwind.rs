@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use framehop::{FrameAddress, Unwinder};
+use framehop::{Error, FrameAddress, Unwinder};
 use omptrace_trace_format::field::StackEnd;
 
 use crate::samples::loaded_code::LoadedCode;
@@ -119,8 +119,19 @@ fn next(
     let (return_address, is_signal) = match module.rules.row(pc) {
         Some(row) => (by_row(row, is_first, !at.is_return_address(), registers, read)?, row.is_signal),
         None => {
-            let caller = code.unwinder.unwind_frame(at, &mut registers.others, cache, read);
-            (caller.map_err(|_| StackEnd::unreadable)?, false)
+            let caller = match code.unwinder.unwind_frame(at, &mut registers.others, cache, read) {
+                Err(Error::DidNotAdvance) if at.is_return_address() => {
+                    let instruction = |address: u64| {
+                        let is_code = module.rules.cover(address) && address.is_multiple_of(4);
+                        // SAFETY: code of a module that is there: the thread returns to it.
+                        is_code.then(|| unsafe { (address as *const u32).read() })
+                    };
+                    let caller = processor::by_epilogue(at.address(), registers, instruction, read);
+                    Some(caller.ok_or(StackEnd::unreadable)?)
+                }
+                caller => caller.map_err(|_| StackEnd::unreadable)?,
+            };
+            (caller, false)
         }
     };
     let return_address = return_address.ok_or(StackEnd::outermost)?;

@@ -201,6 +201,89 @@ pub(in crate::samples) fn interrupted_code(
     }))
 }
 
+/// Unwinds a frame that has made a call, but of which unwind information says that it has saved nothing: LLVM's runtime has a function like
+/// that, `__kmp_invoke_microtask`, which calls each outlined function. What comes behind the call is followed up to where the function
+/// returns. Returns where that is; `None`, and nothing changed, where anything else comes than restores registers.
+pub(in crate::samples) fn by_epilogue(
+    pc: u64,
+    registers: &mut Registers,
+    instruction: impl Fn(u64) -> Option<u32>,
+    read: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Option<u64> {
+    const MAX_INSTRUCTIONS: u64 = 16;
+    let (mut stack_pointer, mut frame_pointer) = (registers.stack_pointer(), registers.frame_pointer());
+    let mut link = None;
+    for place in (0..MAX_INSTRUCTIONS).map(|number| pc.wrapping_add(4 * number)) {
+        let mut load = |register: u32, address: u64| {
+            match register as usize {
+                FRAME_REGISTER => frame_pointer = read(address).ok()?,
+                LINK_REGISTER => link = Some(read(address).ok()?),
+                _ => {}
+            }
+            Some(())
+        };
+        match Instruction::of(instruction(place)?)? {
+            Instruction::Other => {}
+            Instruction::StackIsFrame => stack_pointer = frame_pointer,
+            Instruction::Shrink { bytes } => stack_pointer = stack_pointer.checked_add(bytes)?,
+            Instruction::Restore { registers: [first, second], offset, then } => {
+                let at = stack_pointer.checked_add_signed(offset)?;
+                load(first, at)?;
+                load(second, at.checked_add(8)?)?;
+                stack_pointer = stack_pointer.checked_add_signed(then)?;
+            }
+            Instruction::Return => {
+                return link.map(|link| registers.become_callers(stack_pointer, link, frame_pointer));
+            }
+        }
+    }
+    None
+}
+
+/// What an instruction does at the end of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Instruction {
+    /// Nothing to the registers that unwinding needs.
+    Other,
+    /// `mov sp, x29`
+    StackIsFrame,
+    /// `add sp, sp, #bytes`
+    Shrink { bytes: u64 },
+    /// `ldp first, second, [sp, #offset]`, or `[sp], #then`.
+    Restore { registers: [u32; 2], offset: i64, then: i64 },
+    /// `ret`
+    Return,
+}
+
+impl Instruction {
+    /// `None` of one that is not known here (Arm's A64 instruction set).
+    fn of(word: u32) -> Option<Instruction> {
+        let masked = |mask: u32| word & mask;
+        let result = word & 0x1f;
+        match word {
+            0x9100_03bf => Some(Instruction::StackIsFrame),
+            0xd65f_03c0 => Some(Instruction::Return),
+            // `autiasp`, which takes the signature from the return address.
+            0xd503_23bf => Some(Instruction::Other),
+            _ if masked(0xffc0_03ff) == 0x9100_03ff => {
+                Some(Instruction::Shrink { bytes: u64::from(word >> 10 & 0xfff) })
+            }
+            // Pairs from the stack: with an offset, or one that the stack pointer grows by.
+            _ if [0xa940_03e0, 0xa8c0_03e0].contains(&masked(0xffc0_03e0)) => {
+                let scaled = i64::from((word << 10).cast_signed() >> 25) * 8;
+                let (offset, then) = if masked(0x0080_0000) == 0 { (scaled, 0) } else { (0, scaled) };
+                Some(Instruction::Restore { registers: [result, word >> 10 & 0x1f], offset, then })
+            }
+            // `str`, `mov` of a small number or `orr` of zero and one, for a register that is neither.
+            _ if masked(0xffc0_0000) == 0xf900_0000 => Some(Instruction::Other),
+            _ if [0x5280_0000, 0x3200_0000].contains(&masked(0xff80_0000)) && result < 29 => {
+                Some(Instruction::Other)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// `DW_CFA_AARCH64_negate_ra_state_with_pc`, of Armv9.5.
 const SIGNED_WITH_PC: u8 = 0x2c;
 
@@ -343,4 +426,78 @@ pub(in crate::samples) fn thread_pointer() -> usize {
         core::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nomem, nostack, preserves_flags, pure));
     }
     pointer
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The end of LLVM 19's `__kmp_invoke_microtask`, behind its call.
+    const MICROTASK: [u32; 6] =
+        [0x3200_03e0, 0x9100_03bf, 0xf900_027f, 0xa8c1_53f3, 0xa8c1_7bfd, 0xd65f_03c0];
+
+    fn unwound(code: &[u32]) -> (Option<u64>, Registers) {
+        let mut registers = Registers::new(0x4000, 0, 0x1000, 0x1040);
+        let instruction = |address: u64| code.get((address as usize - 0x4000) / 4).copied();
+        // Each word of the stack is its own address.
+        let caller = by_epilogue(0x4000, &mut registers, instruction, &mut Ok::<u64, ()>);
+        (caller, registers)
+    }
+
+    #[test]
+    fn a_frame_without_information_is_unwound_as_its_function_ends() {
+        let (caller, registers) = unwound(&MICROTASK);
+        assert_eq!(caller, Some(0x1058));
+        assert_eq!((registers.stack_pointer(), registers.frame_pointer()), (0x1060, 0x1050));
+    }
+
+    #[test]
+    fn an_end_that_is_not_known_is_none() {
+        let (caller, registers) = unwound(&MICROTASK[..5]);
+        assert_eq!((caller, registers.stack_pointer()), (None, 0x1000));
+        // A branch; a return without its address.
+        let branch = [&MICROTASK[..2], &[0x1400_0010]].concat();
+        assert_eq!(unwound(&branch).0, None);
+        assert_eq!(unwound(&[0xd65f_03c0]).0, None);
+    }
+
+    #[test]
+    fn instructions_at_the_end_of_functions_are_known() {
+        let restore = |registers, offset, then| Some(Instruction::Restore { registers, offset, then });
+        assert_eq!(Instruction::of(0xa940_7bfd), restore([29, 30], 0, 0));
+        assert_eq!(Instruction::of(0xa942_4ff4), restore([20, 19], 32, 0));
+        assert_eq!(Instruction::of(0xa8c3_7bfd), restore([29, 30], 0, 48));
+        assert_eq!(Instruction::of(0x9100_83ff), Some(Instruction::Shrink { bytes: 32 }));
+        // `ldp x29, x30, [x0]`, `mov x29, x0`
+        assert_eq!((Instruction::of(0xa940_7c1d), Instruction::of(0xaa00_03fd)), (None, None));
+    }
+
+    #[test]
+    fn signatures_are_no_part_of_an_address() {
+        let address = 0x0000_aaaa_1234_5678;
+        assert_eq!(Registers::new(0, address, 0, 0).others.lr(), address);
+        let mut signed = address;
+        // SAFETY: changes the register only: `paciasp`'s twin with zero, `paciaz`, on x30.
+        unsafe {
+            core::arch::asm!("hint #24", inout("x30") signed, options(nomem, nostack, preserves_flags))
+        };
+        assert_eq!(Registers::new(0, signed, 0, 0).others.lr(), address);
+    }
+
+    #[test]
+    fn what_says_that_addresses_are_signed_is_taken_out() {
+        // One entry for the code at 0x1000, 4 bytes of which it describes each way, and its CIE.
+        let cie = [16, 0, 0, 0, 0, 0, 0, 0, 1, b'z', b'R', 0, 4, 0x78, 30, 1, 0x1b, 0x0c, 31, 0];
+        let instructions =
+            [0x2d, 0x41, 0x0e, 0x2d, 0x9d, 0x2d, 0x16, 34, 2, 0x2d, 0x2d, 0x41, SIGNED_WITH_PC, 0x2d, 0, 0];
+        let mut bytes =
+            [&cie[..], &[33, 0, 0, 0, 24, 0, 0, 0], &0x1000_i32.to_le_bytes(), &[8, 0, 0, 0, 0]].concat();
+        let start = bytes.len();
+        bytes.extend(instructions);
+        bytes[20] = (bytes.len() - 24) as u8;
+        bytes.extend([0; 4]);
+        plain(&mut bytes, 0);
+        let plain = [0, 0x41, 0x0e, 0x2d, 0x9d, 0x2d, 0x16, 34, 2, 0x2d, 0x2d, 0x41, 0, 0, 0, 0];
+        assert_eq!(bytes[start..start + plain.len()], plain);
+    }
 }

@@ -136,6 +136,16 @@ pub(in crate::samples) fn interrupted_code(
     None
 }
 
+/// Not needed.
+pub(in crate::samples) fn by_epilogue(
+    _: u64,
+    _: &mut Registers,
+    _: impl Fn(u64) -> Option<u32>,
+    _: &mut impl FnMut(u64) -> Result<u64, ()>,
+) -> Option<u64> {
+    None
+}
+
 /// The copied unwind information is as framehop reads it.
 pub(in crate::samples) fn plain(_eh_frame: &mut [u8], _address: u64) {}
 
