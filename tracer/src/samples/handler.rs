@@ -20,12 +20,10 @@ use crate::samples::processor::{Cache, Registers};
 use crate::samples::ring_record::{Sample, Taken};
 use crate::samples::runtime_state;
 use crate::samples::sampled_threads;
-use crate::samples::sampled_threads::Sampled;
+use crate::samples::sampled_threads::{ROOM, Sampled};
 
 /// From `POLL_IN` to `POLL_HUP` of <signal.h>.
 const POLLED: RangeInclusive<c_int> = 1..=6;
-/// The stack that unwinding needs below the handler's frame. Measured: 17 KiB.
-const ROOM: u64 = 24 << 10;
 
 /// The handler.
 pub(super) extern "C" fn handle(_: c_int, information: *mut libc::siginfo_t, context: *mut c_void) {
@@ -92,7 +90,7 @@ fn stack(
     let stack = record.stack_above(start.stack_pointer());
     let end = match () {
         () if stack.is_empty() => StackEnd::other_stack,
-        () if room < ROOM => StackEnd::no_room,
+        () if room < ROOM as u64 => StackEnd::no_room,
         () => {
             let code = loaded_code::loaded();
             unwind::find_signal_return(code, cache, ours, frames);

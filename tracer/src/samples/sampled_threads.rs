@@ -27,6 +27,8 @@ const RING_WORDS: usize = 8 << 10;
 pub(super) const MAX_FRAMES: usize = 256;
 /// Bytes of the stack that a handler runs on where the thread has no alternate one.
 const ALTERNATE_BYTES: usize = 64 << 10;
+/// The stack that unwinding needs below the handler's frame. Measured: 17 KiB.
+pub(super) const ROOM: usize = 24 << 10;
 /// The most records: threads at one time, and those whose samples are not in the trace yet.
 const MAX_RECORDS: usize = 4096;
 
@@ -199,7 +201,7 @@ pub(super) fn begin(
     record.session.store(std::ptr::from_ref(session).cast_mut(), Ordering::Release);
     record.thread_pointer.store(thread_pointer(), Ordering::Relaxed);
     let alternate = record.alternate.get().cast();
-    record.has_alternate.set(alternate_stack::lend(alternate, ALTERNATE_BYTES));
+    record.has_alternate.set(alternate_stack::lend(alternate, ALTERNATE_BYTES, ROOM));
     // Relaxed: whoever ends the session has waited for this thread, or finds none.
     let armed = match clock {
         SamplingClock::Cpu => Timer::on_this_thread(signal, record.number.get() as usize, period_ns)
