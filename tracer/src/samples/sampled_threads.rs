@@ -364,19 +364,27 @@ impl Sampled {
 
     /// In the handler: a sample found no room.
     pub(super) fn lose(&self, now: u64, weight_ns: u64) {
-        // Relaxed: counts, which who drains takes away.
-        if self.lost.fetch_add(1, Ordering::Relaxed) == 0 {
+        // Relaxed, as all of it but the last: ordered by that. Who drains may take the count away meanwhile: then the time is that of an
+        // earlier loss.
+        if self.lost.load(Ordering::Relaxed) == 0 {
             self.lost_since.store(now, Ordering::Relaxed);
         }
         self.lost_ns.fetch_add(weight_ns, Ordering::Relaxed);
+        // Release; pairs with Acquire in `take_lost`: the time and the weight are there.
+        self.lost.fetch_add(1, Ordering::Release);
     }
 
     /// Who drains: the number of samples lost, the sum of their weights, and when the first was.
     pub(super) fn take_lost(&self) -> Option<(u64, u64, u64)> {
+        // Acquire; pairs with Release in `lose`.
+        if self.lost.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        // Relaxed: changes only where the count is 0.
         let since = self.lost_since.load(Ordering::Relaxed);
         let lost = self.lost.swap(0, Ordering::Relaxed);
         let lost_ns = self.lost_ns.swap(0, Ordering::Relaxed);
-        (lost > 0 || lost_ns > 0).then_some((lost, lost_ns, since))
+        Some((lost, lost_ns, since))
     }
 
     /// Who drains: the next record of words; false where there is none.
