@@ -149,7 +149,7 @@ fn shares(build: &Build, built: &Path, folder: &Path) -> Result<(Times, Times)> 
         .map(|(name, ns)| Ok((name.to_owned(), ns.parse()?)))
         .collect::<Result<_>>()?;
     let path = folder.join(format!("{}.folded", recorded.name));
-    run(omptrace(&["convert", "--to", "folded", "--force", "-o"]).arg(&path).arg(&recorded.trace))?;
+    run(omptrace(&["convert", "--to", "folded", "-o"]).arg(&path).arg(&recorded.trace))?;
     let symbols = output(&mut command("aarch64-linux-gnu-nm", ["--numeric-sort", &recorded.program]))?;
     let symbols = Symbols::of(&recorded.name, &String::from_utf8(symbols)?);
     let (times, right) = of_stacks(&fs::read_to_string(path)?, &symbols)?;
