@@ -114,8 +114,15 @@ fn next(
     }
     let pc = at.address_for_lookup();
     let code = code.ok_or(StackEnd::no_unwind_information)?;
-    let module =
-        code.module_at(pc).filter(|module| module.rules.cover(pc)).ok_or(StackEnd::no_unwind_information)?;
+    let module = code.module_at(pc).ok_or(StackEnd::no_unwind_information)?;
+    if !module.rules.cover(pc) {
+        // SAFETY: the thread executes the code from here on, up to a branch, behind which nothing is read; and what is before it in its
+        // page is there.
+        let instruction = |address: u64| unsafe { (address as *const u32).read() };
+        let is_aligned = !at.is_return_address() && pc.is_multiple_of(4);
+        let caller = if is_aligned { processor::by_stub(pc, registers, instruction) } else { None };
+        return caller.and_then(FrameAddress::from_return_address).ok_or(StackEnd::no_unwind_information);
+    }
     let (return_address, is_signal) = match module.rules.row(pc) {
         Some(row) => (by_row(row, is_first, !at.is_return_address(), registers, read)?, row.is_signal),
         None => {

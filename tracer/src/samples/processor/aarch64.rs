@@ -240,6 +240,51 @@ pub(in crate::samples) fn by_epilogue(
     None
 }
 
+/// Where an entry of the linkage table returns to that was interrupted: linkers give these no unwind information. It branches to the function
+/// by `x17`, and changes no other register but `x16`, so that the return address is still in its register. `None` of other code, and of the
+/// table's first entry, which saves registers on the stack.
+///
+/// `instruction` is asked for those from `pc` on, up to the first that is not of such an entry, and for those before it in its page.
+pub(in crate::samples) fn by_stub(
+    pc: u64,
+    registers: &Registers,
+    instruction: impl Fn(u64) -> u32,
+) -> Option<u64> {
+    const MAX_INSTRUCTIONS: u64 = 6;
+    /// No processor's pages have less.
+    const PAGE: u64 = 4096;
+    /// `stp x16, x30, [sp, #-16]!`
+    const FIRST_SAVES: u32 = 0xa9bf_7bf0;
+    // `adrp x16, page`; `ldr x17, [x16, #offset]`, `add x16, x16, #offset`
+    let finds_function = |word: u32| {
+        word & 0x9f00_001f == 0x9000_0010 || [0xf940_0211, 0x9100_0210].contains(&(word & 0xffc0_03ff))
+    };
+    let mut words = (0..MAX_INSTRUCTIONS).map(|number| instruction(pc.wrapping_add(4 * number)));
+    let branches = words.find_map(|word| match word {
+        // `br x17`
+        0xd61f_0220 => Some(true),
+        // `bti c`, `nop`, `autia1716`
+        0xd503_245f | 0xd503_201f | 0xd503_219f => None,
+        word => (!finds_function(word)).then_some(false),
+    });
+    if branches != Some(true) {
+        return None;
+    }
+    let mut before = pc;
+    for _ in 0..MAX_INSTRUCTIONS {
+        if before.is_multiple_of(PAGE) {
+            return None;
+        }
+        before -= 4;
+        match instruction(before) {
+            FIRST_SAVES => return None,
+            word if finds_function(word) => {}
+            _ => return Some(registers.others.lr()),
+        }
+    }
+    None
+}
+
 /// What an instruction does at the end of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Instruction {
@@ -459,6 +504,32 @@ mod tests {
         let branch = [&MICROTASK[..2], &[0x1400_0010]].concat();
         assert_eq!(unwound(&branch).0, None);
         assert_eq!(unwound(&[0xd65f_03c0]).0, None);
+    }
+
+    #[test]
+    fn an_entry_of_the_linkage_table_returns_by_its_register() {
+        // `adrp x16, page`, `ldr x17, [x16, #4024]`, `add x16, x16, #4024`, `br x17`
+        const ENTRY: [u32; 4] = [0xb000_0090, 0xf947_de11, 0x913e_e210, 0xd61f_0220];
+        const SAVES: u32 = 0xa9bf_7bf0;
+        const NOP: u32 = 0xd503_201f;
+        let registers = Registers::new(0, 0x1234, 0x1000, 0);
+        // The table's first entry, and two others.
+        let table = [&[NOP, SAVES][..], &ENTRY, &[NOP, NOP], &ENTRY, &ENTRY].concat();
+        let at = |begin: u64, word: usize| {
+            let instruction = |address: u64| table[(address - begin) as usize / 4];
+            by_stub(begin + 4 * word as u64, &registers, instruction)
+        };
+        for word in 1..6 {
+            assert_eq!(at(0x4000, word), None, "{word}");
+        }
+        for word in 6..table.len() {
+            assert_eq!(at(0x4000, word), Some(0x1234), "{word}");
+        }
+        // What lies in the page before may not be read.
+        assert_eq!(at(0x5000 - 4 * 9, 10), None);
+        // `br x16`; no branch at all.
+        assert_eq!(by_stub(0x4004, &registers, |_| NOP), None);
+        assert_eq!(by_stub(0x4000, &registers, |_| 0xd61f_0200), None);
     }
 
     #[test]

@@ -9,12 +9,12 @@ mod x86_64;
 #[cfg(target_arch = "aarch64")]
 pub(super) use aarch64::{
     Base, Cache, FRAME_POINTER, LEAF_HAS_NO_FRAME, RED_ZONE, RETURN_ADDRESS, Registers,
-    UNSAVED_RETURN_ADDRESS, Unwinding, base, by_epilogue, framehop_evaluates, interrupted_code,
+    UNSAVED_RETURN_ADDRESS, Unwinding, base, by_epilogue, by_stub, framehop_evaluates, interrupted_code,
     knows_signal_return, may_need_rows, note_signal_return, plain, thread_pointer,
 };
 #[cfg(target_arch = "x86_64")]
 pub(super) use x86_64::{
     Base, Cache, FRAME_POINTER, LEAF_HAS_NO_FRAME, RED_ZONE, RETURN_ADDRESS, Registers,
-    UNSAVED_RETURN_ADDRESS, Unwinding, base, by_epilogue, framehop_evaluates, interrupted_code,
+    UNSAVED_RETURN_ADDRESS, Unwinding, base, by_epilogue, by_stub, framehop_evaluates, interrupted_code,
     knows_signal_return, may_need_rows, note_signal_return, plain, thread_pointer,
 };

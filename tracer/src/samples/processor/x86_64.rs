@@ -146,6 +146,11 @@ pub(in crate::samples) fn by_epilogue(
     None
 }
 
+/// Not needed: linkers give entries of the linkage table unwind information.
+pub(in crate::samples) fn by_stub(_: u64, _: &Registers, _: impl Fn(u64) -> u32) -> Option<u64> {
+    None
+}
+
 /// The copied unwind information is as framehop reads it.
 pub(in crate::samples) fn plain(_eh_frame: &mut [u8], _address: u64) {}
 
