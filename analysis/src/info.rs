@@ -322,12 +322,14 @@ fn ending(reader: &Reader) -> String {
     match reader.ending() {
         Ending::Running => "still running".to_owned(),
         Ending::Ended if end == "finalize" => ENDED.to_owned(),
-        Ending::Ended if end == "destructor" => "ended by exit() without the runtime's finalize".to_owned(),
+        Ending::Ended if end == "destructor" => {
+            "ended by exit() without the runtime calling finalize".to_owned()
+        }
         Ending::Ended => format!("ended ({end})"),
         Ending::Killed(signal) => format!("killed by signal {signal}"),
         Ending::DidNotFinish => "did not finish".to_owned(),
         Ending::Unknown(doubt) => {
-            format!("did not finish, or is still running, which cannot be seen here because {doubt}")
+            format!("did not finish or is still running; this cannot be determined here because {doubt}")
         }
     }
 }
@@ -433,7 +435,8 @@ impl fmt::Display for Info {
             });
             let energy: Vec<String> = energy.collect();
             if !energy.is_empty() {
-                let all = format!("{}; an estimate, of all programs", energy.join(", "));
+                let all =
+                    format!("{}; an estimate that covers all programs on the machine", energy.join(", "));
                 lines.line("energy", &all)?;
             }
         }
@@ -570,10 +573,10 @@ fn device_lines(info: &DeviceInfo) -> Vec<String> {
     lines.extend(counts.iter().map(|(what, count)| format!("{count:>12} {what}")));
     let shown = [
         (timeline.records, "operations shown by the device's records"),
-        (timeline.host_observed, "operations shown as the host observed them"),
-        (timeline.without_record, "of these without a record, although the device was traced"),
-        (timeline.uncorrelated, "records without an operation of the host"),
-        (timeline.peak_bytes, "bytes of memory in use at the peak"),
+        (timeline.host_observed, "operations shown with the times that the host observed"),
+        (timeline.without_record, "of these have no record, although the device was traced"),
+        (timeline.uncorrelated, "records that match no operation of the host"),
+        (timeline.peak_bytes, "bytes of device memory in use at the peak"),
     ];
     let shown = shown.iter().filter(|(count, _)| *count > 0);
     lines.extend(shown.map(|(count, what)| format!("{count:>12} {what}")));

@@ -35,7 +35,7 @@ use output::{failure, streams, temp_files};
 /// What is said where nothing was asked for.
 const FIRST_STEPS: &str = "\
 omptrace record ./app   run a program and see where its time goes
-omptrace stats FILE     the same in more detail, for a trace that was recorded
+omptrace stats FILE     the same in more detail, for a recorded trace
 omptrace --help         all commands; `omptrace doctor ./app` checks a program
 ";
 

@@ -23,13 +23,13 @@ macro_rules! problems {
 
 problems! {
     /// The pool's limit was passed, the hard limit not.
-    ExtraBuffer "buffers beyond those that are kept";
+    ExtraBuffer "buffers in excess of the pool's limit";
     /// The limit of all buffers together was reached.
-    NoBuffer "requests without a buffer left, whose records are lost: too many threads and devices have one";
+    NoBuffer "buffer requests that were refused because too many threads and devices use buffers; their records are lost";
     /// It may also have come back twice.
-    UnknownBuffer "completions of buffers that the device did not have";
+    UnknownBuffer "completions of buffers that the device did not use";
     /// The rest lies outside of the buffer.
-    TooManyBytes "completions of more bytes than the buffer has";
+    TooManyBytes "buffer completions that report more bytes than the buffer can hold";
     /// `ompt_get_record_ompt`, `_native` or `_abstract`.
     NullRecord "records that were null pointers";
     /// Its pointer leads to where no memory is.
@@ -37,11 +37,11 @@ problems! {
     /// Neither standard nor native.
     InvalidRecord "records of an invalid type";
     /// The cursor did not move, or went on further than the buffer has room for records.
-    EndlessBuffer "buffers whose cursor did not come to an end";
+    EndlessBuffer "buffers whose cursor did not reach the end";
     /// Counted by CUPTI.
-    Dropped "records that CUPTI dropped because it had no space for them";
+    Dropped "records that CUPTI dropped because it ran out of space";
     /// CUDA's device is none that OpenMP has worked on.
-    OfNoDevice "records of a device that OpenMP has not used";
+    OfNoDevice "records of devices that OpenMP has not used";
     /// Not wrong, but what tracing costs.
     Overhead "interruptions of the program by CUPTI and the driver";
     /// Their sum.

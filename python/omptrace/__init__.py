@@ -2,11 +2,11 @@
 
     import omptrace
 
-    run = omptrace.open("app.omptrace")       # or a folder of traces, or what `convert --to parquet` wrote
+    run = omptrace.open("app.omptrace")       # or a folder of traces, or the output of `convert --to parquet`
     run.efficiency().df()                     # numbers of `omptrace stats`, as a pandas frame
     run.sql("SELECT cause, sum(end_ns - begin_ns) FROM waits GROUP BY cause").show()
 
-Times are in nanoseconds since the job's start. docs/columns.md describes the tables, docs/python.md has a tour.
+Times are in nanoseconds since the start of the job. docs/columns.md describes the tables, docs/python.md gives a tour.
 """
 
 from .dataset import Dataset, Report, open

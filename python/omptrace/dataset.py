@@ -1,4 +1,4 @@
-"""A data set: the tables of one or more runs, and their metrics, by DuckDB."""
+"""A data set: the tables of one or more runs and their metrics, read by DuckDB."""
 
 import builtins
 import html
@@ -21,7 +21,7 @@ def _duckdb():
     try:
         import duckdb
     except ImportError as error:
-        raise ImportError("tables need DuckDB: pip install 'omptrace[data]', or pip install duckdb") from error
+        raise ImportError("tables require DuckDB: run pip install 'omptrace[data]' or pip install duckdb") from error
     return duckdb
 
 
@@ -31,13 +31,14 @@ def lacks_position(table, columns):
 
 
 def open(path, run=None, options=()):
-    """The tables of traces.
+    """Returns the tables of traces.
 
-    path: a trace, a folder of traces, several of these, or a folder that `omptrace convert --to parquet` wrote.
-    run: the run's name in the tables, of traces.
-    options: further options of `omptrace convert`.
+    path: a trace, a folder of traces, a list of these, or a folder that `omptrace convert --to parquet` wrote.
+    run: the name of the run in the tables, if traces are converted.
+    options: additional options for `omptrace convert`.
 
-    Traces are converted into a temporary folder, which goes with the result. Raises ProgramError where that fails.
+    Traces are converted into a temporary folder, which is deleted together with the result. Raises ProgramError if the
+    conversion fails.
     """
     paths = [Path(path)] if isinstance(path, (str, Path)) else [Path(each) for each in path]
     if len(paths) == 1 and (paths[0] / SCHEMA_FILE).is_file():
@@ -50,10 +51,10 @@ def open(path, run=None, options=()):
 
 
 class Dataset:
-    """Tables of one or more runs as DuckDB relations, and metrics.
+    """The tables of one or more runs as DuckDB relations, and their metrics.
 
-    Each table of docs/columns.md is an attribute: `data.slices`. A relation has `.df()` for pandas, `.pl()` for Polars,
-    `.to_arrow_table()` for Arrow, `.show()`, and `.filter()`, `.aggregate()` and so on.
+    Each table of docs/columns.md is an attribute, such as `data.slices`. A relation has `.df()` for pandas, `.pl()` for
+    Polars, `.to_arrow_table()` for Arrow, `.show()`, and `.filter()`, `.aggregate()` and so on.
     """
 
     def __init__(self, folder, traces=(), temporary=None):
@@ -90,16 +91,16 @@ class Dataset:
         return [*super().__dir__(), *self.tables]
 
     def table(self, name):
-        """A table, or a view of `omptrace.sql.VIEWS`."""
+        """Returns a table, or a view of `omptrace.sql.VIEWS`."""
         return self.connection.table(name) if name in self.tables else self.connection.view(name)
 
     def sql(self, query):
-        """What a query gives, in DuckDB's SQL, from tables and views."""
+        """Returns the result of a query on the tables and views, in DuckDB's SQL."""
         return self.connection.sql(query)
 
     def efficiency(self):
-        """The tree of efficiencies of each run: parallel efficiency is load balance x communication efficiency, and that is
-        serialisation x transfer."""
+        """The tree of efficiencies of each run: parallel efficiency is load balance x communication efficiency, and
+        communication efficiency is serialisation x transfer."""
         return self.table("job_efficiency")
 
     def accounting(self):
@@ -107,11 +108,11 @@ class Dataset:
         return self.table("job_accounting")
 
     def blame(self):
-        """What waits were due to, the longest first."""
+        """The causes of waits, longest first."""
         return self.table("job_blame")
 
     def regions_by_loss(self):
-        """Outermost parallel regions by place, those that lose the most time first."""
+        """Outermost parallel regions by place, sorted by lost time."""
         return self.table("job_regions")
 
     def critical_path(self):
@@ -119,15 +120,15 @@ class Dataset:
         return self.table("job_critical_path")
 
     def flat_profile(self):
-        """Useful and lost time by place, exclusive of what is in it."""
+        """Useful and lost time by place, without the time of nested constructs."""
         return self.table("flat_profile")
 
     def load_imbalance(self):
-        """The work of each place: that of the busiest thread by the mean."""
+        """The load imbalance of each place: the work of the busiest thread divided by the mean."""
         return self.table("load_imbalance")
 
     def rank_balance(self):
-        """Each process beside the others."""
+        """Useful time and load balance of each process, for comparison."""
         return self.table("rank_balance")
 
     def slowest_instances(self):
@@ -135,9 +136,9 @@ class Dataset:
         return self.table("slowest_instances")
 
     def report(self):
-        """The page of `omptrace report`, which a notebook shows. Only of a data set that was opened from traces."""
+        """Returns the page of `omptrace report`, which a notebook displays. Only for data sets opened from traces."""
         if not self._traces:
-            raise ValueError(f"{self.folder} was opened without its traces, which the report is made of")
+            raise ValueError(f"{self.folder} was opened without its traces, which the report requires")
         return Report(run_program("report", *self._traces, "-o", "-").decode())
 
     def __repr__(self):

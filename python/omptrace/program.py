@@ -10,13 +10,13 @@ from pathlib import Path
 
 
 class ProgramError(RuntimeError):
-    """`omptrace` is not there, or failed: the text is what it said."""
+    """`omptrace` was not found, or it failed; the text is its error message."""
 
 
 def program():
-    """The path of the program: $OMPTRACE_PROGRAM, else that of the wheel, else the first in PATH.
+    """Returns the path of the program: $OMPTRACE_PROGRAM, else the one in the wheel, else the first in PATH.
 
-    Raises ProgramError where there is none.
+    Raises ProgramError if there is none.
     """
     named = os.environ.get("OMPTRACE_PROGRAM")
     # Where pip puts it, also in an environment that is not active.
@@ -26,14 +26,14 @@ def program():
         if found:
             return found
         if candidate and candidate == named:
-            raise ProgramError(f"OMPTRACE_PROGRAM={named} is no program")
+            raise ProgramError(f"OMPTRACE_PROGRAM={named} is not a program")
     raise ProgramError("the program omptrace is not in PATH; install it, or set OMPTRACE_PROGRAM to its path")
 
 
 def run(*arguments):
-    """Runs the program and gives what it wrote to stdout.
+    """Runs the program and returns what it wrote to stdout.
 
-    Raises ProgramError with what it wrote to stderr where it fails.
+    If it fails, raises ProgramError with what it wrote to stderr.
     """
     command = [program(), *map(os.fspath, arguments)]
     ran = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
@@ -43,7 +43,7 @@ def run(*arguments):
 
 
 class TemporaryFolder:
-    """A folder that goes with the last reference to it, at the latest when Python ends."""
+    """A folder that is deleted with the last reference to it, or when Python ends."""
 
     def __init__(self):
         self.path = Path(tempfile.mkdtemp(prefix="omptrace-"))

@@ -9,7 +9,7 @@ from .program import ProgramError, TemporaryFolder, program
 
 
 class Recording:
-    """What came of a recorded program: its exit status and its traces."""
+    """The result of a recorded program: its exit status and its traces."""
 
     def __init__(self, returncode, folder, temporary=None):
         #: The program's exit status.
@@ -24,7 +24,7 @@ class Recording:
         return sorted(self.folder.glob("*.omptrace"))
 
     def open(self):
-        """The traces as tables."""
+        """Returns the traces as tables."""
         data = open_traces(self.traces)
         data._recording = self
         return data
@@ -34,14 +34,14 @@ class Recording:
 
 
 def record(command, output=None, env=None, options=(), check=True):
-    """Runs a program under the tracer, and gives its traces; its output is the program's.
+    """Runs a program under the tracer and returns its traces. The program's output is not captured.
 
     command: the program and its arguments.
-    output: a folder for the traces; a temporary one, which goes with the result, where it is None.
-    env: the program's environment; this process's where it is None.
-    options: further options of `omptrace record`.
+    output: a folder for the traces. If None, a temporary folder, which is deleted together with the result.
+    env: the environment of the program. If None, that of this process.
+    options: additional options for `omptrace record`.
 
-    Raises ProgramError where the program failed (with `check`), or left no trace.
+    Raises ProgramError if the program failed (with `check`) or left no trace.
     """
     temporary = TemporaryFolder() if output is None else None
     folder = temporary.path if temporary else Path(output)

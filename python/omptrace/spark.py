@@ -1,11 +1,11 @@
-"""Many traces by Spark: executors convert them, and the same SQL gives the numbers of `stats`.
+"""Many traces with Spark: executors convert them, and the same SQL as for DuckDB computes the numbers of `stats`.
 
     import omptrace.spark
 
     omptrace.spark.convert(spark, ["/scratch/job/traces"], "/scratch/job/tables")
     omptrace.spark.efficiency(spark, "/scratch/job/tables").show()
 
-Traces and tables lie in a file system that all machines see. Each executor runs the program `omptrace`.
+Traces and tables must be on a file system that all machines can access. Each executor runs the program `omptrace`.
 """
 
 import json
@@ -23,20 +23,22 @@ def convert(spark, traces, out, parts=None, run=None, program=None, options=()):
     """Converts traces into the tables of a data set, which appears as `out` when it is complete.
 
     spark: the session.
-    traces: traces, or folders of them, as `omptrace convert` takes them.
-    out: the folder; it must not be there.
-    parts: how many tasks the work is divided into; four for each processor of the executors where it is None.
-    run: the run's name; made of the traces where it is None.
-    program: the path of `omptrace` on the executors; as on this machine where it is None.
-    options: further options of `omptrace convert`.
+    traces: traces, or folders of traces, as for `omptrace convert`.
+    out: the folder, which must not exist.
+    parts: the number of tasks into which the work is divided. If None, four for each processor of the executors.
+    run: the name of the run. If None, it is derived from the traces.
+    program: the path of `omptrace` on the executors. If None, the path on this machine.
+    options: additional options for `omptrace convert`.
 
-    A task that fails or whose executor dies is done again. It writes the same files, each under its name when it is complete.
+    A task that fails, or whose executor dies, is repeated and writes the same files. Each file gets its name when it is
+    complete.
 
-    Raises FileExistsError where `out` is there, and what Spark raises where a part fails for good; then nothing is at `out`.
+    Raises FileExistsError if `out` exists. If a part fails permanently, raises Spark's exception and creates nothing at
+    `out`.
     """
     out = Path(os.path.abspath(out))
     if out.exists():
-        raise FileExistsError(f"{out} is there; remove it, or name another folder")
+        raise FileExistsError(f"{out} exists; remove it or choose another folder")
     context = spark.sparkContext
     parts = parts or 4 * max(context.defaultParallelism, 1)
     # What an executor leaves that died lies beside the tables, in here, and goes with it.
@@ -66,9 +68,10 @@ def convert(spark, traces, out, parts=None, run=None, program=None, options=()):
 
 
 def tables(spark, path, wanted=None):
-    """Makes the tables of a data set temporary views of the session, and the queries of `omptrace.sql`. Gives their names.
+    """Makes the tables of a data set and the queries of `omptrace.sql` temporary views of the session. Returns their
+    names.
 
-    wanted: only these tables, and what can be made of them.
+    wanted: restricts this to these tables and to the queries that need no others.
     """
     folder = Path(path)
     schema = json.loads((folder / SCHEMA_FILE).read_text(encoding="utf-8"))
@@ -100,20 +103,20 @@ def _view(spark, path, view):
 
 
 def efficiency(spark, path):
-    """As `omptrace.Dataset.efficiency`, as a frame of Spark."""
+    """Like `omptrace.Dataset.efficiency`, but returns a Spark data frame."""
     return _view(spark, path, "job_efficiency")
 
 
 def accounting(spark, path):
-    """As `omptrace.Dataset.accounting`, as a frame of Spark."""
+    """Like `omptrace.Dataset.accounting`, but returns a Spark data frame."""
     return _view(spark, path, "job_accounting")
 
 
 def blame(spark, path):
-    """As `omptrace.Dataset.blame`, as a frame of Spark."""
+    """Like `omptrace.Dataset.blame`, but returns a Spark data frame."""
     return _view(spark, path, "job_blame")
 
 
 def rank_balance(spark, path):
-    """As `omptrace.Dataset.rank_balance`, as a frame of Spark."""
+    """Like `omptrace.Dataset.rank_balance`, but returns a Spark data frame."""
     return _view(spark, path, "rank_balance")

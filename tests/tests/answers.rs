@@ -73,7 +73,7 @@ fn a_library_apart_that_runs_on_libgomp_is_reported() {
             assert_eq!(traces.all_files().len(), usize::from(how.is_none()), "{said}");
             let words = how.map(|how| {
                 format!(
-                    "the parallel regions of {} were not recorded: the program loaded it {how}",
+                    "the parallel regions of {} were not recorded: the program loaded this library {how}",
                     library.display()
                 )
             });
@@ -206,7 +206,7 @@ fn a_tracer_that_another_user_cannot_load_is_reported() {
         let output = record(&traces, ["--tool", tool, "-o", "out/", "--", "sh", "-c", script]);
         let said = said(&output);
         assert_eq!(said.contains("nothing was traced"), is_closed, "{said}");
-        let words = format!("{} is closed to others", closed.display());
+        let words = format!("other users have no access to {}", closed.display());
         assert_eq!(said.contains(&words), is_closed, "{said}");
     }
 }

@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use omptrace_tests::env::{Compiler, compile, failing_calls, omptrace_program};
-use omptrace_tests::trace::Traces;
+use omptrace_tests::env::{Compiler, compile, failing_calls, omptrace_program, root};
+use omptrace_tests::trace::{Traces, omptrace};
 use omptrace_trace_format::Reader;
 use omptrace_viewer_export::{ConvertOptions, Format, convert, convert_to_folder};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// Memory that a format writes into.
 #[derive(Clone, Default)]
@@ -224,4 +224,90 @@ fn more_traces_than_files_may_be_open() {
         assert_eq!(status, Some(2), "{format}: {said}");
         assert!(said.contains("Too many open files") && said.contains("ulimit -Hn"), "{said}");
     }
+}
+
+/// Nothing in the copy names the directories, the arguments or the host, in whatever command shows it; what is measured stays.
+#[test]
+fn an_anonymous_copy_names_neither_directories_nor_arguments_nor_the_host() {
+    let traces = Traces::folder();
+    let secret = traces.path().join("my secret/inner");
+    fs::create_dir_all(&secret).expect("can be made");
+    let source = secret.join("solve.c");
+    fs::copy(root().join("tests/programs/closed_forms.c"), &source).expect("can be copied");
+    let program = secret.join("solve");
+    let built = Command::new("gcc")
+        .args(["-g", "-O1", "-fopenmp"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&program)
+        .arg("-lm")
+        .status();
+    assert!(built.expect("gcc can be run").success());
+    let original = traces.path().join("original.omptrace");
+    let recorded = Command::new(omptrace_program())
+        .args(["record", "--quiet", "-o"])
+        .arg(&original)
+        .arg("--")
+        .arg(&program)
+        .args(["loops", "--password=hunter2"])
+        .current_dir(&secret)
+        .output()
+        .expect("omptrace can be run");
+    assert!(original.exists(), "{recorded:?}");
+    let copy = traces.path().join("copy.omptrace");
+    let copied =
+        omptrace([Path::new("convert"), Path::new("--anonymise"), Path::new("-o"), &copy, &original]);
+    assert!(copied.status.success(), "{copied:?}");
+    let host = Reader::open(&original).expect("a trace").metadata().machine.clone().expect("known").host;
+    let secrets = ["my secret", "inner", "hunter2", "password", &*host];
+    let commands: [&[&str]; 5] = [
+        &["info", "--json"],
+        &["dump", "--json"],
+        &["stats", "--json", "--all"],
+        &["convert", "--to", "text", "-o", "-"],
+        &["check"],
+    ];
+    for command in commands {
+        let shown = |trace: &Path| {
+            let run = Command::new(omptrace_program())
+                .args(command)
+                .arg(trace)
+                .output()
+                .expect("omptrace can be run");
+            assert!(run.status.success(), "{run:?}");
+            String::from_utf8(run.stdout).expect("text").replace(&*trace.to_string_lossy(), "TRACE")
+        };
+        let (before, after) = (shown(&original), shown(&copy));
+        let words = |text: &str| -> Vec<&str> {
+            let words = text.split(|c: char| !c.is_alphanumeric() && !"-_ ".contains(c));
+            let all: Vec<&str> = words.collect();
+            secrets
+                .into_iter()
+                .filter(|secret| {
+                    all.iter().any(|word| word == secret || (secret.len() > 4 && word.contains(secret)))
+                })
+                .collect()
+        };
+        assert_eq!(words(&after), [""; 0], "{command:?}: {after}");
+        match command[0] {
+            "info" => assert!(words(&before).len() >= 4, "{before}"),
+            "stats" => {
+                let numbers = |text: &str| -> Value {
+                    let all: Value = serde_json::from_str(text).expect("JSON");
+                    json!([all["accounting"], all["critical_path"]["length_ns"], all["efficiencies"]])
+                };
+                assert_eq!(numbers(&before), numbers(&after));
+                assert!(after.contains("/solve.c") && after.contains("\"line\""), "{after}");
+            }
+            _ => {}
+        }
+    }
+    // What no command shows.
+    let object = Reader::open(&copy).expect("a trace").metadata_object();
+    let text = serde_json::to_string(&object).expect("JSON");
+    assert!(secrets[..4].iter().all(|secret| !text.contains(secret)), "{text}");
+    // An input is never replaced, nor another trace.
+    let refused =
+        omptrace([Path::new("convert"), Path::new("--anonymise"), Path::new("-o"), &original, &original]);
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }

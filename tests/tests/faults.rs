@@ -121,7 +121,7 @@ fn a_wrong_value_is_reported_and_the_default_taken() {
         let traces = Traces::folder();
         let mut command = program();
         traces.trace(&mut command).env(name, value);
-        unharmed_with_one_line(&mut command, &format!("{name}={value}: not allowed"));
+        unharmed_with_one_line(&mut command, &format!("{name}={value} is not allowed"));
         traces.only();
     }
 }

@@ -57,7 +57,7 @@ fn a_child_that_uses_openmp_has_a_trace_of_its_own() {
         for trace in traces.files() {
             let checked = omptrace([Path::new("check"), &trace]);
             let words = String::from_utf8_lossy(&checked.stdout);
-            assert!(!words.contains("older than their predecessor"), "{name}: {words}");
+            assert!(!words.contains("older than the previous event"), "{name}: {words}");
         }
     }
 }
@@ -122,7 +122,7 @@ fn a_preloaded_session_of_a_program_that_exits_in_a_region_is_complete() {
         assert_eq!(output.status.code(), Some(7), "{name}");
         assert_eq!(regions(&traces), [(2, 1)], "{name}");
         let trace = traces.files().remove(0);
-        let ended = "ended by exit() without the runtime's finalize";
+        let ended = "ended by exit() without the runtime calling finalize";
         assert_eq!(ending(&trace), ended, "{name}");
         let sealed = omptrace([Path::new("recover"), &trace]);
         assert!(sealed.status.success(), "{name}: {sealed:?}");

@@ -328,7 +328,7 @@ fn markdown_fits_a_summary_and_names_the_fault() {
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
     assert!(text.len() <= 64 << 10);
-    for part in ["critical_contention", "omptrace view ", "where this comes from"] {
+    for part in ["critical_contention", "omptrace view ", "run details"] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }

@@ -590,7 +590,7 @@ fn a_clock_that_there_is_not_is_refused() {
     let output = traces.trace(&mut command).output().expect("it can be run");
     assert!(output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("OMPTRACE_SAMPLE=wall: not allowed"), "{said}");
+    assert!(said.contains("OMPTRACE_SAMPLE=wall is not allowed"), "{said}");
 }
 
 /// Containers may forbid it: then the tracer says so, and all else is as always.

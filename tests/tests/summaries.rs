@@ -125,7 +125,7 @@ fn ranks_that_died_or_are_missing_are_reported() {
     let text = omptrace([OsStr::new("stats"), folder.as_os_str()]);
     let text = String::from_utf8(text.stdout).expect("UTF-8");
     assert!(text.contains("no trace of rank 3"), "{text}");
-    assert!(text.contains("killed, or not finished: rank 4"), "{text}");
+    assert!(text.contains("killed or not finished: rank 4"), "{text}");
 }
 
 /// Whatever part of a recorded trace is damaged: header, metadata, events, summary, checkpoints, index.

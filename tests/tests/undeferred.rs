@@ -26,7 +26,7 @@ const WAYS: &[(&str, &str, usize)] = &[
     ("mutexinoutset", "checksum 40\n", 20),
 ];
 /// The reason that is reported where dependences were taken back.
-const WHY: &str = "not recorded from the first undeferred task with dependences on";
+const WHY: &str = "not recorded, starting with the first undeferred task that has dependences";
 
 fn run(traces: &Traces, command: &mut Command) -> Output {
     traces.trace(command).output().expect("it can be run")

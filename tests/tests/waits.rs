@@ -109,7 +109,7 @@ fn without_the_option_there_are_none() {
         assert_eq!(waits(&trace), BTreeMap::new(), "{compiler:?}");
         let stats = omptrace(["stats".as_ref(), trace.as_os_str()]);
         let words = stdout(&stats).split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("omptrace record --waits says where"), "{compiler:?}: {words}");
+        assert!(words.contains("omptrace record --waits shows where"), "{compiler:?}: {words}");
     }
 }
 

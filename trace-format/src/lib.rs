@@ -82,5 +82,6 @@ pub use read::limits::Limits;
 pub use read::reader::{Ending, Events, OpenError, Reader, Record, Stream, Summary};
 pub use read::regular_file::open_regular;
 pub use read::{checkpoint, diagnostic, limits, reader, summary};
-pub use write::seal::{InDoubt, SealError, Sealed, seal};
+pub use write::copy::{Fate, SealError, Sealed};
+pub use write::seal::{InDoubt, copy_changed, seal};
 pub use write::{lock, seal, writer};

@@ -18,8 +18,7 @@ const RUN: FormatOption = FormatOption {
     value_name: "NAME",
     values: &[],
     default: "",
-    help: "the run's name in the data set: letters, digits, `.`, `-` and `_`, and nothing that looks like a number or a date [default: the first trace's name and its start, \
-        in seconds since 1970]",
+    help: "the name of the run in the data set. It may contain letters, digits, `.`, `-` and `_`, but must not look like a number or a date [default: the name and start of the first trace, in seconds since 1970]",
 };
 
 const SUMS_ONLY: FormatOption = FormatOption {
@@ -27,7 +26,7 @@ const SUMS_ONLY: FormatOption = FormatOption {
     value_name: "",
     values: &[],
     default: "",
-    help: "only processes, threads, places and the tables of sums, without the timeline",
+    help: "write only processes, threads, places and the tables of sums, without the timeline",
 };
 
 const RAW_EVENTS: FormatOption = FormatOption {
@@ -35,7 +34,7 @@ const RAW_EVENTS: FormatOption = FormatOption {
     value_name: "",
     values: &[],
     default: "",
-    help: "also the runtime's events, uninterpreted",
+    help: "also write the runtime's events without interpreting them",
 };
 
 /// The files of a data set.

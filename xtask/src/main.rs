@@ -30,11 +30,11 @@ use setup::requirements::Purpose;
 use setup::{demo, install};
 
 #[derive(Parser)]
-#[command(name = "cargo xtask", about = "What a newcomer and CI run", version)]
+#[command(name = "cargo xtask", about = "The tasks that newcomers and CI run", version)]
 struct Arguments {
     #[command(subcommand)]
     task: Task,
-    /// Only say what is missing; fail if something is
+    /// Only report what is missing, and fail if anything is
     #[arg(long, global = true)]
     no_install: bool,
 }
@@ -47,37 +47,39 @@ enum Task {
     Test(test::Test),
     /// Install what the demo and the tests need
     Setup,
-    /// Put the program, the library, the man page and the completions below a folder
+    /// Install the program, the library, the man page and the shell completions in a directory
     Install {
-        /// Such as /usr/local or ~/.local
+        /// The directory, for example /usr/local or ~/.local
         #[arg(long)]
         prefix: PathBuf,
     },
-    /// Make what a release consists of, in dist/: for glibc 2.17 and later, with checksums
+    /// Build the artefacts of a release in dist/, for glibc 2.17 and later, with checksums
     Dist(dist::Dist),
-    /// Measure what tracing costs, beside the least that it could cost
+    /// Measure what tracing costs, compared with the minimum that it could cost
     Bench(bench::Bench),
-    /// Add one of each kind in a copy of the sources: it must compile, by as many files as ARCHITECTURE.md counts
+    /// Add one of each kind (callback, setting etc.) in a copy of the sources, which must compile with as many edited
+    /// files as ARCHITECTURE.md says
     Growth,
     /// Check the English of documents, messages and help texts
     Language,
-    /// Let a fuzzer try all that reads what others wrote
+    /// Fuzz all code that reads files written by others
     Fuzz(fuzz::Fuzz),
-    /// Look for races and memory faults in the tracer and the adapter for libgomp, by ThreadSanitizer and memcheck
+    /// Look for races and memory faults in the tracer and the libgomp adapter with ThreadSanitizer and memcheck
     Sanitize,
-    /// Build for aarch64, and record and analyse programs there, by qemu
+    /// Build for aarch64, and record and analyse programs on it under qemu
     Aarch64,
-    /// Count and check what is traced on runtimes that no registry has
+    /// Run the tests of counts and timelines on runtimes that no package registry provides
     Runtimes(runtimes::Runtimes),
-    /// Compare GCC's programs of a folder on libgomp with the same under the adapter: output, status, conformance
+    /// Compare the GCC programs in a directory on libgomp alone and under the adapter: output, exit status,
+    /// conformance
     Compare(compare::Compare),
-    /// Kill, fuzz and stress for hours
+    /// Run stress tests for hours: kills, random programs, fuzzers
     Soak(soak::Soak),
-    /// Fetch the files of npm's packages that the page of `omptrace report` ships, as its lock file pins them
+    /// Fetch the npm files that the page of `omptrace report` includes, in the versions that its lock file pins
     Assets,
-    /// Make the documentation's site, in target/site/book, and check its links
+    /// Build the documentation site in target/site/book, and check its links
     Site,
-    /// Make the pictures of docs/images from the examples, in the real Perfetto UI
+    /// Make the images in docs/images from the examples, in the real Perfetto UI
     Screenshots,
 }
 

@@ -1,14 +1,16 @@
 //! Exported functions that take the place of another library's function, and go on there as if the program had called it.
 //! Whoever is loaded into programs by `LD_PRELOAD` also asks the loader without its locks ([`find_object`], [`started_with`]), and reads
-//! what libraries define ([`elf`]).
+//! what libraries define ([`elf`]). It has memory ([`memory`]) and system calls ([`system_call`]) that no other library can replace.
 //!
 //! The loader and libgomp look at the return address of their caller. So such a function must not *call* the one that it
 //! replaces. It keeps all registers that may hold arguments, asks a Rust function where to go on, and jumps there.
 
 pub mod elf;
 pub mod find_object;
+pub mod memory;
 pub mod modules;
 pub mod started_with;
+pub mod system_call;
 
 use std::ffi::{CStr, c_void};
 use std::mem::transmute_copy;

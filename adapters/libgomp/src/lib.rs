@@ -15,7 +15,6 @@
 //! | `tool` | the search for a tool, the entry points that it gets, its callbacks, the end |
 //! | `which_libgomp` | the real functions, one set for each libgomp in the process, and which set serves a caller; libraries and their symbols |
 //! | `start` | what the global scope holds when the process begins |
-//! | `memory` | this library's own memory |
 //! | `fork_lock` | locks that forked children can have |
 //! | `sanitizer` | what `cargo xtask sanitize` builds besides |
 //!
@@ -37,7 +36,11 @@ mod tool;
 mod entries;
 
 mod fork_lock;
-mod memory;
 mod model;
 mod sanitizer;
 mod start;
+
+/// Sanitizers must see what is allocated and freed.
+#[cfg(not(any(omptrace_memory_is_watched, omptrace_thread_sanitizer)))]
+#[global_allocator]
+static MEMORY: interpose::memory::KernelMemory = interpose::memory::KernelMemory;

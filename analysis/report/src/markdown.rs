@@ -45,14 +45,14 @@ fn with_rows(report: &Report<'_>, rows: usize) -> String {
         .map(|moment| crate::html::sections::view_command(&report.view, moment))
         .collect();
     if !commands.is_empty() {
-        text += "\n## look at it\n\n```sh\n";
+        text += "\n## where to look\n\n```sh\n";
         for command in commands {
             text += &one_line(&command);
             text.push('\n');
         }
         text += "```\n";
     }
-    text += "\n## where this comes from\n\n";
+    text += "\n## run details\n\n";
     for (name, value) in crate::html::sections::provenance(report) {
         let _infallible = writeln!(text, "- {name}: {}", inline_code(&value));
     }

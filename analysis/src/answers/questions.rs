@@ -66,7 +66,7 @@ impl Part {
             false => "",
         };
         Some(format!(
-            "threads had a CPU for only {:.0} % of the time in which they could have used one, because other programs or threads had it: {remedy}{with_counters}",
+            "threads ran for only {:.0} % of the time in which they were running or ready to run, because other programs or threads used the CPUs: {remedy}{with_counters}",
             share * 100.0
         ))
     }
@@ -74,9 +74,9 @@ impl Part {
     /// See [`Answers::waits_note`].
     fn waits_note(&self) -> Option<String> {
         let (ns, is_certain) = self.waits_unseen()?;
-        let or = if is_certain { "" } else { " they waited, and --cpu-time where others had it" };
+        let or = if is_certain { "" } else { " they waited, and --cpu-time shows where others used the CPU" };
         Some(format!(
-            "threads were off the CPU for {:.2} s of what counts as useful work: omptrace record --waits says where{or}",
+            "threads were off the CPU for {:.2} s of the time that counts as useful work: omptrace record --waits shows where{or}",
             ns as f64 / 1e9
         ))
     }

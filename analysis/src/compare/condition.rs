@@ -50,7 +50,9 @@ impl FromStr for Condition {
     fn from_str(text: &str) -> Result<Condition, String> {
         // Names of functions have such signs, too.
         let at = text.rfind(['<', '>']);
-        let at = at.ok_or("write it as duration>5%, parallel_efficiency<-3% or duration@solve.c:41>5%")?;
+        let at = at.ok_or(
+            "write a condition as in duration>5%, parallel_efficiency<-3% or duration@solve.c:41>5%",
+        )?;
         let (name, limit) = text.split_at(at);
         let (name, place) = match name.split_once('@') {
             Some((name, place)) => (name, Some(place.trim())),
@@ -58,12 +60,12 @@ impl FromStr for Condition {
         };
         let name = name.trim();
         if place == Some("") {
-            return Err(format!("write the place as FILE:LINE or FUNCTION: {name}@solve.c:41"));
+            return Err(format!("write the place as FILE:LINE or FUNCTION, as in {name}@solve.c:41"));
         }
         let metric = Metric::all().find(|metric| metric.name() == name);
         let metric = metric.ok_or_else(|| {
             let names: Vec<&str> = Metric::all().map(Metric::name).collect();
-            format!("\"{name}\" cannot be compared; allowed are {}", names.join(", "))
+            format!("\"{name}\" cannot be compared; choose one of: {}", names.join(", "))
         })?;
         let percent = limit[1..].trim().strip_suffix('%').map(str::trim);
         let percent = percent.and_then(|percent| percent.parse::<f64>().ok());
@@ -173,11 +175,11 @@ mod tests {
         }
         assert!(" duration > 5 % ".parse::<Condition>().is_ok());
         for (text, words) in [
-            ("duration", "write it as"),
+            ("duration", "write a condition as in"),
             ("speed>5%", "\"speed\" cannot be compared"),
             ("duration>5", "\"5\" is not a percentage"),
             ("duration>nan%", "\"nan%\" is not a percentage"),
-            ("", "write it as"),
+            ("", "write a condition as in"),
             ("duration@>5%", "write the place as FILE:LINE"),
         ] {
             let error = text.parse::<Condition>().expect_err(text);

@@ -127,7 +127,7 @@ impl Text<'_> {
         let diff = self.diff;
         let different = diff.rows.iter().filter(|row| row.is_different).count() as u64;
         if !diff.is_noise_known {
-            return "a single run does not show how much equal runs differ; name at least three runs of each"
+            return "a single run does not show how much equal runs differ; compare at least three runs per set"
                 .to_owned();
         }
         if different > 0 {
@@ -138,11 +138,11 @@ impl Text<'_> {
         match smallest {
             Some(share) if share < 10.0 => {
                 format!(
-                    "no significant difference; a change of the duration by {} would be noticed",
+                    "no significant difference; a change of the duration by {} would be detected",
                     percents(share)
                 )
             }
-            _ => "no significant difference; with so few runs, only a much larger one would be noticed"
+            _ => "no significant difference; with so few runs, only a much larger change would be detected"
                 .to_owned(),
         }
     }
@@ -154,7 +154,8 @@ impl fmt::Display for Text<'_> {
         let mut lines =
             vec![format!("before: {}", diff.before.words()), format!("after: {}", diff.after.words())];
         if diff.before.threads != diff.after.threads {
-            lines.push("the numbers of threads differ; omptrace scaling compares such runs".to_owned());
+            lines
+                .push("the numbers of threads differ; to compare such runs, use omptrace scaling".to_owned());
         }
         lines.push(self.verdict());
         if let Some(growth) = &diff.useful_growth {
@@ -198,7 +199,7 @@ impl fmt::Display for Text<'_> {
         }
         for unmet in &diff.failed {
             let change = unmet.change.map(|change| format!("{:+.1} %", change * 100.0));
-            let change = change.unwrap_or_else(|| "not known for a run".to_owned());
+            let change = change.unwrap_or_else(|| "unknown in at least one run".to_owned());
             write_wrapped(f, &format!("failed: {}: {change}", unmet.condition), 0, layout)?;
         }
         Ok(())

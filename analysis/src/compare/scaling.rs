@@ -88,7 +88,7 @@ pub struct Column {
     /// Efficiencies: of the sums and, for all but `parallel`, the mean of the runs.
     #[serde(flatten)]
     pub efficiency: Efficiency,
-    /// Useful time of the first column by that of this one; with weak scaling, by thread.
+    /// Useful time of the first column by that of this one; with weak scaling, per thread.
     pub computation_scalability: Option<f64>,
     /// Parallel efficiency times computation scalability.
     pub global_efficiency: Option<f64>,
@@ -276,7 +276,9 @@ impl Text<'_> {
             return Vec::new();
         };
         if columns.len() < 2 {
-            return vec!["all runs have the same number of threads; name runs with other numbers".to_owned()];
+            return vec![
+                "all runs have the same number of threads; add runs with other numbers of threads".to_owned(),
+            ];
         }
         let from_to = format!("from {} to {} threads, ", first.heading(), last.heading());
         let mut words: Vec<String> = [self.global(first, last), self.useful(), self.parallel(first, last)]
@@ -305,7 +307,7 @@ impl Text<'_> {
     /// The place where useful time grows most.
     fn useful(&self) -> Option<String> {
         let growth = self.scaling.useful_growth.as_ref()?;
-        let by = if self.scaling.is_weak { " by thread" } else { "" };
+        let by = if self.scaling.is_weak { " per thread" } else { "" };
         Some(format!("useful time{by} {}", growth.words()))
     }
 
@@ -322,7 +324,7 @@ impl Text<'_> {
             words += &place.map_or_else(String::new, |place| format!(" at {place}"));
         }
         if self.scaling.growing.is_empty() {
-            words += ": no cause of loss grows";
+            words += "; no cause of loss grows";
         }
         Some(words)
     }
@@ -331,10 +333,8 @@ impl Text<'_> {
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Text { scaling, layout } = self;
-        let note = scaling
-            .mpi_note
-            .as_ref()
-            .map(|note| format!("note: {note}, so efficiencies are those of OpenMP alone"));
+        let note =
+            scaling.mpi_note.as_ref().map(|note| format!("note: {note}, so efficiencies cover only OpenMP"));
         let words: Vec<String> = self.words().into_iter().chain(note).collect();
         for words in &words {
             write_wrapped(f, words, 0, layout)?;
@@ -504,7 +504,7 @@ parallel efficiency goes";
         let mut with_mpi = run(4, 2);
         with_mpi.answers.mpi_note = Some(crate::model::mpi::MPI_NOT_SEEN.to_owned());
         let text = shown(&[run(2, 1), with_mpi]);
-        assert!(text.contains("note: time in MPI is not visible"), "{text}");
+        assert!(text.contains("note: time in MPI calls is not visible"), "{text}");
         assert!(!shown(&[run(2, 1)]).contains("MPI"));
     }
 

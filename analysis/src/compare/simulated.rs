@@ -209,7 +209,7 @@ failed: duration>3%: +4.9 %
     );
     assert!(
         text(&before, &before, &Options::default())
-            .ends_with("no significant difference; a change of the duration by 2.0 % would be noticed\n")
+            .ends_with("no significant difference; a change of the duration by 2.0 % would be detected\n")
     );
     let single = text(&before[..1], &after[..1], &Options::default());
     assert!(single.contains("a single run does not show how much equal runs differ"), "{single}");

@@ -22,7 +22,7 @@ impl Case<'_> {
             Cause::NarrowTeam => self.narrow(row, &at, &mut evidence),
             Cause::Imbalance if row.sums.around_single > 0 => (
                 "region_in_single",
-                format!("the region {at} starts inside a single or masked region while the outer team waits: start it outside"),
+                format!("the region {at} starts inside a single or masked region while the outer team waits: start it outside that region"),
             ),
             Cause::Imbalance if row.sums.is_single && self.has_tasks() => (
                 "single_creator",
@@ -30,7 +30,7 @@ impl Case<'_> {
             ),
             Cause::Imbalance if row.sums.is_single => (
                 "single_serialises",
-                format!("one thread works in the single region {at} while the others wait: add nowait, or share its work"),
+                format!("one thread works in the single region {at} while the others wait: add nowait, or divide its work among threads"),
             ),
             Cause::Imbalance if row.sums.tasks > 0 => self.tasks(row, &at),
             Cause::Imbalance => {
@@ -53,7 +53,7 @@ impl Case<'_> {
             Cause::Lock | Cause::Critical | Cause::Atomic => self.mutex(row, &at, &mut evidence),
             Cause::Ordered => (
                 "ordered_serialises",
-                format!("iterations wait for their turn in the ordered region {at}: do less in it, or remove it"),
+                format!("iterations wait for their turn in the ordered region {at}: do less work in it, or remove it"),
             ),
             // The first time, the runtime makes its threads.
             Cause::Fork if row.sums.visits < MIN_WAKE_UPS => return None,
@@ -89,12 +89,12 @@ impl Case<'_> {
                 evidence.insert("kernel_mean_ns".to_owned(), mean.into());
                 (
                     "small_kernels",
-                    format!("the kernels {at} run for {mean} ns on average, less than it takes to launch one: do more work in each, or stay on the host"),
+                    format!("the kernels {at} run for {mean} ns on average, which is less than launching a kernel takes: do more work in each kernel, or run this code on the host"),
                 )
             }
             Cause::Target => (
                 "target_wait",
-                format!("the host waits for the device {at}: overlap the two with nowait and depend, and map data only once"),
+                format!("the host waits for the device {at}: overlap host and device work with nowait and depend, and map data only once"),
             ),
             Cause::Reduction => (
                 "reduction_cost",
@@ -109,15 +109,15 @@ impl Case<'_> {
             }
             Cause::Preempted => (
                 "preempted",
-                format!("threads that worked {at} lost their CPU to other threads: start fewer threads, bind them (OMP_PROC_BIND), or leave CPUs to the other programs"),
+                format!("threads that worked {at} lost their CPU to other threads: start fewer threads, bind them (OMP_PROC_BIND), or leave some CPUs to other programs"),
             ),
             Cause::Tracer => (
                 TRACER_DISTURBS,
-                "the tracer's own writing takes more than 1 % of the threads' time: trace fewer events, or write to a faster disk".to_owned(),
+                "the tracer spends more than 1 % of the threads' time on writing: trace fewer events, or write to a faster disk".to_owned(),
             ),
             Cause::Barrier if row.sums.idle_arrivals * 2 > row.sums.arrivals => (
                 "needless_barrier",
-                format!("threads reach the barrier {at} with almost no work since the previous one: remove one of the two, or add nowait"),
+                format!("threads reach the barrier {at} with almost no work since the previous barrier: remove one of the two, or add nowait"),
             ),
             Cause::Useful
             | Cause::Join
@@ -142,14 +142,14 @@ impl Case<'_> {
         if got > 0 && got < requested {
             evidence.insert("team_threads".to_owned(), got.into());
             let text = format!(
-                "the region {at} requests {requested} threads and gets {got}: check OMP_THREAD_LIMIT, OMP_DYNAMIC and nesting"
+                "the region {at} requests {requested} threads but receives {got}: check OMP_THREAD_LIMIT, OMP_DYNAMIC and nesting"
             );
             return ("false_num_threads", text);
         }
         let text = match u64::from(requested) < self.threads {
             true => format!("the region {at} requests only {requested} threads: raise num_threads"),
             false => format!(
-                "the region {at} uses fewer threads than the program does elsewhere: run other work beside it"
+                "the region {at} uses fewer threads than other parts of the program: run other work in parallel with it"
             ),
         };
         ("narrow_team", text)
@@ -161,14 +161,16 @@ impl Case<'_> {
         evidence.insert("contended".to_owned(), row.sums.contended.into());
         evidence.insert("held_mean_ns".to_owned(), mean.into());
         if row.cause == Cause::Critical && row.sums.holds > 0 && mean <= MAX_ATOMIC_NS {
-            let text = format!("threads wait for the short critical region {at}: try atomic or a reduction");
+            let text = format!(
+                "threads wait for the short critical region {at}: try an atomic construct or a reduction"
+            );
             return ("critical_for_atomic", text);
         }
         match row.cause {
             Cause::Critical => (
                 "critical_contention",
                 format!(
-                    "threads wait for the critical region {at}: do less in it, give it its own name, or use a reduction"
+                    "threads wait for the critical region {at}: do less work in it, give it its own name, or use a reduction"
                 ),
             ),
             Cause::Atomic => (
@@ -196,14 +198,14 @@ impl Case<'_> {
         }
         if row.sums.tasks > 1 && self.part.taskwaits * 2 > row.sums.tasks {
             let text = format!(
-                "each task {at} is waited for before the next one is created: create several tasks, then wait"
+                "the program waits for each task {at} before it creates the next one: create several tasks, then wait for all of them"
             );
             return ("taskwait_chain", text);
         }
         (
             "too_few_tasks",
             format!(
-                "threads at a barrier have no task to run while others run theirs {at}: create more and smaller tasks"
+                "threads at a barrier have no task to run while other threads run tasks {at}: create more and smaller tasks"
             ),
         )
     }
@@ -221,20 +223,26 @@ fn external_wait(place: &Place, object: Within<u64>, at: &str) -> String {
         Within::One(descriptor) => format!(" on file descriptor {descriptor}"),
         _ => String::new(),
     };
-    const IN_AND_OUT: &str = "do it in larger pieces, or let one thread do it while the others work";
+    const IN_AND_OUT: &str =
+        "transfer more data per call, or let one thread do the input and output while the others work";
     let (what, remedy) = match what {
-        "sleep" => ("sleep".to_owned(), "wait for what they need itself, or work meanwhile"),
+        "sleep" => {
+            ("sleep".to_owned(), "wait for the event itself instead of sleeping, or do other work meanwhile")
+        }
         "poll" => ("wait for input or output".to_owned(), IN_AND_OUT),
         "read" | "write" | "socket receive" | "socket send" | "accept" | "connect" => {
             (format!("wait in {what}{descriptor}"), IN_AND_OUT)
         }
-        "pthread join" => ("wait for another thread to end".to_owned(), "join it later, or work meanwhile"),
-        "pthread mutex" | "pthread rwlock" => {
-            (format!("wait for the {what}{address}"), "hold it for less time, or divide what it protects")
+        "pthread join" => {
+            ("wait for another thread to end".to_owned(), "join it later, or do other work meanwhile")
         }
+        "pthread mutex" | "pthread rwlock" => (
+            format!("wait for the {what}{address}"),
+            "hold it for a shorter time, or protect parts of the data with separate locks",
+        ),
         _ => (
             format!("wait for the {what}{address}"),
-            "let another thread end the wait sooner, or work meanwhile",
+            "let another thread end the wait sooner, or do other work meanwhile",
         ),
     };
     format!("threads {what} {at}: {remedy}")

@@ -91,6 +91,6 @@ pub(super) fn without_region_cost(place: &Place) -> Plan {
     Plan {
         change: Change::RegionsFree,
         target: Target::Place(place.clone()),
-        text: "without the cost of the region's start and end".to_owned(),
+        text: "without the cost of starting and ending the region".to_owned(),
     }
 }

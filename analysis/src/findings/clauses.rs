@@ -29,8 +29,10 @@ pub(super) fn advise(finding: &mut Finding, loops: &[LoopAnswer], nowait: Option
         finding.evidence.insert("nowait_gain_ns".to_owned(), json!(saved));
         if is_enough(saved) {
             let text = match is_single {
-                true => "add nowait if what follows does not need its results, or share its work",
-                false => "add nowait if what follows does not need its results",
+                true => {
+                    "add nowait if the following code does not need its results, or divide its work among threads"
+                }
+                false => "add nowait if the following code does not need its results",
             };
             advice.push((saved, text.to_owned()));
         }
@@ -38,10 +40,10 @@ pub(super) fn advise(finding: &mut Finding, loops: &[LoopAnswer], nowait: Option
     advice.sort_by_key(|(saved, _)| std::cmp::Reverse(*saved));
     let text = match advice.iter().map(|(_, text)| &text[..]).collect::<Vec<_>>()[..] {
         [] if is_imbalance && of_loop.is_some_and(LoopAnswer::has_balanced) => {
-            "no schedule clause balances it much better, so start the longest iterations first, or split them"
+            "no schedule clause would balance it much better, so start the longest iterations first, or split them"
                 .to_owned()
         }
-        [] if is_single && nowait.is_some() => "share its work".to_owned(),
+        [] if is_single && nowait.is_some() => "divide its work among threads".to_owned(),
         [] => return,
         ref known => known.join(", or "),
     };
@@ -106,7 +108,7 @@ mod tests {
         let of_loop = [a_loop(&[("schedule(static)", 500), ("schedule(dynamic, 4)", 350)])];
         let clause = "threads finish a.c:7: at times: try schedule(dynamic, 4)";
         assert_eq!(advised(imbalance(), &of_loop, Some(20)), said(clause, 150));
-        let both = "threads finish a.c:7: at times: add nowait if what follows does not need its results, or \
+        let both = "threads finish a.c:7: at times: add nowait if the following code does not need its results, or \
                     try schedule(dynamic, 4)";
         assert_eq!(advised(imbalance(), &of_loop, Some(300)), said(both, 300));
         let mut finding = imbalance();
@@ -118,8 +120,7 @@ mod tests {
 
     #[test]
     fn where_none_saves_enough_the_finding_says_so_or_stays_as_it_is() {
-        let none = "threads finish a.c:7: at times: no schedule clause balances it much better, so start the longest iterations \
-                    first, or split them";
+        let none = "threads finish a.c:7: at times: no schedule clause would balance it much better, so start the longest iterations first, or split them";
         assert_eq!(advised(imbalance(), &[a_loop(&[("schedule(dynamic, 1)", 450)])], None), said(none, 200));
         let as_it_was = said(&imbalance().text, 200);
         // Clauses that would balance it were not tried; most executions are not known; another loop's are.
@@ -132,11 +133,19 @@ mod tests {
 
     #[test]
     fn a_single_region_gets_nowait_only_where_that_saves_enough() {
-        let single = || finding("single_serialises", "one thread works: add nowait, or share its work", 200);
-        let nowait =
-            "one thread works: add nowait if what follows does not need its results, or share its work";
+        let single = || {
+            finding(
+                "single_serialises",
+                "one thread works: add nowait, or divide its work among threads",
+                200,
+            )
+        };
+        let nowait = "one thread works: add nowait if the following code does not need its results, or divide its work among threads";
         assert_eq!(advised(single(), &[], Some(150)), said(nowait, 200));
-        assert_eq!(advised(single(), &[], Some(10)), said("one thread works: share its work", 200));
+        assert_eq!(
+            advised(single(), &[], Some(10)),
+            said("one thread works: divide its work among threads", 200)
+        );
         assert_eq!(advised(single(), &[], None), said(&single().text, 200));
     }
 

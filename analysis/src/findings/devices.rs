@@ -64,7 +64,7 @@ impl Case<'_> {
                     place: place.clone(),
                     gain_ns: gain,
                     text: format!(
-                        "{count} transfers or allocations of {mean} bytes each {}: map data once with target data, and in larger parts",
+                        "{count} transfers or allocations {} have {mean} bytes each on average: map data once with target data, and in larger parts",
                         at(place)
                     ),
                     evidence,
@@ -72,7 +72,7 @@ impl Case<'_> {
                 }, Some(Plan {
                     change: Change::Without(Cause::Target),
                     target: Target::Places(places),
-                    text: "without operations on the device's data".to_owned(),
+                    text: "without operations on device data".to_owned(),
                 })));
         }
         candidates
@@ -105,7 +105,7 @@ impl Case<'_> {
                 place: place.clone(),
                 gain_ns: gain,
                 text: format!(
-                    "device {} transfers data while it runs no kernel: split the work {} into parts with nowait and depend",
+                    "device {} transfers data while no kernel runs: split the work {} into parts with nowait and depend",
                     device.device_num,
                     at(place)
                 ),

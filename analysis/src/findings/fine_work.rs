@@ -99,7 +99,7 @@ impl Case<'_> {
         }
         let evidence = evidence(&[("visits", region.visits), ("useful_mean_ns", mean), ("cost_ns", cost)]);
         let text = format!(
-            "the region {} works for less time than it takes to start and end: merge it with others, or use an if clause",
+            "the work in the region {} takes less time than starting and ending the region: merge it with other regions, or use an if clause",
             at(place)
         );
         Some(Candidate {
@@ -143,21 +143,21 @@ impl Case<'_> {
                 figures.insert("deepest_level".to_owned(), deepest.into());
                 figures.insert("tasks_left".to_owned(), left.into());
                 format!(
-                    "create none below level {deepest} (if, final), where {left} tasks are enough for all threads"
+                    "create no tasks below level {deepest} (if, final); the remaining {left} tasks are enough for all threads"
                 )
             }
             Some(Fewer::Groups { size, left }) => {
                 figures.insert("work_in_one_task".to_owned(), size.into());
                 figures.insert("tasks_left".to_owned(), left.into());
-                format!("do the work of {size} in one task (grainsize, blocks)")
+                format!("combine the work of {size} tasks in one (grainsize, blocks)")
             }
-            None => "make them larger, or stop creating tasks below a size (if, final)".to_owned(),
+            None => "make them larger, or create no tasks below a certain size (if, final)".to_owned(),
         };
         // Those that are left cost as much as before.
         let removed = fewer.map_or(sums.tasks, |fewer| sums.tasks.saturating_sub(fewer.left()));
         let gain = (gain as f64 * removed as f64 / region.tasks.max(1) as f64) as u64;
         let text = format!(
-            "{} tasks {} do {grain} ns of work each and cost {each} ns each on top: {advice}",
+            "{} tasks {} do {grain} ns of work each, and managing each costs another {each} ns: {advice}",
             sums.tasks,
             at(place)
         );
@@ -207,7 +207,7 @@ impl Case<'_> {
         }
         let figures = [("chunks", sums.chunks), ("chunk_mean_ns", mean), ("assumed_chunk_cost_ns", cost)];
         let text = format!(
-            "the loop {} hands out iterations in chunks of {mean} ns: use a larger chunk size in schedule",
+            "the chunks of the loop {} take only {mean} ns on average: use a larger chunk size in the schedule clause",
             at(place)
         );
         Some(Candidate {

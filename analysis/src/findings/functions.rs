@@ -46,7 +46,7 @@ fn serial_function(case: &Case<'_>, name: &FunctionName, times: SerialTimes) -> 
     let serial_ns = times.serial_ns;
     let evidence = [("serial_ns", serial_ns), ("parallel_ns", times.other_ns), ("threads", case.threads)];
     let text = format!(
-        "the function {} runs only in serial code: divide its work among threads, or run it beside other work",
+        "the function {} runs only in serial code: divide its work among threads, or run it in parallel with other work",
         name.function
     );
     let finding = finding("serial_function", "serial code", name, text, &evidence);
@@ -56,8 +56,8 @@ fn serial_function(case: &Case<'_>, name: &FunctionName, times: SerialTimes) -> 
 /// A function that waits for other threads in a loop of its own, which no event shows.
 fn spinning(case: &Case<'_>, name: &FunctionName, is_flush: bool, ns: u64) -> Candidate {
     let does = match is_flush {
-        false => "tests again and again whether a lock is free",
-        true => "flushes memory again and again, as a loop on a flag does",
+        false => "tests repeatedly whether a lock is free",
+        true => "flushes memory repeatedly, as a loop that spins on a flag does",
     };
     let text = format!(
         "the function {} {does}: wait with a barrier, a task dependence or a lock instead",

@@ -263,7 +263,7 @@ impl Case<'_> {
             }
             Cause::Imbalance if row.sums.around_single > 0 => {
                 let change = Change::Wider(row.sums.around_single);
-                (change, place, "with the threads of the team around")
+                (change, place, "with the threads of the enclosing team")
             }
             Cause::NarrowTeam => {
                 let threads = u32::try_from(self.threads).ok()?;
@@ -272,11 +272,11 @@ impl Case<'_> {
             Cause::Imbalance => (Change::Balanced, place, "in perfect balance"),
             Cause::TaskStarvation => (Change::TasksBalanced, place, "in perfect balance"),
             cause if cause.is_mutex() => (Change::LockFree, place, "without waits for the mutex"),
-            Cause::Fork => (Change::Without(Cause::Fork), place, "no start-up delay"),
+            Cause::Fork => (Change::Without(Cause::Fork), place, "without the start-up delay"),
             Cause::Target if is_small_kernel(row.sums) => {
                 let share = row.sums.kernels_ns as f64 / row.ns.max(1) as f64;
                 let change = Change::Shorter(Cause::Target, share.min(1.0));
-                (change, place, "its kernels only")
+                (change, place, "only its kernels")
             }
             Cause::Reduction | Cause::Target | Cause::ExternalWait | Cause::Preempted | Cause::Tracer => {
                 (Change::Without(row.cause), place, "without this time")
@@ -329,7 +329,7 @@ impl Case<'_> {
         ]);
         evidence.insert("event_cost_ns".to_owned(), event_ns.into());
         let text = format!(
-            "tracing takes about {:.0} % of the time because an event costs {event_ns:.0} ns, so short times are mostly the tracer's own: trace fewer events (OMPTRACE_EVENTS)",
+            "tracing takes about {:.0} % of the time because recording an event costs {event_ns:.0} ns, so short times mostly measure the tracer itself: trace fewer events (OMPTRACE_EVENTS)",
             share * 100.0
         );
         Some(Candidate::of(
@@ -370,7 +370,7 @@ impl Case<'_> {
                 place: place.clone(),
                 gain_ns: gain,
                 text: format!(
-                    "the nested region {} keeps {threads} threads busy on {processors} CPUs: set OMP_MAX_ACTIVE_LEVELS=1, or limit num_threads of both regions",
+                    "the nested region {} keeps {threads} threads busy on {processors} CPUs: set OMP_MAX_ACTIVE_LEVELS=1, or limit num_threads of both the outer and the nested region",
                     at(place)
                 ),
                 evidence,

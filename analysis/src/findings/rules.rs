@@ -30,57 +30,57 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "load_imbalance",
         title: "Load imbalance",
-        when: "threads finish the work at this place at different times, more than chance explains",
+        when: "threads finish the work at this place at different times, and the spread is larger than chance explains",
     },
     Rule {
         id: "single_serialises",
         title: "Threads wait for a single region",
-        when: "the other threads wait for the one in a single region",
+        when: "the other threads wait for the thread that executes a single region",
     },
     Rule {
         id: "region_in_single",
         title: "Parallel region inside a single region",
-        when: "as single_serialises, for a parallel region that is opened in a single or masked region",
+        when: "like single_serialises, but a parallel region starts inside a single or masked region",
     },
     Rule {
         id: "single_creator",
         title: "One thread creates all tasks",
-        when: "as single_serialises, in a program with explicit tasks",
+        when: "like single_serialises, but the program has explicit tasks",
     },
     Rule {
         id: "serial_part",
         title: "Serial code",
-        when: "serial code before this region; at the start and end of the program only if it takes 250 ms or more",
+        when: "the other threads wait during serial code before this region; serial code at the start or end of the program counts only if it takes 250 ms or more",
     },
     Rule {
         id: "serial_function",
         title: "Function that only runs serially",
-        when: "by samples, a function of the program takes 250 ms of CPU time and a tenth of all of it, only in serial code",
+        when: "according to samples, a function of the program runs only in serial code and takes at least 250 ms and 10 % of all CPU time",
     },
     Rule {
         id: "user_spinning",
         title: "Busy waiting in the program",
-        when: "by samples, a function spends 50 ms of CPU time and a twentieth of all of it on flushes or on testing whether a lock is free",
+        when: "according to samples, a function spends at least 50 ms and 5 % of all CPU time on flushes or on testing whether a lock is free",
     },
     Rule {
         id: "memory_bound",
         title: "Code that waits for memory",
-        when: "by counters, less than half an instruction per cycle in a construct; where it is counted, ten cache misses or more in 1000 instructions, or else half of the cycles stalled in the back end",
+        when: "according to counters, threads execute less than 0.5 instructions per cycle in a construct. If cache misses were counted, at least 10 per 1000 instructions are also required; otherwise, if stalled cycles were counted, at least half of the cycles must be stalled in the back end",
     },
     Rule {
         id: "narrow_team",
         title: "Region with few threads",
-        when: "the region has fewer threads than N, and so have regions inside it",
+        when: "the region has fewer than N threads, as do the regions nested in it",
     },
     Rule {
         id: "false_num_threads",
         title: "Fewer threads than requested",
-        when: "as narrow_team, and the region gets fewer threads than it asks for",
+        when: "like narrow_team, but the region requests more threads than it receives",
     },
     Rule {
         id: "nested_oversubscription",
         title: "Nested regions with too many threads",
-        when: "start, end and barriers of a nested region, while more threads are busy than there are CPUs, and keep these busy",
+        when: "starts, ends and barriers of a nested region cost time while more threads are busy than there are CPUs, and all CPUs are busy",
     },
     Rule {
         id: "critical_contention",
@@ -90,7 +90,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "critical_for_atomic",
         title: "Critical region that could be atomic",
-        when: "as critical_contention, held for 500 ns or less on average",
+        when: "like critical_contention, but the region is held for 500 ns or less on average",
     },
     Rule { id: "lock_contention", title: "Contention for a lock", when: "threads wait for a lock" },
     Rule {
@@ -101,7 +101,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: SEVERAL_MUTEXES,
         title: "Contention for several mutexes",
-        when: "threads wait for several mutexes, and freeing all of them saves more than freeing each of them",
+        when: "threads wait for several mutexes, and removing all these waits together saves more than removing the waits for each mutex alone",
     },
     Rule {
         id: "ordered_serialises",
@@ -111,47 +111,47 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "too_few_tasks",
         title: "Too few tasks",
-        when: "threads at a barrier have no task while others run theirs, more than chance explains",
+        when: "threads at a barrier have no task to run while other threads still run tasks, for longer than chance explains",
     },
     Rule {
         id: "taskwait_chain",
         title: "Tasks that are waited for one by one",
-        when: "as too_few_tasks, with less than two tasks for each wait",
+        when: "like too_few_tasks, but the program creates fewer than two tasks per wait",
     },
     Rule {
         id: "dependence_chain",
         title: "Tasks in a chain of dependences",
-        when: "as too_few_tasks, and most tasks wait for the tasks they depend on",
+        when: "like too_few_tasks, but most tasks wait for the tasks they depend on",
     },
     Rule {
         id: "tasks_too_fine",
         title: "Tasks are too small",
-        when: "more than 1000 tasks of less than 5 us on average, and creating, fetching and awaiting them costs a quarter of that or more",
+        when: "there are more than 1000 tasks, they take less than 5 us on average, and creating, fetching and awaiting a task costs at least 25 % of its work",
     },
     Rule {
         id: "region_too_small",
         title: "Region is too small",
-        when: "two visits or more, in which a member works less than 20 us on average",
+        when: "the region executes at least twice, and a member works less than 20 us per execution on average",
     },
     Rule {
         id: "needless_barrier",
         title: "Barrier without work before it",
-        when: "the cost of a barrier at which most threads arrive with less than 1 us of work since the one before",
+        when: "a barrier costs time, and most threads arrive at it with less than 1 us of work since the previous one",
     },
     Rule {
         id: "chunk_too_small",
         title: "Chunks are too small",
-        when: "more than 1000 chunks of less than 2 us, on average",
+        when: "there are more than 1000 chunks, and they take less than 2 us on average",
     },
     Rule {
         id: "late_wake_up",
         title: "Late thread start-up",
-        when: "threads start late in a region that is entered ten times or more",
+        when: "threads start late in a region that executes at least 10 times",
     },
     Rule {
         id: "oversubscription",
         title: "More threads than CPUs",
-        when: "as late_wake_up, in a process that has more threads than CPUs, and keeps these busy",
+        when: "like late_wake_up, but the process has more threads than CPUs, and all CPUs are busy",
     },
     Rule {
         id: "target_wait",
@@ -161,17 +161,17 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "small_kernels",
         title: "Kernels are too small",
-        when: "as target_wait, with 100 kernels or more that run less than 10 us on average",
+        when: "like target_wait, but there are at least 100 kernels, and they run for less than 10 us on average",
     },
     Rule {
         id: "small_transfers",
         title: "Many small transfers",
-        when: "the host waits in 100 operations or more on device data of less than 64 KiB on average, at one line",
+        when: "the host waits in at least 100 operations on device data at one line, with less than 64 KiB each on average",
     },
     Rule {
         id: "transfers_not_overlapped",
         title: "Transfers do not overlap kernels",
-        when: "a device moves bytes and runs kernels, at the same time for less than a fifth of the shorter of both",
+        when: "a device transfers data and runs kernels, and the overlap is less than 20 % of the shorter of the two times",
     },
     Rule {
         id: "reduction_cost",
@@ -181,7 +181,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "external_wait",
         title: "Waits outside OpenMP",
-        when: "threads wait at this place for what is not OpenMP's, as recorded with `--waits`; what others wait for them meanwhile counts, too",
+        when: "threads wait at this place for something outside OpenMP, as recorded with `--waits`; the time that other threads spend waiting for them also counts",
     },
     Rule {
         id: "preempted",
@@ -191,7 +191,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: TRACER_DISTURBS,
         title: "Tracing slows the program down",
-        when: "the tracer's events and its writing take more than 1 % of the threads' time, whatever the gain; of traces that do not say what an event costs, its writing",
+        when: "the tracer's events and writing take more than 1 % of the threads' time, regardless of the 3 % threshold; for traces that do not record the cost of an event, only the writing counts",
     },
 ];
 
@@ -315,9 +315,8 @@ mod tests {
         let advice = include_str!("advice.rs").lines().map(str::trim);
         let advice: Vec<&str> = advice.collect();
         for two in advice.windows(2).filter(|two| two[1].starts_with("format!(")) {
-            let id = two[0].trim_end_matches(',').trim_matches('"');
-            let is_in_table = Rule::by_id(id).is_some();
-            assert!(is_in_table || !two[0].starts_with('"'), "{id} is not in the table");
+            let id = two[0].strip_prefix('"').and_then(|id| id.strip_suffix("\","));
+            assert!(id.is_none_or(|id| Rule::by_id(id).is_some()), "{id:?} is not in the table");
         }
     }
 

@@ -28,25 +28,25 @@ macro_rules! causes {
 }
 
 causes! {
-    Useful "useful": "The thread runs the program: its serial part on an initial thread, code in a region, an explicit task.";
+    Useful "useful": "The thread runs the program's code: serial code on an initial thread, code in a region, or an explicit task.";
     Serial "serial": "The thread has nothing to do: no parallel region is open.";
     NarrowTeam "narrow_team": "The thread has nothing to do: the open regions have fewer threads than the peak.";
-    Fork "fork": "The region has started, and the thread's implicit task has not.";
-    Join "join": "The thread waits at the region's end after its last member has arrived and its last task has ended, or has left the region before it ends.";
+    Fork "fork": "The region has started, but the thread's implicit task has not.";
+    Join "join": "The thread waits at the region's end after the last member has arrived and the last task has ended, or the thread has left the region before the region ends.";
     Imbalance "imbalance": "The thread waits at a barrier for a member that has not arrived.";
     Barrier "barrier": "The thread is in a barrier at which all members have arrived and no task runs.";
     TaskWait "task_wait": "The thread waits in a taskwait or at a taskgroup's end and runs no task.";
-    TaskStarvation "task_starvation": "The thread waits at a barrier at which all members have arrived, while others run tasks.";
+    TaskStarvation "task_starvation": "The thread waits at a barrier at which all members have arrived, while other threads run tasks.";
     Lock "lock": "The thread waits for a lock.";
     Critical "critical": "The thread waits for a critical region.";
     Ordered "ordered": "The thread waits for its turn in an ordered region.";
     Atomic "atomic": "The thread waits for an atomic region.";
     Reduction "reduction": "The thread combines the results of a reduction.";
     Target "target": "The thread is in the host's part of a target construct.";
-    Runtime "runtime": "The thread is in the runtime for another reason that events show.";
-    ExternalWait "external_wait": "The thread waits in the program's code for what is not OpenMP's, as a pthread mutex. Shown only where waits were recorded.";
-    Preempted "preempted": "The thread was runnable but preempted. Shown only where counters say so.";
-    Tracer "tracer": "The thread writes the tracer's own buffer, or the tracer writes what is left when the program has ended.";
+    Runtime "runtime": "The thread is in the runtime for another reason, according to events.";
+    ExternalWait "external_wait": "The thread waits in the program's code for something outside OpenMP, such as a pthread mutex. Shown only if waits were recorded.";
+    Preempted "preempted": "The thread was runnable but preempted. Shown only if counters for this were recorded.";
+    Tracer "tracer": "The thread writes its buffer of events to the trace, or the tracer writes the remaining events after the program has ended.";
     Unobserved "unobserved": "Nothing is known: recording was off, events were lost or overwritten, or the process did not run.";
 }
 

@@ -4,7 +4,7 @@ use omptrace_symbols::Table;
 use omptrace_trace_format::Reader;
 
 /// What is said beside the numbers of such a program.
-pub const MPI_NOT_SEEN: &str = "time in MPI is not visible and counts as work";
+pub const MPI_NOT_SEEN: &str = "time in MPI calls is not visible and counts as work";
 
 /// Whether the process has a rank, or code of an MPI library is among its modules.
 pub(crate) fn is_used(reader: &Reader) -> bool {

@@ -36,7 +36,7 @@ pub struct Stats {
     pub answers: Answers,
     /// The part of the run that was analysed; `None` where that is all of it.
     pub analysed: Option<Analysed>,
-    /// The user's phases, each analysed alone, the longest first; and the time in which recording was on, where it was switched.
+    /// The user's phases, each analysed on its own, the longest first; and the time in which recording was on, where it was switched.
     pub phases: Vec<PhaseStats>,
     /// The MPI ranks beside each other; `None` where there are no two.
     pub ranks: Option<Ranks>,
@@ -111,44 +111,45 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
     let rows = [
         (
             seen.unobserved,
-            "the activity of threads while recording was off, and where events were lost or overwritten",
+            "the activity of threads while recording was off, and during times whose events were lost or overwritten",
         ),
         (
             seen.parts_of_tasks,
-            "the number and duration of explicit tasks: they have no ids, and each part of one is shown as a task",
+            "the number and duration of explicit tasks: tasks have no ids, so each part of a task is shown as a task of its own",
         ),
-        (!reports.task_ends, "the number of explicit tasks: they were not reported"),
+        (!reports.task_ends, "the number of explicit tasks: the runtime did not report them"),
         (
             !reports.members,
-            "when threads are in parallel regions, how long these wait for them, and imbalance: the members of teams were not \
-             reported",
+            "when threads are in parallel regions, how long regions wait for threads, and imbalance: the runtime did not report the members of teams",
         ),
         (
             !reports.barriers && !reports.barrier_waits,
-            "waits at barriers: they were not reported, and count as work",
+            "waits at barriers: the runtime did not report them, so they count as work",
         ),
         (
             !reports.taskwaits && !reports.taskwait_waits,
-            "waits in taskwaits: they were not reported, and count as work",
+            "waits in taskwaits: the runtime did not report them, so they count as work",
         ),
         (
             !reports.taskgroup_waits,
-            "waits at the end of taskgroups: they were not reported, and count as work",
+            "waits at the end of taskgroups: the runtime did not report them, so they count as work",
         ),
-        (!reports.lock_waits, "waits for locks: they were not reported, and count as work"),
-        (!reports.critical_waits, "waits for critical regions: they were not reported, and count as work"),
+        (!reports.lock_waits, "waits for locks: the runtime did not report them, so they count as work"),
+        (
+            !reports.critical_waits,
+            "waits for critical regions: the runtime did not report them, so they count as work",
+        ),
         (
             !reports.inlined,
-            "loops with a static schedule, masked regions, atomic updates and reductions: not visible, because GCC inlines them; their \
-             time counts as that of the region around them",
+            "loops with a static schedule, masked regions, atomic updates and reductions: not visible, because GCC inlines them; their time counts as time of the enclosing region",
         ),
         (
             !reports.barrier_kinds,
-            "which barriers are explicit: not visible, because GCC makes the same call for implicit ones",
+            "which barriers are explicit: not visible, because GCC calls the same function for implicit barriers",
         ),
         (
             !reports.tasks,
-            "explicit tasks: their execution was not reported, and counts at the place where it happened",
+            "explicit tasks: the runtime did not report when they run, so their time counts at the place where they ran",
         ),
     ];
     let applies = |(is_unknown, words): (bool, &'static str)| is_unknown.then_some(words);
@@ -286,8 +287,8 @@ sums! {
     /// The shares of a loop's threads.
     LoopStats of Share {
         "Chunks" chunks "chunks" = |share| share.chunks;
-        "Iterations in them" iterations "iterations" = |share| share.iterations;
-        "The time of the loops that had them" chunks_ns "chunks_ns" = |share| share.ns;
+        "Iterations in these chunks" iterations "iterations" = |share| share.iterations;
+        "The total time of the loops with these chunks" chunks_ns "chunks_ns" = |share| share.ns;
     }
     then {
         "The mean time of a chunk" chunk_mean_ns: u64 =
@@ -312,15 +313,15 @@ pub(crate) struct Ended {
 sums! {
     /// How well parallel regions at one place used their threads.
     TeamStats of Ended {
-        "Members of all teams" members "members" = |team| team.members;
-        "The time of the regions, once for each member" members_ns "members_ns" =
+        "The number of members, summed over all teams" members "members" = |team| team.members;
+        "The time of the regions, counted once for each member" members_ns "members_ns" =
             |team| team.members_ns;
-        "Of that, the waits of members: for their wake-up, at barriers, for tasks and for locks"
+        "Of this, the time that members waited: for their wake-up, at barriers, for tasks and for locks"
             waiting_ns "members_waiting_ns" = |team| team.waiting_ns;
-        "The members' working time" working_ns "working_ns" = |team| team.working_ns;
-        "The working time of the longest member of each region" longest_ns "longest_ns" =
+        "The working time of all members" working_ns "working_ns" = |team| team.working_ns;
+        "The longest working time of a member, summed over all regions" longest_ns "longest_ns" =
             |team| team.longest_ns;
-        "The time that an even distribution of the work would save: in each region, the longest working time minus the mean"
+        "The time that an even distribution of the work would save: the longest working time minus the mean, summed over all regions"
             imbalance_ns "imbalance_ns" =
             |team| team.longest_ns.saturating_sub(team.working_ns / team.members.max(1));
     }

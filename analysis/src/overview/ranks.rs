@@ -115,10 +115,10 @@ impl Ranks {
         let first: String = match (self.median, &self.outliers[..]) {
             (None, _) => format!("{} ranks", self.count),
             (Some(median), []) => {
-                format!("{} ranks, all similar to rank {median}, which is nearest to the median", self.count)
+                format!("{} ranks, all similar to rank {median}, which is closest to the median", self.count)
             }
             (Some(median), _) => format!(
-                "{} ranks; nearest to the median is rank {median}, and most unlike it are:",
+                "{} ranks; rank {median} is closest to the median; the ranks that differ most from the median are:",
                 self.count
             ),
         };
@@ -136,7 +136,7 @@ impl Ranks {
             lines.push(format!("no trace of {}", named(&self.missing)));
         }
         if !self.died.is_empty() {
-            lines.push(format!("killed, or not finished: {}", named(&self.died)));
+            lines.push(format!("killed or not finished: {}", named(&self.died)));
         }
         lines
     }

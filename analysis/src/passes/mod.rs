@@ -59,8 +59,7 @@ const MAX_PHASES: usize = 16;
 const SUMMARIES_AT_ONCE: usize = 256;
 
 /// The note where nothing was replayed.
-const WITHOUT_REPLAY: &str = "from summaries: savings are estimated from sums, because nothing was replayed; what_if, task_regions and phases need the \
-                              events (--from events)";
+const WITHOUT_REPLAY: &str = "these numbers are from summaries: savings are estimated from sums, because nothing was replayed; what_if, task_regions and phases need the events (--from events)";
 
 impl Stats {
     /// The numbers of all `inputs`, with the names that `symbols` finds. The report says what was wrong with the inputs.
@@ -252,7 +251,7 @@ impl Run<'_> {
             stats.constructs.iter_mut().for_each(|construct| construct.set_event_cost(event_ps));
             if stats.constructs.iter().any(|construct| construct.is_near_event_cost) {
                 stats.notes.push(format!(
-                    "{NEAR_EVENT_COST} marks constructs that take less than three of the tracer's events on average, of {:.0} ns each, so their time is mostly the tracer's",
+                    "{NEAR_EVENT_COST} marks constructs that on average take less time than recording three events ({:.0} ns each), so their time is mostly the tracer's",
                     event_ps as f64 / 1e3
                 ));
             }
@@ -273,9 +272,9 @@ impl Run<'_> {
             stats.notes.push(WITHOUT_REPLAY.to_owned());
         }
         if more_phases > 0 {
-            stats
-                .notes
-                .push(format!("{more_phases} more phases were not analysed: --phase NAME analyses one"));
+            stats.notes.push(format!(
+                "{more_phases} more phases were not analysed: use --phase NAME to analyse one"
+            ));
         }
         Ok(Finished { stats, overview, report, more_phases })
     }
@@ -432,7 +431,7 @@ impl<'a> Run<'a> {
         };
         let mut reasons = self.members.iter().map(reason);
         // Where there are some, they lie in no window, or are of other threads.
-        let outside = "no samples are in the part that is analysed".to_owned();
+        let outside = "the analysed part of the run has no samples".to_owned();
         let reason = reasons.next()?;
         match reasons.all(|other| other.is_some()) {
             true => reason.or(Some(outside)),

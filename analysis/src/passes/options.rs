@@ -72,9 +72,9 @@ impl fmt::Display for NoAnswer {
             NoAnswer::Window { end } => {
                 write!(f, "the window is empty: the timeline ends at {}s", *end as f64 / 1e9)
             }
-            NoAnswer::Phase { .. } => f.write_str("no phase has that name"),
+            NoAnswer::Phase { .. } => f.write_str("there is no phase of that name"),
             NoAnswer::Summary(path) => {
-                write!(f, "the summary in {} makes no sense", path.display())
+                write!(f, "the summary in {} is inconsistent", path.display())
             }
         }
     }

@@ -48,7 +48,8 @@ impl Scalability {
         if part.has_several() {
             all.not_predicted.push(NotPredicted {
                 ns: duration,
-                reason: "several processes: which of them waits for which is not known".to_owned(),
+                reason: "there are several processes, and it is not known which of them waits for which"
+                    .to_owned(),
                 ..NotPredicted::default()
             });
             return all;
@@ -108,7 +109,7 @@ fn change(
     let costs = part.costs(region) as f64 / busiest.max(1) as f64;
     if error < -MAX_MODEL_ERROR * recorded || error - costs > MAX_MODEL_ERROR * recorded {
         return Err(format!(
-            "scheduled again as recorded, it takes {:.0} % of its time",
+            "when the region is replayed with the recorded schedule, it takes {:.0} % of its recorded time",
             modelled * 100.0 / recorded.max(1.0)
         ));
     }

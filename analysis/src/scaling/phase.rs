@@ -38,23 +38,23 @@ impl Problem {
         match self {
             Problem::Nested => "a nested region, whose number of threads is not known",
             Problem::Unreported => {
-                "code outside of the loops and tasks that the runtime reports: GCC's static loops, which are divided among threads, are in it"
+                "code outside of the loops and tasks that the runtime reports: this includes GCC's static loops, which are divided among threads"
             }
             Problem::Doacross => {
-                "a loop with ordered depend(sink): the runtime does not report how long its threads wait for each other"
+                "a loop with ordered depend(sink): the runtime does not report how long threads wait for each other"
             }
             Problem::Cancelled => {
-                "a construct that was cancelled: the work left undone depends on the order of the threads"
+                "a construct that was cancelled: how much work is left undone depends on the order of the threads"
             }
             Problem::Alone => {
-                "code outside of loops and tasks: one thread does not show whether the program divides that by the threads' numbers"
+                "code outside of loops and tasks: a run with one thread does not show whether the program divides this code among threads by their numbers"
             }
             Problem::Replicated => {
-                "code outside of loops and tasks takes most of the time: whether the program divides it by the threads' numbers is not known"
+                "code outside of loops and tasks takes most of the time: it is not known whether the program divides this code among threads by their numbers"
             }
-            Problem::Sections => "sections: the runtime does not report which thread executes which",
+            Problem::Sections => "sections: the runtime does not report which thread executes which section",
             Problem::Divided => {
-                "code outside of loops and tasks takes its threads different times: the program may divide work by their numbers"
+                "code outside of loops and tasks takes a different time on each thread: the program may divide this code among threads by their numbers"
             }
             Problem::Static => "a static loop whose iterations and chunks the runtime does not report",
             Problem::TooLarge => "more than 40,000 tasks or 130,000 chunks between two barriers",

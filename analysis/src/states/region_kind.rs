@@ -145,30 +145,35 @@ fn mutex(kind: ompt::ompt_mutex_t) -> Cause {
 /// `ordered depend(sink)` (OpenMP 5.2, 15.9.5).
 pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<Item = (Cause, &'static str)> {
     let barriers = reports.barriers || reports.barrier_waits;
-    let members = "the runtime does not report the members of teams; their time there has no cause";
+    let members =
+        "the runtime does not report the members of teams; no cause is known for their time in regions";
     let rows = [
         (
             !reports.preemptions,
             Cause::Preempted,
-            "the trace was recorded without --cpu-time; the time counts as useful",
+            "the trace was recorded without --cpu-time; preempted time counts as useful",
         ),
         (!reports.members, Cause::Fork, members),
         (!reports.members, Cause::Join, members),
         (
             !barriers || !reports.members,
             Cause::Imbalance,
-            "the runtime does not report barriers and their teams; waits there count as useful or as barrier",
+            "the runtime does not report barriers and their teams; waits at barriers count as useful or as barrier time",
         ),
-        (!barriers, Cause::Barrier, "the runtime does not report barriers; waits there count as useful"),
+        (
+            !barriers,
+            Cause::Barrier,
+            "the runtime does not report barriers; waits at barriers count as useful",
+        ),
         (
             !barriers || !reports.tasks,
             Cause::TaskStarvation,
-            "the runtime does not report barriers or when tasks run; the time counts as barrier or useful",
+            "the runtime does not report barriers or when tasks run; this time counts as barrier time or as useful",
         ),
         (
             !reports.taskwaits && !reports.taskwait_waits && !reports.taskgroup_waits,
             Cause::TaskWait,
-            "the runtime does not report taskwaits; waits there count as useful",
+            "the runtime does not report taskwaits; waits in taskwaits count as useful",
         ),
         (!reports.inlined, Cause::Atomic, "GCC inlines most atomic updates; waits for them count as useful"),
         (!reports.inlined, Cause::Reduction, "GCC inlines reductions; their time counts as useful"),
@@ -180,7 +185,7 @@ pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<I
         (
             has_doacross,
             Cause::Ordered,
-            "runtimes report dependences of doacross loops when the wait is over; these waits count as useful",
+            "runtimes report dependences of doacross loops only after the wait; these waits count as useful",
         ),
         (
             !reports.critical_waits,

@@ -174,9 +174,9 @@ impl fmt::Display for NoSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoSummary::NamesLookedUpLater => {
-                f.write_str("names of code are looked up when it is read (omptrace symbolize stores them)")
+                f.write_str("names of functions are looked up each time the trace is read (omptrace symbolize stores them)")
             }
-            NoSummary::Running => f.write_str("its process is still running"),
+            NoSummary::Running => f.write_str("the process is still running"),
             NoSummary::Write(error) => error.fmt(f),
         }
     }

@@ -50,7 +50,7 @@ impl Cause {
             Cause::ExternalWait => "in waits outside OpenMP",
             Cause::Preempted => "to preemption",
             Cause::Tracer => "in the tracer",
-            Cause::Unobserved => "where nothing was recorded",
+            Cause::Unobserved => "while nothing was recorded",
         }
     }
 }
@@ -102,7 +102,7 @@ impl Answers {
         (all > 0).then(|| {
             let (seen, unseen) = (all.saturating_sub(unseen), time(unseen));
             format!(
-                "others waited {} for threads in these functions, and {unseen} for threads that had no sample then",
+                "other threads waited {} for threads in these functions, and {unseen} for threads without a sample at that time",
                 time(seen)
             )
         })
@@ -172,7 +172,7 @@ impl Answers {
             findings.map(|(index, finding)| format!("{}. {}", index + 1, self.in_a_line(finding))).collect();
         match self.findings.len().saturating_sub(top) as u64 {
             0 => {}
-            more => lines.push(format!("and {} more", counted(more, "finding"))),
+            more => lines.push(format!("and {}", counted(more, "more finding"))),
         }
         lines
     }
@@ -263,7 +263,7 @@ impl Answers {
             return Ok(());
         }
         let mut words =
-            format!("critical path: {} of {} are useful", time(path.useful_ns), time(path.length_ns));
+            format!("critical path: {} of {} are useful work", time(path.useful_ns), time(path.length_ns));
         let rows = &path.rows[..path.rows.len().min(MAX_ON_PATH)];
         for (index, row) in rows.iter().enumerate() {
             let share = percents(row.ns as f64 / path.useful_ns as f64);
@@ -291,14 +291,14 @@ impl Answers {
         for ((_, cause, lock), (ns, rows)) in locks.iter().take(MAX_BLOCKING) {
             writeln!(f)?;
             let name = lock.as_deref().unwrap_or(cause.name());
-            let title = format!("{} waited for {name}; columns: who waited", time(*ns));
+            let title = format!("threads waited {} for {name}; columns: the threads that waited", time(*ns));
             write_wrapped(f, &title, 0, layout)?;
             matrix(rows).write(f, layout)?;
         }
         match locks.len().saturating_sub(MAX_BLOCKING) as u64 {
             0 => Ok(()),
-            1 => writeln!(f, "and 1 mutex more"),
-            more => writeln!(f, "and {} mutexes more", with_commas(more)),
+            1 => writeln!(f, "and 1 more mutex"),
+            more => writeln!(f, "and {} more mutexes", with_commas(more)),
         }
     }
 
@@ -323,7 +323,7 @@ impl Answers {
                 (Some(span), parallelism, _) => {
                     format!("{head} = span {} x parallelism {:.1}", time(span), parallelism.unwrap_or(1.0))
                 }
-                (None, _, Some(reason)) => format!("{head}, span not known: {reason}"),
+                (None, _, Some(reason)) => format!("{head}, span unknown: {reason}"),
                 (None, _, None) => head,
             };
             write_wrapped(f, &words, 0, layout)?;
@@ -352,7 +352,7 @@ impl Answers {
         }
         match self.findings.len().saturating_sub(top) as u64 {
             0 => Ok(()),
-            more => writeln!(f, "and {} more", counted(more, "finding")),
+            more => writeln!(f, "and {}", counted(more, "more finding")),
         }
     }
 }
@@ -425,7 +425,7 @@ fn matrix(rows: &[&Blocked]) -> Table {
     let of_waiters = waiters.iter().zip(ranks);
     columns.extend(of_waiters.map(|((name, _), rank)| column_of((*name).to_owned(), rank)));
     waiters.truncate(columns.len() - 1);
-    let mut table = Table::new("had by", &columns);
+    let mut table = Table::new("held by", &columns);
     let mut holders: Vec<_> = holders.into_iter().collect();
     holders.sort_by_key(|(_, (ns, _))| std::cmp::Reverse(*ns));
     for (holder, (sum, cells)) in holders {
@@ -619,14 +619,14 @@ lock                           2.39 s      6.0  #
 communication 76.3 % = serialisation 95.3 % x transfer 80.0 %
 not seen: lock: the runtime does not report waits for locks; they count as
 useful
-critical path: 800 us of 1.00 ms are useful; 75.0 % at stencil.c:35
+critical path: 800 us of 1.00 ms are useful work; 75.0 % at stencil.c:35
 
 findings (estimated savings of wall time; they overlap)
 1. saves up to 200 us (20.0 %) at stencil.c:35 [imbalance]
    One thread works twice as long as the others. Try schedule(dynamic, 16), or
    spread the work by hand."
         );
-        assert!(findings.ends_with("\nand 2 findings more\n\n"), "{findings}");
+        assert!(findings.ends_with("\nand 2 more findings\n\n"), "{findings}");
         let first = answers.first_findings(1);
         assert_eq!(first.len(), 2);
         assert!(first[0].starts_with("1. saves up to 200 us (20.0 %) at stencil.c:35 [imbalance]: One"));

@@ -6,8 +6,8 @@ use super::cells::cells;
 use super::constructs::{CONSTRUCT, LOCK, PHASE, REGION, construct_row, lock_row, phase_row, region_row};
 use super::devices::{DEVICE, DEVICE_USE, MEMORY, TRANSFERS, device_use_row, memory_rows, transfer_rows};
 use super::threads::{
-    FUNCTION, HELPER, PROCESS, THREAD, counter_names, counter_row, function_row, helper_row, process_row,
-    processes_words, thread_row,
+    FUNCTION, HELPER, PROCESS, THREAD, counter_names, counter_row, function_row, helper_row,
+    more_processes_words, process_row, thread_row,
 };
 use crate::constructs::functions::SampledTime;
 use crate::model::stats::{Analysed, ConstructStats, DeviceStats, Stats, ThreadStats};
@@ -80,9 +80,10 @@ impl Stats {
         let (parallel, working) = (sum(|t| t.parallel_ns), sum(|t| t.working_ns));
         if parallel > 0 {
             let waiting = parallel.saturating_sub(working) as f64 / parallel as f64;
-            lines.push(format!("in parallel regions, threads waited {} % of their time", percent(waiting)));
+            lines
+                .push(format!("threads waited for {} % of their time in parallel regions", percent(waiting)));
         }
-        lines.push("times of constructs are sums over threads".to_owned());
+        lines.push("times of constructs are summed over threads".to_owned());
         for line in lines {
             write_wrapped(f, &line, 0, layout)?;
         }
@@ -134,7 +135,7 @@ impl Stats {
         }
         match processes.saturating_sub(most) {
             0 => Ok(()),
-            more => writeln!(f, "and threads of {} more", processes_words(more)),
+            more => writeln!(f, "and threads of {}", more_processes_words(more)),
         }
     }
 
@@ -151,7 +152,7 @@ impl Stats {
         let more = table.len().saturating_sub(layout.top.unwrap_or(usize::MAX));
         match more {
             0 => Ok(()),
-            more => writeln!(f, "and {} more", processes_words(more)),
+            more => writeln!(f, "and {}", more_processes_words(more)),
         }
     }
 
@@ -320,15 +321,15 @@ impl By {
         (
             By::Function,
             "function",
-            "Functions, by samples: CPU time of each, alone (self) and with the functions it calls (total)",
+            "Functions, by samples: CPU time without callees (self) and with them (total)",
         ),
-        (By::Counter, "counter", "Counters in each construct: instructions per cycle, page faults etc."),
+        (By::Counter, "counter", "Counters of each construct: instructions per cycle, page faults etc."),
         (By::Thread, "thread", "Threads"),
         (By::Task, "task", "Constructs of explicit tasks"),
         (By::Lock, "lock", "Locks, critical and atomic regions"),
         (By::Device, "device", "What devices did"),
         (By::Process, "process", "Processes"),
-        (By::Phase, "phase", "The user's phases, each analysed alone"),
+        (By::Phase, "phase", "The user's phases, each analysed on its own"),
     ];
 
     /// The rows that have this name.

@@ -228,7 +228,7 @@ impl Table {
             let headings = left_out.iter();
             let headings = headings.map(|column| &*self.columns[*column].heading);
             let words = format!(
-                "(no room for: {}; --json, or COLUMNS=160, shows all)",
+                "(no room for: {}; use --json or COLUMNS=160 to see everything)",
                 headings.collect::<Vec<_>>().join(", ")
             );
             write_wrapped(f, &words, 0, layout)?;
@@ -443,8 +443,8 @@ pub(crate) fn write_more(
 ) -> fmt::Result {
     match rows.saturating_sub(top.unwrap_or(usize::MAX)) as u64 {
         0 => Ok(()),
-        1 => writeln!(f, "and 1 {thing} more"),
-        more => writeln!(f, "and {} {thing}s more", with_commas(more)),
+        1 => writeln!(f, "and 1 more {thing}"),
+        more => writeln!(f, "and {} more {thing}s", with_commas(more)),
     }
 }
 
@@ -519,8 +519,8 @@ mod tests {
             shown(34),
             "construct             count   max\n\
              a name of 20 letters      7  2 ns\n\
-             (no room for: min; --json, or\n\
-             COLUMNS=160, shows all)\n"
+             (no room for: min; use --json or\n\
+             COLUMNS=160 to see everything)\n"
         );
     }
 

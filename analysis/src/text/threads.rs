@@ -125,7 +125,9 @@ impl ProcessStats {
         match self.before_tracing_ns {
             Some(_) => format!("{time_of} from start to end of the process"),
             None => {
-                format!("{time_of} from start to end of the trace; it does not say when the process started")
+                format!(
+                    "{time_of} from start to end of the trace, which does not say when the process started"
+                )
             }
         }
     }
@@ -150,7 +152,7 @@ impl ProcessStats {
     }
 }
 
-/// `1 process`, `2 processes`.
-pub(super) fn processes_words(count: usize) -> String {
-    counted(count as u64, "process").replace("processs", "processes")
+/// `1 more process`, `2 more processes`.
+pub(super) fn more_processes_words(count: usize) -> String {
+    counted(count as u64, "more process").replace("processs", "processes")
 }

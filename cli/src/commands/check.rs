@@ -18,13 +18,13 @@ use crate::system::folders::files_in;
 /// `omptrace check`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Exit status: 0 sound, 1 findings (listed), 2 an input cannot be read.
+Exit status: 0 if all inputs are sound, 1 if problems were found (they are listed), 2 if an input cannot be read.
 
 Example:
   omptrace check traces/ && echo sound
   omptrace check app.otf2")]
 pub(crate) struct Check {
-    /// Traces, or directories of them; OTF2 archives of any writer, or their anchors (*.otf2)
+    /// Traces, directories of traces, or OTF2 archives from any tool (the directory or its anchor file, *.otf2)
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// How much of the answer; an object per line and input.

@@ -1,7 +1,8 @@
 //! `omptrace convert`: one timeline of all inputs, in a format of choice.
 
+use std::fs;
 use std::num::NonZero;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValue;
@@ -9,7 +10,7 @@ use clap::builder::PossibleValuesParser;
 use clap::builder::TypedValueParser;
 use omptrace_symbols::parallel::limit_threads;
 use omptrace_timeline::why_no_samples;
-use omptrace_trace_format::Reader;
+use omptrace_trace_format::{Reader, copy_changed};
 use omptrace_viewer_export::{ConvertOptions, FORMATS, Format};
 
 use crate::input::inputs;
@@ -19,12 +20,15 @@ use crate::options::shared::{DebugDirs, Part};
 use crate::options::units;
 use crate::output::conversion::Conversion;
 use crate::output::failure::{Failure, Outcome, Result};
-use crate::output::view_annotations;
+use crate::output::output_path::{Target, cannot_write};
+use crate::output::{message, progress, view_annotations};
+use crate::seal::anonymise::Anonymiser;
+use crate::seal::summaries;
 
 /// `omptrace convert`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Several inputs make one timeline: processes ordered by MPI rank, then by start, aligned by the clocks of their hosts.
+Several inputs are merged into one timeline. Processes are sorted by MPI rank, then by start time, and aligned by the clocks of their hosts.
 
 Examples:
   omptrace convert app.omptrace -o app.pftrace    (open it at https://ui.perfetto.dev)
@@ -33,27 +37,29 @@ Examples:
   omptrace convert traces/ --to parquet -o job.tables    (tables for SQL, see docs/columns.md)
   omptrace convert app.omptrace --to text -o - | less
   omptrace convert app.omptrace --to perfetto --window 2.0s..2.5s --min-duration 10us
-  omptrace convert app.omptrace --to perfetto --critical-path")]
+  omptrace convert app.omptrace --to perfetto --critical-path
+  omptrace convert app.omptrace --anonymise -o shared.omptrace")]
 pub(crate) struct Convert {
-    /// Traces, or directories of them
+    /// Traces or directories of traces
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Output format [default: from the extension of OUT, as in app.pftrace or app.json.gz]
+    /// Output format [default: derived from the extension of OUT, as in app.pftrace or app.json.gz]
     #[arg(long, value_name = "FORMAT", value_parser = format_names())]
     pub(crate) to: Option<&'static Format>,
-    /// Output file, compressed if its name ends with .gz; `-` is stdout. A directory for otf2 and parquet [default: the first input's
-    /// name with the format's extension]
+    /// Output file, compressed if its name ends in .gz; `-` means stdout. For otf2 and parquet, OUT is a directory
+    /// [default: the first input's name with the format's extension]
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<PathBuf>,
     /// Where to look for names that the traces do not bring along.
     #[command(flatten)]
     pub(crate) debug_dirs: DebugDirs,
-    /// chrome and perfetto: write several files in time order, each complete and of about this size before compression, as in
-    /// 500M. OUT gets -001, -002 and so on before its extension
+    /// Write several files in time order (chrome and perfetto only), each complete by itself and of about SIZE before
+    /// compression, for example 500M. Their names are OUT with -001, -002 and so on before the extension
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) split: Option<u64>,
-    /// parquet: write only part I of N, which is every N-th process, or a part of a large process if there are fewer processes.
-    /// Parts are added to the directory, so several machines can write one data set, each with all inputs and its own part
+    /// Write only part I of N (parquet only). A part is every N-th process or, if there are fewer than N processes, a
+    /// section of a large process. Parts are added to the directory, so several machines can write one data set: give
+    /// each machine all inputs and its own part
     #[arg(long = "part", value_name = "I/N", value_parser = units::part)]
     pub(crate) part_of: Option<(NonZero<usize>, NonZero<usize>)>,
     /// Also export each chunk of dynamic and guided loops (one slice per chunk)
@@ -62,7 +68,11 @@ pub(crate) struct Convert {
     /// Also export the critical path of each process as a track, with arrows from thread to thread
     #[arg(long)]
     pub(crate) critical_path: bool,
-    /// Number of threads to use; does not affect the export [default: the number of CPUs]
+    /// Instead of converting, write a copy of each trace that you can give to others: without the program's arguments, host names
+    /// and directories. Names of functions, files and OpenMP variables stay. With several inputs, OUT is a directory
+    #[arg(long, requires = "output", conflicts_with_all = ["to", "split", "part_of", "chunks", "critical_path", "window", "threads", "min_duration"])]
+    pub(crate) anonymise: bool,
+    /// Number of threads to use; does not affect the output [default: the number of CPUs]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
     /// What only one format has.
@@ -87,6 +97,9 @@ fn format_names() -> impl TypedValueParser<Value = &'static Format> {
 pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
     if let Some(jobs) = arguments.jobs {
         limit_threads(jobs);
+    }
+    if let (true, Some(output)) = (arguments.anonymise, &arguments.output) {
+        return anonymise(arguments, output);
     }
     let format = format_of(arguments)?;
     check_tables(arguments, format)?;
@@ -119,25 +132,69 @@ pub(crate) fn run(arguments: &Convert) -> Result<Outcome> {
     match (arguments.split, format.folder_parts()) {
         (None, Some(parts)) => conversion.to_folder(&output, parts, &readers)?,
         (Some(_), Some(_)) => {
-            return Err(Failure::new(format!("{} is a directory and cannot be split", format.name)).hint(
-                match format.is_tables() {
-                    true => "--part 1/4 exports a part of the rows",
-                    false => "--window 2.0s..2.5s exports a part of the time",
-                },
-            ));
+            return Err(Failure::new(format!(
+                "--split does not work with {}, whose output is a directory",
+                format.name
+            ))
+            .hint(match format.is_tables() {
+                true => "to export part of the rows, use --part 1/4",
+                false => "to export a time window, use --window 2.0s..2.5s",
+            }));
         }
         (Some(_), None) if !format.can_be_split() => {
             let can = FORMATS.iter().filter(|format| format.can_be_split());
             let can: Vec<&str> = can.map(|format| format.name).collect();
-            return Err(Failure::new(format!("{} is one file and cannot be split", format.name)).hint(
-                format!(
-                    "--split is for {}; --window 2.0s..2.5s exports a part of the time",
-                    can.join(" and ")
-                ),
-            ));
+            return Err(Failure::new(format!(
+                "--split does not work with {}, whose output is always one file",
+                format.name
+            ))
+            .hint(format!(
+                "--split works with {}; to export a time window, use --window 2.0s..2.5s",
+                can.join(" and ")
+            )));
         }
         (Some(limit_bytes), None) => conversion.to_series(&output, limit_bytes, &readers)?,
         (None, None) => conversion.to_one(&output, &readers)?,
+    }
+    Ok(Outcome::Success)
+}
+
+/// Writes copies without what identifies people and machines.
+///
+/// # Errors
+/// An input cannot be read, or a copy not be written.
+fn anonymise(arguments: &Convert, output: &Path) -> Result<Outcome> {
+    let readers = inputs::open_all(&arguments.inputs)?;
+    let paths: Vec<&Path> = readers.iter().map(Reader::path).collect();
+    let copies: Vec<PathBuf> = match paths.len() {
+        1 => vec![output.to_owned()],
+        // The names of traces may be those of programs and hosts.
+        number => (1..=number).map(|number| output.join(format!("{number}.omptrace"))).collect(),
+    };
+    if paths.len() > 1 {
+        fs::create_dir_all(output).map_err(cannot_write(output))?;
+    }
+    let symbols = arguments.debug_dirs.symbols();
+    let mut anonymiser = Anonymiser::default();
+    let bar = progress::chunks("copying");
+    for (reader, copy) in readers.iter().zip(&copies) {
+        let target = Target::open(copy, &paths)?;
+        let metadata = anonymiser.metadata(reader, &symbols);
+        let writer = target.writer().map_err(cannot_write(copy))?;
+        let (mut done, mut total) = (0, 0);
+        copy_changed(reader, metadata, &mut |event| anonymiser.event(event), writer, &mut |now, of| {
+            bar.inc_length(of.saturating_sub(total));
+            bar.inc(now.saturating_sub(done));
+            (done, total) = (now, of);
+        })
+        .map_err(|error| Failure::because(format!("cannot copy {}", reader.path().display()), &error))?;
+        target.finish().map_err(cannot_write(copy))?;
+    }
+    bar.finish_and_clear();
+    summaries::add(&copies, None, false);
+    for copy in &copies {
+        let bytes = fs::metadata(copy).map_err(cannot_write(copy))?.len();
+        message::note(&format!("{}: {}", copy.display(), message::bytes(bytes)));
     }
     Ok(Outcome::Success)
 }
@@ -152,11 +209,11 @@ fn format_of(arguments: &Convert) -> Result<&'static Format> {
         return Ok(format);
     }
     let problem = match &arguments.output {
-        Some(output) => format!("the name {} names no format", output.display()),
-        None => "neither --to nor a name of the output names the format".to_owned(),
+        Some(output) => format!("the name {} does not determine the output format", output.display()),
+        None => "no output format was given".to_owned(),
     };
     let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    Err(Failure::new(problem).hint(format!("--to takes {}", names.join(", "))))
+    Err(Failure::new(problem).hint(format!("choose one with --to: {}", names.join(", "))))
 }
 
 /// Checks that tables are asked for where parts are, and that of tables nothing is selected: engines do that.
@@ -167,8 +224,9 @@ fn check_tables(arguments: &Convert, format: &Format) -> Result<()> {
     let name = format.name;
     if !format.is_tables() {
         return match arguments.part_of {
-            Some(_) => Err(Failure::new(format!("--part is for parquet, not for {name}"))
-                .hint("--window 2.0s..2.5s exports a part of the time, --split 500M several files")),
+            Some(_) => Err(Failure::new(format!("--part works only with parquet, not with {name}")).hint(
+                "to export a time window, use --window 2.0s..2.5s; to write several files, use --split 500M",
+            )),
             None => Ok(()),
         };
     }
@@ -180,10 +238,10 @@ fn check_tables(arguments: &Convert, format: &Format) -> Result<()> {
         ("--critical-path", arguments.critical_path),
     ];
     match refused.into_iter().find(|(_, is_given)| *is_given) {
-        Some((option, _)) => {
-            Err(Failure::new(format!("{option} is not for {name}: tables have whole processes"))
-                .hint("select rows by SQL, as in WHERE begin_ns < 2.5e9"))
-        }
+        Some((option, _)) => Err(Failure::new(format!(
+            "{option} does not work with {name}, whose tables always contain whole processes"
+        ))
+        .hint("select rows in SQL, for example with WHERE begin_ns < 2.5e9")),
         None => Ok(()),
     }
 }
@@ -212,6 +270,6 @@ fn check_samples(format: &Format, readers: &[Reader]) -> Result<()> {
     let asked = readers.iter().any(|reader| reader.metadata().sampling.is_some());
     Err(match asked {
         true => failure,
-        false => failure.hint("omptrace record --sample records them"),
+        false => failure.hint("to record samples, use omptrace record --sample"),
     })
 }

@@ -19,14 +19,11 @@ use crate::output::{message, streams};
 #[command(
     override_usage = "omptrace diff [OPTIONS] <BEFORE>... -- <AFTER>...\n       omptrace diff [OPTIONS] <BEFORE> <AFTER>",
     after_help = "\
-A run is a trace; a directory, whose traces are those of one run; or a file that `omptrace stats --json` printed. Regions are matched by construct, function and line, even if lines have moved. Three runs of each set show how much equal runs differ; ten show small differences, too. A difference is reported if it is significant and at least --min-effect: for times, of the duration before; for efficiencies, in points.
+A run is a trace, a directory with the traces of one run, or a file with the output of `omptrace stats --json`. Regions are matched by construct, function and line, even if lines have moved. Three runs in each set show how much runs vary without a change; ten also reveal small differences. A difference is reported if it is statistically significant and at least as large as --min-effect, which is in percent of the duration before for times, and in percentage points for efficiencies.
 
---fail-on takes changes, separated by commas. NAME is duration, parallel_efficiency, load_balance, communication, \
-serialisation, transfer, or a cause as in imbalance: of the whole run, or with @FILE:LINE or @FUNCTION of the parallel \
-regions there, all together. Changes of times are in percent of the duration before, of the run or of these regions; \
-those of efficiencies are in points.
+--fail-on takes a comma-separated list of changes. NAME is duration, parallel_efficiency, load_balance, communication, serialisation, transfer, or a cause such as imbalance. It applies to the whole run or, with @FILE:LINE or @FUNCTION, to all parallel regions at that place together. Changes of times are in percent of the duration before (of the run or of these regions); changes of efficiencies are in percentage points.
 
-Exit status: 0 compared, 1 a condition of --fail-on was met, 2 failure.
+Exit status: 0 if the runs were compared, 1 if a --fail-on condition was met, 2 on error.
 
 Examples:
   omptrace diff old.*.omptrace -- new.*.omptrace
@@ -41,10 +38,10 @@ pub(crate) struct Diff {
     /// Runs after the change
     #[arg(last = true, value_name = "AFTER")]
     pub(crate) after: Vec<PathBuf>,
-    /// Exit with status 1 if one of these changes is found, as in 'parallel_efficiency<-3%,duration@solve.c:41>5%'
+    /// Exit with status 1 if one of these changes is found, for example 'parallel_efficiency<-3%,duration@solve.c:41>5%'
     #[arg(long, value_name = "NAME<N%,...")]
     pub(crate) fail_on: Vec<Conditions>,
-    /// Do not report smaller differences
+    /// Do not report differences smaller than this
     #[arg(long, value_name = "PERCENT", default_value = "2", value_parser = units::percent)]
     pub(crate) min_effect: f64,
     /// Where to look for names that the traces do not bring along.

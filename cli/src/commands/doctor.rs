@@ -31,15 +31,15 @@ use crate::system::recording_clock::RecordingClock;
 /// `omptrace doctor`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Exit status: 0 all is well, 1 something keeps programs from being traced, 2 failure.
+Exit status: 0 if all is well, 1 if something keeps programs from being traced, 2 on error.
 
 Examples:
   omptrace doctor
   omptrace doctor ./app
   omptrace doctor -- mpirun -n 4 ./app --size 100")]
 pub(crate) struct Doctor {
-    /// Check whether this program can be traced, and how. Takes the whole command, like `record`; its arguments may name another
-    /// program, as with `mpirun`
+    /// Check whether this program can be traced, and how. Give the whole command, as for `record`, because its
+    /// arguments may name another program, as with `mpirun`
     #[arg(
         value_name = "PROGRAM",
         trailing_var_arg = true,
@@ -49,10 +49,10 @@ pub(crate) struct Doctor {
     /// How much of the answer.
     #[command(flatten)]
     pub(crate) answer: AnswerOptions,
-    /// The tracer's library [default: libomptrace.so beside this program, or in ../lib]
+    /// The tracer's library [default: libomptrace.so in this program's directory, or in ../lib relative to it]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool: Option<PathBuf>,
-    /// LLVM's runtime for programs built by GCC [default: the newest installed]
+    /// Path of the LLVM or Intel runtime to use for programs built by GCC [default: the newest one installed]
     #[arg(long, value_name = "PATH", env = "OMPTRACE_LIBOMP", hide_env_values = true)]
     pub(crate) libomp: Option<PathBuf>,
 }
@@ -196,8 +196,8 @@ fn programs_of(command: &[OsString], loader: &Loader) -> Result<Vec<Program>> {
     // Without it, those among its arguments are not started.
     match Program::find(first, loader) {
         Some(_) => Ok(programs),
-        None => Err(Failure::new(format!("{}: there is no program of that name", first.display()))
-            .hint("give its path, as in ./app")),
+        None => Err(Failure::new(format!("{}: no such program", first.display()))
+            .hint("give its path, for example ./app")),
     }
 }
 
@@ -246,7 +246,7 @@ fn refused_by_all(runtimes: &[Runtime], tool: &Path) -> Option<Remark> {
         ref answer => matches!(answer, Answer::Grants(_)),
     };
     (!runtimes.iter().any(grants)).then(|| Remark {
-        what: "no OpenMP runtime was found that loads the tracer".to_owned(),
+        what: "no OpenMP runtime that loads the tracer was found".to_owned(),
         remedy: INSTALL_LIBOMP.to_owned(),
     })
 }
@@ -276,11 +276,11 @@ fn full_disks() -> Vec<Remark> {
             Ok(free) if free >= LITTLE_BYTES => {}
             Ok(free) => remarks.push(Remark {
                 what: format!("{} has only {} free for {purpose}", folder.display(), message::bytes(free)),
-                remedy: "free some space, or name another directory (record -o, --spool)".to_owned(),
+                remedy: "free some space, or choose another directory (record -o, --spool)".to_owned(),
             }),
             Err(error) => remarks.push(Remark {
-                what: format!("{} cannot hold {purpose}: {error}", folder.display()),
-                remedy: "name another directory (record -o, --spool)".to_owned(),
+                what: format!("{} cannot be used for {purpose}: {error}", folder.display()),
+                remedy: "choose another directory (record -o, --spool)".to_owned(),
             }),
         }
     }
@@ -298,9 +298,12 @@ fn notes(loader: &Loader, tool: &Path) -> Vec<Remark> {
         .filter(|path| path != tool);
     for path in namesakes {
         notes.push(Remark {
-            what: format!("{} has the tracer's name (Extrae has a library of that name)", path.display()),
+            what: format!(
+                "{} has the same file name as the tracer (Extrae also has a library of that name)",
+                path.display()
+            ),
             remedy: format!(
-                "in OMP_TOOL_LIBRARIES give the whole path, as `omptrace env` does: {}",
+                "give the full path in OMP_TOOL_LIBRARIES, as `omptrace env` does: {}",
                 tool.display()
             ),
         });
@@ -311,7 +314,7 @@ fn notes(loader: &Loader, tool: &Path) -> Vec<Remark> {
     {
         notes.push(Remark {
             what: format!("/dev/shm has only {} free", message::bytes(free)),
-            remedy: "leave the spool beside the trace (no --spool /dev/shm)".to_owned(),
+            remedy: "leave the spool next to the trace (do not use --spool /dev/shm)".to_owned(),
         });
     }
     notes
@@ -323,7 +326,7 @@ fn other_tools() -> Vec<Remark> {
     let named = find_tracer::variable("OMPTRACE_NEXT_TOOL");
     let remark = |what, remedy: &str| Remark { what, remedy: remedy.to_owned() };
     if !diagnosis::passes_on() {
-        let what = "OMPTRACE_CHAIN=0 is set: the tracer is the only tool, and others see nothing";
+        let what = "OMPTRACE_CHAIN=0 is set: the tracer is the only tool, and no other tool receives events";
         let remedy = "unset it to let another tool work behind the tracer";
         return vec![remark(what.to_owned(), remedy)];
     }
@@ -331,21 +334,24 @@ fn other_tools() -> Vec<Remark> {
     if let Some(listed) = listed {
         remarks.push(remark(
             format!(
-                "OMP_TOOL_LIBRARIES={} is set: a runtime loads the first tool that accepts it",
+                "OMP_TOOL_LIBRARIES={} is set: a runtime uses only the first tool in it that accepts the runtime",
                 listed.display()
             ),
             match named {
-                Some(_) => "`omptrace record` puts the tracer first, which passes events on to OMPTRACE_NEXT_TOOL instead",
-                None => "`omptrace record` puts the tracer first, which passes events on to the first of these that accepts the runtime",
+                Some(_) => "`omptrace record` puts the tracer first; the tracer passes events on to OMPTRACE_NEXT_TOOL instead",
+                None => "`omptrace record` puts the tracer first; the tracer passes events on to the first of these tools that accepts the runtime",
             },
         ));
     }
     if let Some(named) = named {
         let is_missing = named.as_encoded_bytes().contains(&b'/') && !Path::new(&named).exists();
         remarks.push(remark(
-            format!("OMPTRACE_NEXT_TOOL={} is set: the tracer passes events on to it", named.display()),
+            format!(
+                "OMPTRACE_NEXT_TOOL={} is set: the tracer passes events on to this tool",
+                named.display()
+            ),
             match is_missing {
-                true => "there is no such file: give the path of the tool's library",
+                true => "this file does not exist: give the path of the tool's library",
                 false => "unset it to make the tracer the only tool",
             },
         ));
@@ -365,7 +371,7 @@ impl Report {
             runtime.write(out)?;
         }
         if let Some(counting) = &self.counters {
-            writeln!(out, "\nCounters of threads (record --counters):")?;
+            writeln!(out, "\nCounters per thread (record --counters):")?;
             for line in counting.lines() {
                 writeln!(out, "  {line}")?;
             }
@@ -373,7 +379,7 @@ impl Report {
         if let Some(clock) = &self.clock {
             writeln!(out, "\nRecording:\n  {}", clock.line())?;
         }
-        writeln!(out, "\nEnergy of the machine:\n  {}", self.energy.line())?;
+        writeln!(out, "\nEnergy counters of the machine:\n  {}", self.energy.line())?;
         let offloading = self.offloading.lines();
         if !offloading.is_empty() {
             writeln!(out, "\nDevices, and libraries that offload to them:")?;
@@ -430,7 +436,7 @@ impl Verdict {
             Traceable::Yes => "can be traced",
             Traceable::Observed => "can be traced on GCC's runtime",
             Traceable::Replaced => "can be traced on LLVM's runtime",
-            Traceable::Unknown => "cannot be determined from its file",
+            Traceable::Unknown => "the file does not show whether it can be traced",
             Traceable::No => "cannot be traced",
         };
         writeln!(out, "\nProgram {}: {verdict}", self.path.display())?;

@@ -16,8 +16,7 @@ use crate::output::{message, streams};
 /// `omptrace dump`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-With --json one object per line: stream, time_ns since the session's start, event (the callback's OMPT name), endpoint if there is one, and the arguments by their OMPT names; ids and addresses are \
-hexadecimal strings. --limit and --max-bytes print the first lines, and count the others.
+With --json, prints one object per line, with the fields stream, time_ns (since the start of the session), event (the OMPT name of the callback), endpoint (if there is one), and the arguments of the callback by their OMPT names. Ids and addresses are hexadecimal strings. --limit and --max-bytes print only the first lines, and count the others.
 
 Examples:
   omptrace dump app.omptrace | less

@@ -23,11 +23,11 @@ Examples:
   omptrace info traces/ --json | jq .lost
   omptrace info traces/ --splits 128M --json    # parts of a job for several machines")]
 pub(crate) struct Info {
-    /// Traces, or directories of them
+    /// Traces or directories of traces
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// List parts of at most SIZE of a trace each, as in 128M: what `convert --to parquet --part I/N` converts, if N is their
-    /// number
+    /// List the parts into which `convert --to parquet --part I/N` divides the traces if N is chosen so that each
+    /// part has at most SIZE of trace data, for example 128M
     #[arg(long, value_name = "SIZE", value_parser = units::bytes)]
     pub(crate) splits: Option<u64>,
     /// How much of the answer; an object per line and trace.

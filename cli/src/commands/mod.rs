@@ -38,7 +38,7 @@ Examples:
   omptrace view app.omptrace                the timeline, in Perfetto
   omptrace help load_imbalance              what a finding means (omptrace help findings lists all)
 
-Exit status: 0 success, 1 something was found, 2 failure; `record` returns the program's.
+Exit status: 0 on success, 1 if something was found, 2 on error; `record` returns the program's status.
 Documentation: ", env!("CARGO_PKG_HOMEPAGE"), "/README.md")
 )]
 pub(crate) struct Arguments {
@@ -78,9 +78,9 @@ macro_rules! commands {
 commands! {
     /// Run a program and record what its OpenMP runtime does
     Record: record::run;
-    /// Print the environment variables that trace a program without `record`, for job scripts
+    /// Print environment variables for tracing without `record`, for example in job scripts
     Env: env::run;
-    /// Finish incomplete traces (after a crash, or without `record`)
+    /// Finish incomplete traces (after a crash, or if recorded without `record`)
     Recover: recover::run;
     /// Resolve code addresses to functions and source lines, and store them in the traces
     Symbolize: symbolize::run;
@@ -104,7 +104,7 @@ commands! {
     Dump: dump::run;
     /// Check traces for damage, loss and contradictions
     Check: check::run;
-    /// Check which OpenMP runtimes and programs here can be traced
+    /// Check which OpenMP runtimes and programs on this machine can be traced
     Doctor: doctor::run;
     /// Print the man page
     #[command(hide = true)]

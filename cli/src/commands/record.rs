@@ -49,24 +49,26 @@ use crate::top::Live;
 /// When the traces are analysed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Analyse {
-    /// At the end of the run, for at most 2 s plus 10 % of its time: if that is not enough, the first part of the run
+    /// After the run, for at most 2 s plus 10 % of the run time; if that is too short, only the first part of the run
+    /// is analysed
     #[default]
     Soon,
-    /// At the end of the run, however long that takes: for batch jobs
+    /// After the run, however long it takes (for batch jobs)
     Wait,
-    /// Not by `record`: `omptrace stats` does it
+    /// Not by `record`, but later by `omptrace stats`
     Later,
 }
 
 /// The treatment of the names of code: functions and source lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Symbols {
-    /// Stored in the trace when the program has ended: they remain in a copy of the trace, and if the program is rebuilt.
+    /// Store them in the trace when the program has ended, so that they remain valid in copies of the trace and after the
+    /// program is rebuilt.
     #[default]
     Embed,
-    /// Looked up by `convert` in the files at that time, or stored by `symbolize`.
+    /// Leave it to `convert`, which looks them up in the files that exist then, or to `symbolize`, which stores them.
     Later,
-    /// Not looked up: places are modules and offsets.
+    /// Do not look them up; places are shown as modules and offsets.
     Off,
 }
 
@@ -75,9 +77,7 @@ pub(crate) enum Symbols {
 #[command(
     override_usage = "omptrace record [OPTIONS] [--] <PROGRAM> [ARGS]...",
     after_help = "\
-PROGRAM may be a launcher or a script (mpirun, srun, numactl, python, ./run.sh): each process that \
-starts an OpenMP runtime writes its own trace. Input and output are the program's; `record` prints \
-to stderr only.
+PROGRAM may be a launcher or a script (mpirun, srun, numactl, python, ./run.sh): each process that starts an OpenMP runtime writes its own trace. stdin and stdout are left to the program; `record` prints only to stderr.
 
 Examples:
   omptrace record ./app --size 100
@@ -106,10 +106,11 @@ pub(crate) struct Record {
     /// Summaries.
     #[command(flatten)]
     pub(crate) summary: SummaryOptions,
-    /// When to analyse the traces: at the end for some seconds, at the end until all is done, or later
+    /// When to analyse the traces: after the run for a limited time, after the run until done, or later
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) analyse: Analyse,
-    /// Show `omptrace top` while the program runs. The program's input and output must not be the terminal
+    /// Show `omptrace top` while the program runs. The program's input and output must be redirected away from the
+    /// terminal
     #[arg(long)]
     pub(crate) live: bool,
     /// The program and its arguments
@@ -159,7 +160,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         Some(root) => {
             libraries.clear();
             message::note(&format!(
-                "{} lacks the tracer's libraries, so none is preloaded into programs that have it as their root directory",
+                "the root directory {} does not contain the tracer's libraries, so they are not preloaded into programs that run there",
                 root.display()
             ));
         }
@@ -246,7 +247,9 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         }
     } else {
         if let Some(reason) = &notes.unread {
-            message::warning(&format!("there may be more traces: their notes cannot be read: {reason}"));
+            message::warning(&format!(
+                "there may be more traces, but the notes about them cannot be read: {reason}"
+            ));
         }
         let done = sealing::seal_all(jobs);
         let added = add_summaries(arguments, &summaries::completed(&done), &ran);
@@ -329,16 +332,16 @@ fn output(variables: &find_tracer::Variables) -> Result<OsString> {
 fn report_unnoted(unnoted: &Unnoted) {
     for session in &unnoted.sessions {
         message::note(&format!(
-            "{} is of this run, although no note of it is here (it ran as another user or in another container, or removed the note)",
+            "{} belongs to this run, although there is no note about it (its process ran as another user or in another container, or removed the note)",
             message::near(&session.trace).display()
         ));
     }
     for file in &unnoted.unreadable {
         message::warning(&format!(
-            "{} may be a trace of this run, and belongs to another user",
+            "{} may be a trace of this run, but belongs to another user",
             message::near(file).display()
         ));
-        message::hint(&format!("complete it as that user: omptrace recover {}", message::shell_path(file)));
+        message::hint(&format!("finish it as that user: omptrace recover {}", message::shell_path(file)));
     }
 }
 
@@ -359,18 +362,17 @@ fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record
         && !is_any_seen;
     match decision {
         Decision::Keep if is_unknown => message::note(
-            "no OpenMP runtime can be seen before the run; GCC programs and libraries that are loaded later are not traced, because \
-             libomptgomp.so is not installed beside the tracer",
+            "no OpenMP runtime was found before the run; GCC programs and libraries that are loaded later are not traced, because libomptgomp.so is not installed next to the tracer",
         ),
         Decision::ObserveBy(_) if is_unknown => message::note(
-            "no OpenMP runtime can be seen before the run; programs that it starts are traced, GCC programs on libgomp",
+            "no OpenMP runtime was found before the run; programs started by this command are traced (GCC programs on libgomp)",
         ),
         // Said when it has been seen to matter: see [`report_end`].
         Decision::Keep | Decision::ObserveBy(_) => {}
         Decision::ReplaceBy(stand_in) => {
             if !arguments.quiet {
                 message::note(&format!(
-                    "{} replaces GCC's libgomp (--libgomp keep prevents it)",
+                    "{} replaces GCC's libgomp (to prevent this, use --libgomp keep)",
                     stand_in.libomp.display()
                 ));
             }
@@ -399,13 +401,13 @@ fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record
 const NOT_LOADED: i32 = 127;
 
 /// What is to be done where the loader cannot load a program because another library audits.
-const AUDIT_NEEDS_ROOM: &str = "if the loader says \"cannot allocate memory in static TLS block\": with --audit, libraries have little space for thread-local storage. Increase it by GLIBC_TUNABLES=glibc.rtld.optional_static_tls=100000, or leave out --audit";
+const AUDIT_NEEDS_ROOM: &str = "if the loader reports \"cannot allocate memory in static TLS block\", increase the space for thread-local storage, which is small with --audit, by setting GLIBC_TUNABLES=glibc.rtld.optional_static_tls=100000, or leave out --audit";
 
 /// A runtime may look for tools elsewhere, or be unable to load one.
-const HOW_TOOLS_ARE_FOUND: &str = "see how the runtime looks for tools: set OMP_TOOL_VERBOSE_INIT=stderr; if it finds the tracer and cannot load it, record with --preload";
+const HOW_TOOLS_ARE_FOUND: &str = "to see how the runtime looks for tools, set OMP_TOOL_VERBOSE_INIT=stderr; if it finds the tracer but cannot load it, record with --preload";
 
 /// Where a trace may be that `record` does not find.
-const WHERE_ELSE: &str = "if the program ran as another user, or saw other directories, its trace may be there: the tracer names it on stderr";
+const WHERE_ELSE: &str = "if the program ran as another user or with a different view of the file system, its trace may be elsewhere: the tracer prints the path to stderr";
 
 /// Runs the program to its end.
 fn start(
@@ -447,17 +449,17 @@ fn cannot_run(word: &OsStr, error: &io::Error) -> Failure {
             let named = message::shell_word(Path::new(".").join(path).as_os_str());
             failure.hint(match file.permissions().mode() & 0o111 {
                 0 => format!("{named} is in this directory, but is not executable: chmod +x {named}"),
-                _ => format!("the program in this directory is {named}"),
+                _ => format!("to run the program in this directory, use {named}"),
             })
         }
-        Ok(file) if file.is_dir() => failure.hint("name a program: this is a directory"),
+        Ok(file) if file.is_dir() => failure.hint("this is a directory: give the path of a program"),
         Ok(file) if file.permissions().mode() & 0o111 == 0 => {
             let named = message::shell_path(path);
-            failure.hint(format!("it is not executable: chmod +x {named}"))
+            failure.hint(format!("the file is not executable: chmod +x {named}"))
         }
         // The kernel says so of the interpreter in the first line, and of the loader.
         Ok(_) if not_found => failure.hint(
-            "the file is there: its interpreter, which the first line of a script names, or its loader is missing",
+            "the file exists, but its loader is missing or, if it is a script, the interpreter that its first line names",
         ),
         _ => failure,
     }
@@ -465,9 +467,9 @@ fn cannot_run(word: &OsStr, error: &io::Error) -> Failure {
 
 /// Why there may be traces that nobody saw: an error of looking for them does not say that there are none.
 fn why_unseen(notes: &Notes, unseen: Option<&(PathBuf, io::Error)>) -> Option<String> {
-    let then = "omptrace recover finishes the traces that are there";
+    let then = "to finish any traces that exist, use omptrace recover";
     match (&notes.unread, unseen) {
-        (Some(error), _) => Some(format!("the notes of its traces cannot be read: {error}; {then}")),
+        (Some(error), _) => Some(format!("the notes about its traces cannot be read: {error}; {then}")),
         (None, Some((path, error))) => {
             Some(format!("{} cannot be read: {error}; {then}", message::near(path).display()))
         }
@@ -486,7 +488,7 @@ fn why_no_trace(notes: &Notes) -> Option<String> {
             message::near(moved).display()
         ));
     }
-    let text = "the program removed the directory in which its traces were noted (see TMPDIR); omptrace recover finishes them";
+    let text = "the program removed the directory with the notes about its traces (see TMPDIR); finish the traces with omptrace recover";
     notes.is_gone.then(|| text.to_owned())
 }
 
@@ -589,13 +591,13 @@ fn report_likely_reason(
         // libgomp has no words about tools.
         (Traceable::Observed, _) => (
             format!(
-                "{path} could have been traced, but ran no OpenMP construct that calls libgomp, or LD_PRELOAD did not reach it"
+                "{path} can be traced, but either it executed no OpenMP construct that calls libgomp, or LD_PRELOAD did not reach it"
             ),
             Some(format!("{}; {WHERE_ELSE}", advice::KEEP_PRELOAD)),
         ),
         (Traceable::Yes | Traceable::Replaced, _) => (
             format!(
-                "{path} could have been traced, but executed no OpenMP construct, or its runtime did not load the tracer"
+                "{path} can be traced, but either it executed no OpenMP construct, or its runtime did not load the tracer"
             ),
             Some(format!("{HOW_TOOLS_ARE_FOUND}; {WHERE_ELSE}")),
         ),

@@ -14,23 +14,24 @@ use crate::seal::summaries::{self, SummaryOptions};
 /// `omptrace recover`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Adds the events that a killed program left in its spool, compresses, and adds an index and a summary. It can be stopped and repeated without harm.
+Adds the events that a killed program left in its spool, compresses the trace, and adds an index and a summary. It is safe to interrupt and repeat.
 
 Examples:
   omptrace recover app.omptrace
   omptrace recover traces/")]
 pub(crate) struct Recover {
-    /// Finish traces even if it cannot be seen here whether their processes have ended
+    /// Finish traces even if it is not known whether their processes have ended
     ///
-    /// A process on another host or in another container may show only the lock that it holds on its trace, and not every
-    /// file system shows that. Use this when you know that the processes have ended: a process that still runs would lose
-    /// everything that it records from now on.
+    /// If a process runs on another host or in another container, the lock that it holds on its trace may be the only
+    /// sign that it is still running, and not every file system shows this lock. Use this option only when you know
+    /// that the processes have ended: a process that is still running would lose everything that it records from then
+    /// on.
     #[arg(long)]
     pub(crate) force: bool,
     /// Summaries.
     #[command(flatten)]
     pub(crate) summary: SummaryOptions,
-    /// Traces, or directories of them
+    /// Traces or directories of traces
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
 }
@@ -59,7 +60,7 @@ pub(crate) fn run(arguments: &Recover) -> Result<Outcome> {
     sealing::report(&done);
     sealing::report_problems(&done);
     if done.iter().any(|done| done.result.is_err()) {
-        return Err(Failure::new("not every trace could be finished"));
+        return Err(Failure::new("some traces could not be finished"));
     }
     Ok(Outcome::Success)
 }

@@ -32,8 +32,9 @@ const MAX_INFOS: usize = 16;
 #[command(
     override_usage = "omptrace report [OPTIONS] <TRACE>...\n       omptrace report [OPTIONS] <BEFORE>... -- <AFTER>...",
     after_help = "\
-The page is one file of at most 1 MB that needs no network: where the time went, findings, all threads over time, the regions, the sources. It has the numbers of `omptrace stats`. With --: the differences between the runs before and after, as in `omptrace diff`, and how the program scales if numbers of threads differ; the rest of the page is about \
-the first run after. There, a run is a trace, a directory of a run's traces or, before --, the output of `omptrace stats --json`.
+The report is a single file of at most 1 MB that needs no network. It shows where the time went, the findings, a timeline of all threads, the regions and the sources, with the same numbers as `omptrace stats`.
+
+With --, the report also shows how the runs after it differ from those before it, as `omptrace diff` does, and how the program scales if the numbers of threads differ; everything else is about the first run after --. Each run is a trace, a directory with the traces of one run or, before --, a file with the output of `omptrace stats --json`.
 
 Examples:
   omptrace report app.omptrace -o report.html
@@ -41,21 +42,21 @@ Examples:
   omptrace report app.omptrace --md >> $GITHUB_STEP_SUMMARY"
 )]
 pub(crate) struct Report {
-    /// Traces of one run, or directories of them; before --, the runs to compare with
+    /// Traces of one run, or directories of traces; before --, the runs to compare with
     #[arg(required = true, value_name = "TRACE")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Runs after the change
     #[arg(last = true, value_name = "AFTER")]
     pub(crate) after: Vec<PathBuf>,
-    /// Output file; - is stdout [default: report.html, or stdout with --md]
+    /// Output file; `-` means stdout [default: report.html, or stdout with --md]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Write Markdown of at most 64 KiB, for tickets and CI job summaries
     #[arg(long)]
     pub(crate) md: bool,
-    /// Directory with the program's sources, which the report may quote even if the program was built elsewhere. Can be repeated
-    /// [default: the current directory or its checkout; never hidden files]. Files that match a checksum from Clang are quoted
-    /// from anywhere
+    /// Directory with source files that the report may quote, even if the program was built elsewhere. Can be
+    /// repeated. Hidden files are never quoted. Files that match a checksum stored by Clang are quoted from any
+    /// directory [default: the current directory, or the checkout that contains it]
     #[arg(long = "source", value_name = "DIR")]
     pub(crate) source_dirs: Vec<PathBuf>,
     /// Do not quote the program's sources
@@ -167,7 +168,7 @@ fn compared(arguments: &Report, stats: &Stats) -> Result<Option<Compared>> {
     let from = arguments.source.from;
     let before = compared_runs::read(&arguments.inputs, &arguments.debug_dirs, from)?;
     if stats.answers.accounting.total() == 0 {
-        return Err(Failure::new(format!("{} has no time to compare", first.display())));
+        return Err(Failure::new(format!("{} contains no recorded time to compare", first.display())));
     }
     // The first one has been read for the rest of the page.
     let mut new = vec![Run::of(first.display().to_string(), stats.clone())];
@@ -201,8 +202,8 @@ fn sources(
     overview: &Overview,
     (infos, tables): (&[Info], &[Table]),
 ) -> Result<Vec<SourceFile>> {
-    let roots =
-        Roots::new(named).map_err(|error| Failure::because("cannot find a directory of --source", &error))?;
+    let roots = Roots::new(named)
+        .map_err(|error| Failure::because("cannot find a directory given with --source", &error))?;
     let directories: Vec<&Path> = infos.iter().map(|info| Path::new(&info.program.directory)).collect();
     let mut files = Vec::new();
     let mut outside = None;
@@ -226,11 +227,11 @@ fn sources(
     }
     if !files.is_empty() {
         let names: Vec<&str> = files.iter().map(|file| &*file.found).collect();
-        message::note(&format!("with lines of {}", names.join(", ")));
+        message::note(&format!("quotes lines of {}", names.join(", ")));
     }
     if let Some(directory) = outside {
         message::hint(&format!(
-            "sources in {} are not shown, because reports are shared; --source {} shows them",
+            "sources in {} are not quoted, because reports may be shared; to quote them, use --source {}",
             directory.display(),
             message::shell_word(directory.as_os_str())
         ));

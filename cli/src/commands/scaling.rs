@@ -16,7 +16,7 @@ use crate::output::{message, streams};
 /// `omptrace scaling`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A run is a trace; a directory, whose traces are those of one run; or a file that `omptrace stats --json` printed. Runs with the same numbers of threads and processes are one column: their mean. The others are compared with the first column, which has the fewest threads. Efficiencies are POP's: global = parallel x computation scalability, parallel = load balance x \
+A run is a trace, a directory with the traces of one run, or a file with the output of `omptrace stats --json`. Runs with the same numbers of threads and processes share a column, which shows their mean. The first column has the fewest threads; the other columns are compared with it. The efficiencies are those of POP: global = parallel x computation scalability, parallel = load balance x \
 communication, communication = serialisation x transfer.
 
 Examples:
@@ -27,7 +27,7 @@ pub(crate) struct Scaling {
     /// Runs with different numbers of threads or processes
     #[arg(required = true, value_name = "RUN")]
     pub(crate) runs: Vec<PathBuf>,
-    /// Weak scaling: the work grows with the threads [default: all runs do the same work]
+    /// Assume weak scaling: the work grows with the number of threads [default: all runs do the same work]
     #[arg(long)]
     pub(crate) weak: bool,
     /// Where to look for names that the traces do not bring along.

@@ -32,12 +32,9 @@ use crate::output::{csv, message, progress, streams};
 /// `omptrace stats`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Prints the first screen: where the thread time went, efficiencies and findings. --full adds tables of constructs, threads \
-and locks, the critical path and predictions; --by prints one table. `omptrace help load_imbalance` explains a finding.
+By default, prints a one-screen overview: where the threads spent their time, efficiencies and findings. --full adds tables of constructs, threads and locks, the critical path and predictions; --by prints one table. `omptrace help` explains a finding, for example `omptrace help load_imbalance`.
 
-Times are sums over threads. Waiting: the share of a construct's time that its threads waited at barriers, for tasks, for \
-locks, or to be woken up. Imbalance: the share of the slowest thread's time that an even distribution of the work would \
-save. --json prints one object, with times in nanoseconds.
+Times are sums over threads. Waiting is the share of a construct's time that its threads spent waiting at barriers, for tasks, for locks, or to be woken up. Imbalance is the share of the slowest thread's time that an even distribution of the work would save. --json prints one object, with times in nanoseconds.
 
 Examples:
   omptrace stats app.omptrace
@@ -49,7 +46,7 @@ Examples:
   omptrace stats app.omptrace --format sarif > findings.sarif
   omptrace stats app.omptrace --by thread --csv > threads.csv")]
 pub(crate) struct Stats {
-    /// Traces, or directories of them
+    /// Traces or directories of traces
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Where to look for names that the traces do not bring along.
@@ -58,7 +55,7 @@ pub(crate) struct Stats {
     /// Print everything: all tables, critical path, predictions
     #[arg(long, conflicts_with_all = ["by", "format", "json", "select"])]
     pub(crate) full: bool,
-    /// Print one table, with these rows
+    /// Print only the table with these rows
     #[arg(long, value_name = "WHAT", value_parser = rows_of_tables())]
     pub(crate) by: Option<By>,
     /// Print all tables as Markdown, for tickets and CI job summaries
@@ -67,26 +64,27 @@ pub(crate) struct Stats {
     /// Print the --by table as CSV, with times in nanoseconds
     #[arg(long, requires = "by", conflicts_with_all = ["json", "md", "select", "max_bytes"])]
     pub(crate) csv: bool,
-    /// Print only the findings, for editors and code hosts
+    /// Print only the findings, in a format for editors and code hosts
     #[arg(long, value_name = "FORMAT", value_enum, conflicts_with_all = ["by", "md", "csv", "json", "select", "top", "max_bytes"])]
     pub(crate) format: Option<ProblemFormat>,
     /// Also write TALP JSON, the input of TALP-Pages (`talp ci-report`)
     #[arg(long, value_name = "FILE")]
     pub(crate) talp: Option<PathBuf>,
-    /// Analyse only this part of the time, as in 2.0s..2.5s, ..10ms or 2s..
+    /// Analyse only this time window, for example 2.0s..2.5s, ..10ms or 2s..
     #[arg(long, value_name = "FROM..TO", value_parser = units::window, allow_hyphen_values = true)]
     pub(crate) window: Option<(Ns, Ns)>,
-    /// Analyse only the time in which a thread was in this phase of the program, or 'recording on'
+    /// Analyse only the time in which a thread was in this phase of the program; 'recording on' is the time in which
+    /// the program had recording switched on
     #[arg(long, value_name = "NAME")]
     pub(crate) phase: Option<String>,
-    /// Analyse only these threads: a number (0 is the first of a process), the operating system's id, or part of the name,
-    /// as in 'worker 3'. Can be repeated
+    /// Analyse only matching threads: a number (0 is the first thread of a process), an operating-system thread id,
+    /// or part of a name, for example 'worker 3'. Can be repeated
     #[arg(long = "thread", value_name = "THREAD")]
     pub(crate) selected: Vec<String>,
     /// Number of threads to use; does not affect the result [default: the number of CPUs]
     #[arg(short, long, value_name = "N")]
     pub(crate) jobs: Option<NonZero<usize>>,
-    /// Available threads per process [default: the peak number observed]
+    /// Number of threads available to each process [default: the peak number observed]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZero<u32>>,
     /// Where numbers come from.
@@ -166,11 +164,11 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
     let (mut stats, report) = analysed.map_err(not_there)?;
     if launches.len() > 1 {
         let note = format!(
-            "these are {} separate runs, analysed as one: the time between them is unobserved, and shares are of all of it",
+            "the inputs are {} separate runs, analysed as one: shares also count the time between the runs, in which nothing was observed",
             launches.len()
         );
         message::warning(&note);
-        message::hint("name one, or compare them: omptrace diff BEFORE AFTER");
+        message::hint("give only one of them, or compare them: omptrace diff BEFORE AFTER");
         stats.notes.push(note);
     }
     if let Some((file, target)) = talp {
@@ -272,7 +270,7 @@ fn one_by_one(
         [before, after] if before.len() + after.len() == 2 => format!("{} {}", names(before), names(after)),
         _ => "BEFORE... -- AFTER...".to_owned(),
     };
-    message::note(&format!("these are {all} separate runs, shown one after the other"));
+    message::note(&format!("the inputs are {all} separate runs, shown one after the other"));
     message::hint(&format!("compare them: omptrace diff {compared}"));
     Ok(Outcome::Success)
 }
@@ -323,11 +321,12 @@ fn print(mut out: impl Write, text: &str) -> io::Result<()> {
 fn not_there(error: NoAnswer) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
-        NoAnswer::Phase { known } if known.is_empty() => failure
-            .hint("a program starts a phase by omp_control_tool(64, 0, \"NAME\") and ends it by command 65"),
+        NoAnswer::Phase { known } if known.is_empty() => failure.hint(
+            "a program starts a phase with omp_control_tool(64, 0, \"NAME\") and ends it with command 65",
+        ),
         NoAnswer::Phase { known } => failure.hint(format!("there are {}", known.join(", "))),
         NoAnswer::Window { .. } => failure,
-        NoAnswer::Summary(_) => failure.hint("--from events reads the trace itself"),
+        NoAnswer::Summary(_) => failure.hint("to read the events of the trace instead, use --from events"),
     }
 }
 
@@ -402,7 +401,8 @@ fn text(stats: &Numbers, by: Option<By>, layout: Layout, answer: &AnswerOptions)
     let mut shortened = String::new();
     for rows in [1000, 500, 200, 100, 50, 20, 10, 5, 2, 1] {
         shortened = of(Layout { top: Some(rows), is_short: true, ..layout });
-        shortened += "\nshortened; --limit N shows N rows of each table, --all everything\n";
+        shortened +=
+            "\nshortened; use --limit N to print N rows of each table, or --all to print everything\n";
         if shortened.len() <= room {
             return Ok(shortened);
         }
@@ -410,9 +410,9 @@ fn text(stats: &Numbers, by: Option<By>, layout: Layout, answer: &AnswerOptions)
     match asked_for {
         None => Ok(shortened),
         Some(max) => Err(Failure::new(format!(
-            "--max-bytes {max}: even with one row of each table, the answer has {} bytes",
+            "--max-bytes {max}: the output has {} bytes even with only one row of each table",
             shortened.len()
         ))
-        .hint("--by WHAT prints one table")),
+        .hint("use --by WHAT to print only one table")),
     }
 }

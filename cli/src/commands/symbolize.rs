@@ -17,15 +17,15 @@ use crate::seal::summaries::{self, SummaryOptions};
 /// `omptrace symbolize`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Names come from the traced files and from their debug files. A file is used if it has the build id of the traced file or, without one, the same size and modification time. Names that a trace already has are kept if the files are gone.
+Names come from the traced files and their debug files. A file is used if its build id is that of the traced file or, if there is no build id, if its size and modification time are the same. If the files no longer exist, names that are already stored in the trace are kept.
 
-Exit status: 0 all code has source lines, 1 some code has none (listed), 2 failure.
+Exit status: 0 if all code has source lines, 1 if some code has none (it is listed), 2 on error.
 
 Examples:
   omptrace symbolize app.omptrace
   omptrace symbolize traces/ --debug-dir /nfs/symbols")]
 pub(crate) struct Symbolize {
-    /// Traces, or directories of them
+    /// Traces or directories of traces
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     /// Where debug files lie.
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &Symbolize) -> Result<Outcome> {
     }
     for done in done {
         let trace = message::near(&done.trace).display().to_string();
-        let cannot = |error| Failure::new(format!("cannot name the code of {trace}: {error}"));
+        let cannot = |error| Failure::new(format!("cannot resolve the code addresses in {trace}: {error}"));
         let sealed = done.result.map_err(cannot)?;
         let is_damaged = sealing::report_diagnostics(&done.trace, &sealed);
         let reader = inputs::open(&done.trace)?;
@@ -76,7 +76,7 @@ fn report(trace: &str, reader: &Reader) -> bool {
     let counts = table.counts();
     let all = counts.iter().sum::<usize>();
     message::note(&format!(
-        "{trace}: {} of {} with source lines",
+        "{trace}: {} of {} have source lines",
         counts[Quality::Line as usize],
         message::counted(all as u64, "place")
     ));

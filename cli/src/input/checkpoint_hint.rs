@@ -28,7 +28,7 @@ pub(crate) fn hint_at_checkpoints(window: Option<(Ns, Ns)>, readers: &[&Reader])
         _ => "TRACE...".to_owned(),
     };
     message::note(&format!(
-        "everything before the window is read, too, for {} without checkpoints; to add them: omptrace recover {name}",
+        "{} without checkpoints: everything before the window has to be read, too; to add checkpoints: omptrace recover {name}",
         message::counted(lacking.len() as u64, "trace")
     ));
 }

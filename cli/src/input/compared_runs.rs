@@ -36,8 +36,10 @@ pub(crate) fn read(paths: &[PathBuf], debug_dirs: &DebugDirs, from: ReadFrom) ->
 pub(crate) fn refuse_options(after: &[PathBuf]) -> Result<()> {
     let is_option = |path: &&PathBuf| path.to_string_lossy().starts_with('-') && !path.exists();
     match after.iter().find(is_option) {
-        Some(option) => Err(Failure::new(format!("{} is an option among the runs", option.display()))
-            .hint("give options before the first run")),
+        Some(option) => {
+            Err(Failure::new(format!("the option {} comes after the first run", option.display()))
+                .hint("put options before the first run"))
+        }
         None => Ok(()),
     }
 }
@@ -60,7 +62,7 @@ fn read_one(path: &Path, debug_dirs: &DebugDirs, from: ReadFrom) -> Result<Run> 
         Run::of(name, stats)
     };
     if run.answers.accounting.total() == 0 {
-        return Err(Failure::new(format!("{} has no time to compare", run.name)));
+        return Err(Failure::new(format!("{} contains no recorded time to compare", run.name)));
     }
     Ok(run)
 }
@@ -93,8 +95,11 @@ fn json(path: &Path) -> Result<Option<Vec<u8>>> {
         return Ok(Some(text));
     }
     match is_pipe {
-        true => Err(Failure::new(format!("the pipe {} has no JSON of omptrace stats", path.display()))
-            .hint("a trace is not read in order: write it to a file first")),
+        true => Err(Failure::new(format!(
+            "the pipe {} does not contain JSON from omptrace stats",
+            path.display()
+        ))
+        .hint("a trace cannot be read from a pipe: write it to a file first")),
         false => Ok(None),
     }
 }
@@ -107,7 +112,7 @@ fn open_pipe(path: &Path, begin: &mut Vec<u8>) -> io::Result<File> {
     let mut file = File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     let mut first = [0];
     match file.read(&mut first) {
-        Ok(0) => return Err(io::Error::other("nobody writes to this pipe")),
+        Ok(0) => return Err(io::Error::other("no process writes to this pipe")),
         Ok(_) => begin.extend(first),
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
         Err(error) => return Err(error),
@@ -136,34 +141,34 @@ struct Printed {
 
 fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
     let name = path.display();
-    let no_answers = "omptrace stats --json prints JSON that can be compared";
+    let no_answers = "use JSON that omptrace stats --json printed";
     let value: Value = serde_json::from_slice(text)
-        .map_err(|error| Failure::because(format!("{name} is no JSON"), &error))?;
+        .map_err(|error| Failure::because(format!("{name} is not JSON"), &error))?;
     match value["schema"].as_u64() {
         Some(schema) if schema > SCHEMA.into() => {
             return Err(Failure::new(format!(
-                "{name} was written by a newer omptrace: its schema is {schema}, the newest known here {SCHEMA}"
+                "{name} was written by a newer omptrace: it has schema {schema}, but this version reads only schemas up to {SCHEMA}"
             )));
         }
         Some(_) => {}
         None => {
-            return Err(
-                Failure::new(format!("{name} does not have the answers of omptrace stats")).hint(no_answers)
-            );
+            return Err(Failure::new(format!("{name} is not the output of omptrace stats")).hint(no_answers));
         }
     }
     let printed: Printed = serde_json::from_value(value).map_err(|error| {
-        let doing = format!("{name} does not have the answers of omptrace stats");
+        let doing = format!("{name} is not the output of omptrace stats");
         Failure::because(doing, &error).hint(no_answers)
     })?;
     if printed.left_out.contains_key("regions") {
         message::warning(&format!(
-            "{name} was shortened, and lacks regions; print all of them to compare them"
+            "{name} was shortened and lacks some regions; to compare all regions, print it again without a limit"
         ));
     }
     let is_cut = printed.left_out.contains_key("functions");
     if is_cut {
-        message::warning(&format!("{name} was shortened, and lacks functions, which are not compared"));
+        message::warning(&format!(
+            "{name} was shortened and lacks some functions, so functions are not compared"
+        ));
     }
     let left_out = printed.left_out.get("processes").and_then(Value::as_u64);
     let processes = printed.processes.len() + left_out.unwrap_or(0) as usize;

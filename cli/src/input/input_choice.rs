@@ -30,7 +30,8 @@ pub(crate) enum ReadFrom {
 /// Where numbers come from.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct SourceOptions {
-    /// Read the summaries that `record` and `recover` store in traces, or the events; does not affect the result
+    /// Read the summaries that `record` and `recover` store in the traces, or the events themselves; does not affect
+    /// the result
     #[arg(long, value_name = "WHAT", default_value_t, value_enum)]
     pub(crate) from: ReadFrom,
 }

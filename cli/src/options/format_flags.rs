@@ -17,7 +17,7 @@ impl Args for FormatFlags {
     fn augment_args(command: Command) -> Command {
         options().fold(command, |command, (format, option)| {
             let flag =
-                Arg::new(option.name).long(option.name).help(format!("For {}: {}", format.name, option.help));
+                Arg::new(option.name).long(option.name).help(format!("For {}, {}", format.name, option.help));
             let values = option.values.iter().map(|(value, help)| PossibleValue::new(value).help(help));
             command.arg(match option.values {
                 [] if option.value_name.is_empty() => flag.action(ArgAction::SetTrue),

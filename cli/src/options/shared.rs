@@ -19,15 +19,15 @@ pub(crate) struct Tracer {
     /// Its variables.
     #[command(flatten)]
     pub(crate) settings: SettingOptions,
-    /// Flight-recorder mode: keep only the last SIZE of events per thread, as in 64M, and write them at the end
-    /// [OMPTRACE_MODE, OMPTRACE_BUFFER]
+    /// Keep only the last SIZE of events per thread, for example 64M, and write them at the end (flight-recorder
+    /// mode) [OMPTRACE_MODE, OMPTRACE_BUFFER]
     #[arg(long, value_name = "SIZE", value_parser = flight_size, conflicts_with_all = ["buffer", "on-full", "compress"])]
     pub(crate) flight: Option<String>,
-    /// The tracer's library [default: libomptrace.so beside this program, or in ../lib]
+    /// The tracer's library [default: libomptrace.so in this program's directory, or in ../lib relative to it]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool: Option<PathBuf>,
-    /// Always preload the tracer, e.g. for a runtime older than OpenMP 5.0 that the program loads late or that a script's
-    /// program uses [LD_PRELOAD]
+    /// Always preload the tracer, for example if the program loads a runtime older than OpenMP 5.0 only later, or if
+    /// a program that a script starts uses one [LD_PRELOAD]
     #[arg(long)]
     pub(crate) preload: bool,
 }
@@ -36,17 +36,18 @@ pub(crate) struct Tracer {
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Programs built by GCC")]
 pub(crate) struct Libgomp {
-    /// How to trace programs built by GCC. Its runtime libgomp has no tools interface: `observe` adds one with
-    /// `libomptgomp.so`, and the program still runs on libgomp. `replace` runs it on LLVM's runtime instead, which has its own
-    /// scheduling. `keep` does neither. `auto` observes if the program or one of its libraries needs libgomp, and for Python, R
-    /// and Octave. It replaces libgomp if the program also uses LLVM's or Intel's runtime, because only one can be traced
+    /// How to trace programs built by GCC. GCC's runtime, libgomp, has no tools interface. `observe` adds one with
+    /// `libomptgomp.so`, and the program still runs on libgomp. `replace` runs the program on LLVM's runtime instead,
+    /// which schedules work differently. `keep` does neither. `auto` observes libgomp if the program or one of its
+    /// libraries needs it, and for Python, R and Octave. If the program also uses LLVM's or Intel's runtime, `auto`
+    /// replaces libgomp, because only one runtime can be traced
     #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
     pub(crate) libgomp: WhenLibgomp,
-    /// Also trace libraries loaded with RTLD_DEEPBIND, and libgomp functions found by dlsym. The loader then asks
-    /// libomptgomp.so about each binding [LD_AUDIT]
+    /// Also trace libraries loaded with RTLD_DEEPBIND, and libgomp functions looked up with dlsym. The dynamic loader
+    /// then asks libomptgomp.so about each symbol that it binds [LD_AUDIT]
     #[arg(long)]
     pub(crate) audit: bool,
-    /// Path of the LLVM or Intel runtime to use instead of libgomp [default: the program's own, or else the newest installed]
+    /// Path of the LLVM or Intel runtime to use instead of libgomp [default: the program's own runtime, or else the newest one installed]
     #[arg(long, value_name = "PATH", env = "OMPTRACE_LIBOMP", hide_env_values = true)]
     pub(crate) libomp: Option<PathBuf>,
 }
@@ -54,22 +55,22 @@ pub(crate) struct Libgomp {
 /// The treatment of libgomp.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhenLibgomp {
-    /// Observed if it is needed.
+    /// Observe libgomp if it is needed.
     #[default]
     Auto,
-    /// Always observed, even in launchers and scripts, whose programs cannot be seen.
+    /// Always observe it, even for launchers and scripts, whose programs are not known in advance.
     Observe,
-    /// Replaced by LLVM's or Intel's runtime.
+    /// Replace it with LLVM's or Intel's runtime.
     Replace,
-    /// Neither observed nor replaced.
+    /// Neither observe nor replace it.
     Keep,
 }
 
 /// Where names are looked up.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct DebugDirs {
-    /// Directory with debug files or with the traced programs, as `.build-id/12/345678.debug` or under their own names. Can be
-    /// repeated [default: beside each program, and /usr/lib/debug]
+    /// Directory with debug files or the traced programs, stored as `.build-id/12/345678.debug` or under their own
+    /// names. Can be repeated [default: the directory of each program, and /usr/lib/debug]
     #[arg(long, value_name = "DIR")]
     pub(crate) debug_dir: Vec<PathBuf>,
 }
@@ -88,16 +89,16 @@ impl DebugDirs {
 
 /// The selected part of a timeline.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Less of a large trace")]
+#[command(next_help_heading = "Selecting part of a trace")]
 pub(crate) struct Part {
-    /// Only this part of the time, as in 2.0s..2.5s, ..10ms or 2s..; longer slices are cut
+    /// Only this time window, for example 2.0s..2.5s, ..10ms or 2s..; slices that extend beyond it are cut
     #[arg(long, value_name = "FROM..TO", value_parser = units::window, allow_hyphen_values = true)]
     pub(crate) window: Option<(Ns, Ns)>,
-    /// Only these threads: a number (0 is the first of a process), the operating system's id, or part of the name, as in
-    /// 'worker 3'. Can be repeated
+    /// Only matching threads: a number (0 is the first thread of a process), an operating-system thread id, or part
+    /// of a name, for example 'worker 3'. Can be repeated
     #[arg(long = "thread", value_name = "THREAD")]
     pub(crate) threads: Vec<String>,
-    /// Hide slices shorter than this, as in 10us; instants are kept
+    /// Hide slices shorter than this, for example 10us; instants are kept
     #[arg(long, value_name = "TIME", value_parser = units::nanoseconds)]
     pub(crate) min_duration: Option<u64>,
     /// Details to store with each slice
@@ -108,9 +109,9 @@ pub(crate) struct Part {
 /// Which details, by their words.
 fn argument_choice() -> impl TypedValueParser<Value = ArgumentChoice> {
     const CHOICES: [(&str, &str, ArgumentChoice); 3] = [
-        ("none", "none", ArgumentChoice::None),
-        ("ids", "which task, region or lock it is", ArgumentChoice::Ids),
-        ("all", "all", ArgumentChoice::All),
+        ("none", "no details", ArgumentChoice::None),
+        ("ids", "only the ids of the task, region or lock", ArgumentChoice::Ids),
+        ("all", "all details", ArgumentChoice::All),
     ];
     let values = CHOICES.map(|(name, help, _)| PossibleValue::new(name).help(help));
     PossibleValuesParser::new(values).map(|name| {

@@ -20,7 +20,7 @@ pub(crate) fn nanoseconds(text: &str) -> Result<u64, String> {
     match digits.trim().parse::<f64>() {
         // Beyond 2^63 ns, which are 292 years, there is nothing.
         Ok(number) if (0.0..9.2e18).contains(&(number * factor)) => Ok((number * factor).round() as u64),
-        _ => Err("write it as 1.5s, 250ms, 10us or 500ns".to_owned()),
+        _ => Err("write a time as 1.5s, 250ms, 10us or 500ns".to_owned()),
     }
 }
 
@@ -36,10 +36,10 @@ pub(crate) fn window(text: &str) -> Result<(Ns, Ns), String> {
         None => nanoseconds(text).map(|ns| Ns::try_from(ns).unwrap_or(open)),
     };
     let Some((begin, end)) = text.split_once("..") else {
-        return Err("write it as 2.0s..2.5s, ..2.5s or 2s..".to_owned());
+        return Err("write a window as 2.0s..2.5s, ..2.5s or 2s..".to_owned());
     };
     let (begin, end) = (time(begin, 0)?, time(end, Ns::MAX)?);
-    if begin < end { Ok((begin, end)) } else { Err("it ends before it starts".to_owned()) }
+    if begin < end { Ok((begin, end)) } else { Err("the window ends before it starts".to_owned()) }
 }
 
 /// One of several parts: `3/8`.
@@ -51,7 +51,7 @@ pub(crate) fn part(text: &str) -> Result<(NonZero<usize>, NonZero<usize>), Strin
         let numbers = (part.trim().parse().ok()?, parts.trim().parse().ok()?);
         (numbers.0 <= numbers.1).then_some(numbers)
     });
-    numbers.ok_or_else(|| "write it as 3/8, from 1/8 to 8/8".to_owned())
+    numbers.ok_or_else(|| "write a part as I/N, with I from 1 to N, for example 3/8".to_owned())
 }
 
 /// A time of the timeline as [`window`] takes it, to a microsecond.
@@ -72,7 +72,7 @@ pub(crate) fn bytes(text: &str) -> Result<u64, String> {
     };
     match digits.parse::<f64>() {
         Ok(number) if (1.0..1e18).contains(&(number * factor)) => Ok((number * factor) as u64),
-        _ => Err("write it as 500M or 1.5G".to_owned()),
+        _ => Err("write a size as 500M or 1.5G".to_owned()),
     }
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let digits = text.trim().trim_end_matches('%').trim_end();
     match digits.parse::<f64>() {
         Ok(number) if (0.0..=1e6).contains(&number) => Ok(number / 100.0),
-        _ => Err("write it as 2 or 0.5%".to_owned()),
+        _ => Err("write a percentage as 2 or 0.5%".to_owned()),
     }
 }
 

@@ -75,7 +75,9 @@ impl Conversion<'_> {
     /// The output cannot be written, or holds what must not be replaced.
     pub(crate) fn to_series(&self, output: &Path, limit_bytes: u64, readers: &[Reader]) -> Result<()> {
         if output == Path::new("-") {
-            return Err(Failure::new("a series of files cannot go to stdout").hint("name a file with -o"));
+            return Err(
+                Failure::new("several files cannot be written to stdout").hint("give a file name with -o")
+            );
         }
         // Said before anything is written: whether the first can be.
         let first = numbered(output, 1);
@@ -103,7 +105,7 @@ impl Conversion<'_> {
         }
         if report.cut_arrows > 0 {
             let arrows = message::number(report.cut_arrows);
-            message::note(&format!("arrows from one file to another are left out: {arrows}"));
+            message::note(&format!("arrows from one file to another were left out: {arrows}"));
         }
         self.print_window(report.end);
         report_gaps(&report);
@@ -148,12 +150,12 @@ impl Conversion<'_> {
     fn print_size(&self, bytes: u64) {
         if self.format.viewer_bytes.is_some_and(|most| bytes > most) {
             message::warning(&format!(
-                "{} of {} is more than viewers can open",
+                "{} in {} format is more than viewers can open",
                 message::bytes(bytes),
                 self.format.name
             ));
             message::hint(
-                "--window 2.0s..2.5s, --min-duration 10us, --thread NAME and --args none make it less, --split 500M several files",
+                "to reduce the size, use --window 2.0s..2.5s, --min-duration 10us, --thread NAME or --args none; to write several files, use --split 500M",
             );
         }
     }

@@ -40,17 +40,18 @@ pub(crate) struct AnswerOptions {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Print one value of the JSON, as in findings.0.text. A name after a list selects that field of every element, as in
-    /// regions.line
+    /// Print one value of the JSON, for example findings.0.text. A name after a list selects that field of every
+    /// element, for example regions.line
     #[arg(long, value_name = "PATH")]
     pub(crate) select: Option<String>,
-    /// At most N rows of each list or table; 0 is no limit
+    /// Print at most N rows of each list or table; 0 means no limit
     #[arg(long = "limit", alias = "top", value_name = "N")]
     pub(crate) top: Option<usize>,
-    /// At most SIZE of JSON or of stats tables, as in 16K: as many rows of each as fit
+    /// Print at most SIZE of JSON, or of `stats` tables, for example 16K; rows that do not fit are left out
     #[arg(long, value_name = "SIZE", value_parser = units::bytes, conflicts_with_all = ["top", "all"])]
     pub(crate) max_bytes: Option<u64>,
-    /// Do not truncate tables on a terminal. Files, pipes and JSON are truncated only by --limit and --max-bytes
+    /// Do not truncate tables on a terminal. JSON, and output to files and pipes, is truncated only by --limit and
+    /// --max-bytes
     #[arg(long, conflicts_with = "top")]
     pub(crate) all: bool,
 }
@@ -335,10 +336,10 @@ fn fitted(value: Value, max_bytes: NonZero<u64>) -> Result<Value> {
     let mut shorter = first_rows(&value, 0);
     if !fits(&shorter) {
         return Err(Failure::new(format!(
-            "--max-bytes {max_bytes}: even without the rows of its lists, the answer has {} bytes",
+            "--max-bytes {max_bytes}: the output has {} bytes even if all lists are empty",
             shorter.to_string().len() + 1
         ))
-        .hint("--select PATH prints a part of it"));
+        .hint("use --select PATH to print only part of it"));
     }
     let (mut low, mut high) = (0, longest_list(&value));
     while low + 1 < high {
@@ -425,7 +426,7 @@ mod tests {
         }
         let mut out = Vec::new();
         let failure = within(50).write(&mut out, &large()).unwrap_err();
-        assert!(failure.to_string().contains("the answer has"), "{failure}");
+        assert!(failure.to_string().contains("the output has"), "{failure}");
         assert!(out.is_empty());
     }
 

@@ -42,7 +42,7 @@ impl Target {
                 folder if error.kind() == io::ErrorKind::NotFound && !folder.exists() => {
                     failure.hint(format!("there is no directory {}", folder.display()))
                 }
-                _ => failure.hint("name another file"),
+                _ => failure.hint("choose another file"),
             }
         };
         let existing = match fs::metadata(path) {
@@ -52,9 +52,10 @@ impl Target {
         };
         if let Some(existing) = &existing {
             if existing.is_dir() {
-                return Err(Failure::new(format!("{} is a directory", path.display())).hint("name a file"));
+                return Err(Failure::new(format!("{} is a directory", path.display()))
+                    .hint("give the path of a file"));
             }
-            refuse_to_replace(path, inputs).map_err(|what| Failure::new(what).hint("name another file"))?;
+            refuse_to_replace(path, inputs).map_err(|what| Failure::new(what).hint("choose another file"))?;
             if is_stdout(existing) {
                 return Ok(Target::Stdout);
             }
@@ -133,13 +134,13 @@ pub(crate) fn refuse_to_replace(path: &Path, inputs: &[&Path]) -> std::result::R
         return Ok(());
     }
     match kind_of(path) {
-        Ok(Some(kind)) => Err(format!("{shown} is {kind}, and will not be overwritten")),
+        Ok(Some(kind)) => Err(format!("{shown} is {kind} and will not be overwritten")),
         Ok(None) if inputs.iter().any(is_it) => {
-            Err(format!("{shown} is an input, and will not be overwritten"))
+            Err(format!("{shown} is an input and will not be overwritten"))
         }
         Ok(None) => Ok(()),
         Err(error) => {
-            Err(format!("{shown} may be a trace, and will not be overwritten: it cannot be read: {error}"))
+            Err(format!("{shown} cannot be read ({error}) and may be a trace, so it will not be overwritten"))
         }
     }
 }

@@ -33,11 +33,11 @@ impl Folder {
     pub(crate) fn open(path: &Path, parts: FolderParts, is_part: bool, inputs: &[Reader]) -> Result<Folder> {
         let failed = |error: io::Error| {
             Failure::because(format!("cannot write {}", path.display()), &error)
-                .hint("name another directory with -o")
+                .hint("choose another directory with -o")
         };
         if path == Path::new("-") {
-            return Err(Failure::new("an archive is a directory and cannot go to stdout")
-                .hint("name a directory with -o"));
+            return Err(Failure::new("an archive is a directory and cannot be written to stdout")
+                .hint("give a directory with -o"));
         }
         let is_there = match fs::symlink_metadata(path) {
             Ok(_) => true,
@@ -140,7 +140,7 @@ fn refuse_other_division(from: &Path, to: &Path) -> io::Result<()> {
             let there = there?.file_name();
             if let Some(others) = division(&there).filter(|others| *others != parts) {
                 let what = format!(
-                    "{} has rows of the same process in {others} parts, not in {parts}",
+                    "in {}, the rows of the same process are divided into {others} parts, not {parts}",
                     to.display()
                 );
                 return Err(io::Error::other(what));
@@ -153,7 +153,7 @@ fn refuse_other_division(from: &Path, to: &Path) -> io::Result<()> {
 fn refuse_inputs_in(folder: &Path, inputs: &[Reader]) -> io::Result<()> {
     for input in inputs.iter().map(Reader::path) {
         if fs::canonicalize(input)?.starts_with(folder) {
-            let what = format!("the trace {} is in it", input.display());
+            let what = format!("the directory contains the input {}", input.display());
             return Err(io::Error::other(what));
         }
     }
@@ -188,7 +188,10 @@ fn existing(folder: &Path, known: &FolderParts, ours: Option<&Path>) -> io::Resu
         Some(place) => parts[..=place].rotate_right(1),
         None if parts.is_empty() => {}
         None => {
-            let what = format!("it is not an archive, because {} is missing, and not empty", known.anchor);
+            let what = format!(
+                "the directory is not empty, and it is not an archive, because {} is missing",
+                known.anchor
+            );
             return Err(io::Error::other(what));
         }
     }

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 /// Which of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ProblemFormat {
-    /// SARIF 2.1.0, which code hosts and editors read
+    /// SARIF 2.1.0, the format that code hosts and editors read
     Sarif,
-    /// `file:line: warning: TEXT [RULE]`, as compilers print it
+    /// Lines of the form `file:line: warning: TEXT [RULE]`, as compilers print them
     Lines,
 }
 
@@ -100,7 +100,7 @@ fn rule(id: &str) -> Value {
     let title = rule.map_or_else(|| capitalised(&id.replace('_', " ")), |rule| rule.title.to_owned());
     let page = Finding::page_address(id);
     let condition = capitalised(rule.map_or("", |rule| rule.when)) + ".";
-    let help = "The message of a result says what to try and how much wall time that saves.";
+    let help = "The message of each result says what to try and how much wall time it would save.";
     json!({
         "id": id,
         "shortDescription": { "text": format!("{title}.") },

@@ -61,21 +61,20 @@ impl Words {
     pub(crate) fn obstacle(&self, needs_preload: bool) -> Option<(&'static str, &'static str)> {
         if self.name_one_of(ROOT_CHANGERS) {
             return Some((
-                "the program ran in another root directory, which lacks the tracer's libraries",
-                "install omptrace in that root directory too, which needs /proc for it, and start the program there by: omptrace \
-                 record -- PROGRAM",
+                "the program ran in another root directory, which does not contain the tracer's libraries",
+                "install omptrace in that root directory, too, make sure that /proc is mounted there, and start the program there with: omptrace record -- PROGRAM",
             ));
         }
         if self.clear_environment() {
             return Some((
                 "the environment, which names the tracer's libraries, was cleared before the program was started",
-                "start the program after that by: omptrace record -- PROGRAM",
+                "start the program after that with: omptrace record -- PROGRAM",
             ));
         }
         if needs_preload && self.replace_preload() {
             return Some((
                 "LD_PRELOAD, which names the tracer's libraries, was set or cleared before the program was started",
-                "keep its value, as in LD_PRELOAD=other.so:$LD_PRELOAD, or start the program after that by: omptrace record -- PROGRAM",
+                "keep the old value, as in LD_PRELOAD=other.so:$LD_PRELOAD, or start the program after that with: omptrace record -- PROGRAM",
             ));
         }
         None

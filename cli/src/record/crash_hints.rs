@@ -11,9 +11,8 @@ const OF_FAULTS: &[c_int] = &[libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::S
 
 /// The cause of a death by SIGSYS, and what to do.
 const OF_FILTER: [&str; 2] = [
-    "the program restricts its own system calls (a seccomp filter that kills); run it without omptrace: if it survives, the tracer made a system call that the program does not make itself",
-    "let the filter return an error (SECCOMP_RET_ERRNO) instead of killing, and tracing ends without harm; or let it allow the calls \
-     that the manual lists under \"System calls\"",
+    "the program was killed by its own seccomp filter, which restricts its system calls; run it without omptrace: if it survives, the tracer made a system call that the program itself does not make",
+    "let the filter return an error (SECCOMP_RET_ERRNO) instead of killing the program, so that only tracing ends; or let it allow the calls that the manual lists under \"System calls\"",
 ];
 
 /// Whether a fault of code ended the program.
@@ -35,12 +34,13 @@ pub(crate) fn hints(end: End) -> Vec<&'static str> {
         return Vec::new();
     }
     let mut hints = vec![
-        "run it without omptrace: the signal does not show whether tracing contributes",
-        "if it survives, leave out the events at which runtimes are known to crash: --events default,-dependences,-error; \
-         then --events default,-task,-mutex; then --events parallel",
+        "run the program without omptrace: the signal does not show whether tracing contributed to the crash",
+        "if it survives without omptrace, leave out the events at which runtimes are known to crash: try --events default,-dependences,-error, then --events default,-task,-mutex, then --events parallel",
     ];
     if is_of(end, libc::SIGABRT) {
-        hints.push("\"OMP: Error #13: Assertion failure\" on stderr means that the OpenMP runtime ended it");
+        hints.push(
+            "\"OMP: Error #13: Assertion failure\" on stderr means that the OpenMP runtime ended the program",
+        );
     }
     hints
 }
@@ -56,10 +56,10 @@ mod tests {
         }
         assert!(hints(End::Exit(1)).is_empty());
         let filtered = hints(End::Signal(libc::SIGSYS)).join("\n");
-        assert!(filtered.contains("restricts its own system calls") && !is_fault(End::Signal(libc::SIGSYS)));
+        assert!(filtered.contains("its own seccomp filter") && !is_fault(End::Signal(libc::SIGSYS)));
         for end in [End::Signal(libc::SIGABRT), End::Exit(128 + libc::SIGABRT)] {
             let aborted = hints(end).join("\n");
-            assert!(aborted.contains("run it without omptrace"));
+            assert!(aborted.contains("run the program without omptrace"));
             assert!(aborted.contains("--events default,-dependences"));
             assert!(aborted.contains("Error #13"));
         }

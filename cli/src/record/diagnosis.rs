@@ -47,7 +47,7 @@ pub(crate) enum Traceable {
 /// Why a runtime cannot take the place of libgomp, as the end of a sentence.
 pub(crate) fn cannot_replace(stand_in: &StandIn) -> String {
     format!(
-        "{} lacks functions that it calls: {}",
+        "{} lacks functions that the program calls: {}",
         stand_in.libomp.display(),
         symbol_versions::described(&stand_in.lacking)
     )
@@ -72,11 +72,10 @@ impl Diagnosis {
             return Diagnosis::new(
                 Traceable::No,
                 format!(
-                    "{path} runs with the privileges of another user or group (set-user-ID), so it takes no libraries from \
-                     the environment"
+                    "{path} runs with the privileges of another user or group (set-user-ID), so the loader ignores libraries that the environment names"
                 ),
             )
-            .remedy("trace a copy without these privileges, run by that user");
+            .remedy("trace a copy that does not have these privileges, and run it as that user");
         }
         match &program.kind {
             Kind::Unreadable(error) => {
@@ -84,48 +83,47 @@ impl Diagnosis {
             }
             Kind::Foreign(machine) => Diagnosis::new(
                 Traceable::No,
-                format!("{path} is a program for {machine}, libomptrace.so is for {}", env::consts::ARCH),
+                format!("{path} is a program for {machine}, but libomptrace.so is for {}", env::consts::ARCH),
             )
-            .remedy("build it for this machine"),
+            .remedy("build the program for this machine"),
             Kind::Musl => Diagnosis::new(
                 Traceable::No,
-                format!("{path} is a program for musl, another C library; the tracer's libraries are for glibc"),
+                format!("{path} is linked with the C library musl, but the tracer's libraries are for glibc"),
             )
-            .remedy("build it for glibc, as in a Debian or Fedora container instead of Alpine"),
+            .remedy("build the program for glibc, for example in a Debian or Fedora container instead of an Alpine one"),
             Kind::Script { .. } if program.runs_packages() => Diagnosis::new(
                 Traceable::Unknown,
-                format!("{path} is a script; the OpenMP runtime that its interpreter's packages load cannot be determined"),
+                format!("{path} is a script; which OpenMP runtime the packages of its interpreter load cannot be determined"),
             ),
             Kind::Script { interpreter } => Diagnosis::new(
                 Traceable::Unknown,
-                format!("{path} is a script ({interpreter}); each program that it starts is separate"),
+                format!("{path} is a script ({interpreter}); whether the programs that it starts can be traced has to be checked for each of them"),
             )
             .remedy(format!(
-                "ask `omptrace doctor` about the program that uses OpenMP; {}; {WITH_AN_OLD_RUNTIME}",
+                "run `omptrace doctor` on the program that uses OpenMP; {}; {WITH_AN_OLD_RUNTIME}",
                 of_gcc(libgomp)
             )),
             Kind::Static { openmp: true } => Diagnosis::new(
                 Traceable::No,
-                format!("{path} is linked statically, OpenMP runtime included, and cannot load a tool"),
+                format!("{path} is linked statically, including its OpenMP runtime, and cannot load a tool"),
             )
-            .remedy("link it dynamically (without -static)"),
+            .remedy("link the program dynamically (without -static)"),
             Kind::Static { openmp: false } => Diagnosis::new(
                 Traceable::No,
-                format!("{path} is linked statically and has no OpenMP runtime that a tool could be loaded into"),
+                format!("{path} is linked statically and contains no OpenMP runtime that could load a tool"),
             )
-            .remedy("if it uses OpenMP, link it dynamically (without -static)"),
+            .remedy("if the program uses OpenMP, link it dynamically (without -static)"),
             Kind::Dynamic { .. } if openmp_runtime::finds_its_own_tool(&program.path) => Diagnosis::new(
                 Traceable::No,
                 format!(
-                    "{path} contains an OpenMP runtime with the tools interface of 2014, which finds only the empty tool that it contains"
+                    "{path} contains an OpenMP runtime with the tools interface of 2014, which finds only its own built-in empty tool"
                 ),
             )
             .remedy("link the runtime dynamically (clang: without -static-openmp)"),
             Kind::Dynamic { .. } if program.needs_preloaded_tool() => Diagnosis::new(
                 Traceable::Yes,
                 format!(
-                    "{path}, or a library of it, has a tools interface older than OpenMP 5.0; `omptrace record` preloads the \
-                     tracer"
+                    "{path}, or a library that it uses, has a tools interface older than OpenMP 5.0; `omptrace record` preloads the tracer"
                 ),
             ),
             Kind::Dynamic {
@@ -142,7 +140,7 @@ impl Diagnosis {
 fn of_gcc(libgomp: &Decision) -> &'static str {
     match libgomp {
         Decision::ObserveBy(_) => KEEP_PRELOAD,
-        _ => "if it was built by GCC, record with --libgomp observe",
+        _ => "if the program was built by GCC, record with --libgomp observe",
     }
 }
 
@@ -153,23 +151,23 @@ fn without_runtime(program: &Program, openmp_inside: bool, libgomp: &Decision) -
     } else if openmp_inside {
         Diagnosis::new(
             Traceable::No,
-            format!("{path} contains an OpenMP runtime, which shows no tools interface"),
+            format!("{path} contains an OpenMP runtime without a visible tools interface"),
         )
         .remedy("link the runtime dynamically (clang: without -static-openmp; GCC: without -static-libgomp)")
     } else if program.runs_packages() {
         Diagnosis::new(
             Traceable::Unknown,
-            format!("{path} needs no OpenMP runtime itself; its packages may load one"),
+            format!("{path} itself needs no OpenMP runtime, but its packages may load one"),
         )
     } else {
         Diagnosis::new(
             Traceable::Unknown,
             format!(
-                "{path} needs no OpenMP runtime, nor does a library of it; it may start other programs or load one later"
+                "neither {path} nor its libraries need an OpenMP runtime, but it may start other programs or load a runtime later"
             ),
         )
         .remedy(format!(
-            "if it uses OpenMP, compile and link it with -fopenmp; {}; {WITH_AN_OLD_RUNTIME}",
+            "if the program uses OpenMP, compile and link it with -fopenmp; {}; {WITH_AN_OLD_RUNTIME}",
             of_gcc(libgomp)
         ))
     }
@@ -183,17 +181,17 @@ fn with_runtimes(program: &Program, libgomp: &Decision) -> Diagnosis {
             Traceable::No,
             format!("{path} needs {}, which the loader does not find", missing.name),
         )
-        .remedy("name its directory in LD_LIBRARY_PATH, or load the module that does");
+        .remedy("add its directory to LD_LIBRARY_PATH, or load the environment module that does so");
     }
     if program.needs_libgomp() {
         let needs = format!("{path} needs GCC's libgomp, which has no tools interface");
         return match libgomp {
             Decision::ObserveBy(adapter) => {
-                Diagnosis::new(Traceable::Observed, format!("{needs}; {} gives it one", adapter.display()))
+                Diagnosis::new(Traceable::Observed, format!("{needs}; {} adds one", adapter.display()))
             }
             Decision::ReplaceBy(stand_in) => Diagnosis::new(
                 Traceable::Replaced,
-                format!("{needs}; it can run on {} instead", stand_in.libomp.display()),
+                format!("{needs}; the program can run on {} instead", stand_in.libomp.display()),
             ),
             Decision::CannotReplaceBy(stand_in) => {
                 Diagnosis::new(Traceable::No, format!("{needs}, and {}", cannot_replace(stand_in)))
@@ -234,7 +232,7 @@ pub(crate) fn hint_at_death(
     let hazards = symbol_versions::hazards_of(programs, loader);
     let known = if hazards.is_empty() { String::new() } else { format!(" ({})", hazards.join("; ")) };
     Some(format!(
-        "if the program ends well with --libgomp keep, it is {} in libgomp's place that it cannot run on{known}",
+        "if the program runs without an error with --libgomp keep, the crash is caused by {} in place of libgomp{known}",
         stand_in.libomp.display()
     ))
 }
@@ -247,18 +245,19 @@ pub(crate) fn refusal_by_own_tool(
 ) -> Option<(String, String)> {
     let path = program.path.display();
     let tool = symbol_versions::own_tool(program, loader)?;
-    let comes_first = "(ompt_start_tool), which comes before the tracer: it cannot be traced";
+    let comes_first =
+        "(ompt_start_tool), which takes precedence over the tracer, so the program cannot be traced";
     if tool == program.path {
         Some((
-            format!("{path} has an OMPT tool of its own {comes_first}"),
+            format!("{path} contains its own OMPT tool {comes_first}"),
             "link the program without that tool".to_owned(),
         ))
     } else if is_preloaded {
         None
     } else {
         Some((
-            format!("{path} has an OMPT tool in {} {comes_first}", tool.display()),
-            "record with --preload: the tracer then comes first, and passes events on to that tool"
+            format!("{path} uses an OMPT tool in {} {comes_first}", tool.display()),
+            "record with --preload, so that the tracer comes first and passes events on to that tool"
                 .to_owned(),
         ))
     }
@@ -277,17 +276,16 @@ pub(crate) fn remarks_on(program: &Program, is_preloaded: bool, loader: &Loader)
     let is_nvidias = |needed: &RuntimeNeeded| needed.runtime.vendor == Vendor::Nvidia;
     if program.runtimes().iter().any(is_nvidias) {
         remarks.push((
-            format!("{path} needs NVIDIA's OpenMP runtime, which calls tools only in programs that were linked for that"),
-            "link it by nvc, nvc++ or nvfortran with -mp=ompt".to_owned(),
+            format!("{path} needs NVIDIA's OpenMP runtime, which calls tools only in programs that were linked with -mp=ompt"),
+            "link the program with nvc, nvc++ or nvfortran and -mp=ompt".to_owned(),
         ));
     }
     if !passes_on() && symbol_versions::has_thread_sanitizer(program, loader) {
         remarks.push((
             format!(
-                "{path} is built with ThreadSanitizer, for which LLVM's runtime loads Archer where it finds it; the tracer takes \
-                 Archer's place (OMPTRACE_CHAIN=0)"
+                "{path} is built with ThreadSanitizer, for which LLVM's runtime loads Archer if it finds it; because OMPTRACE_CHAIN=0 is set, the tracer takes Archer's place"
             ),
-            "without Archer, ThreadSanitizer reports false races: unset OMPTRACE_CHAIN".to_owned(),
+            "unset OMPTRACE_CHAIN: without Archer, ThreadSanitizer reports false races".to_owned(),
         ));
     }
     remarks

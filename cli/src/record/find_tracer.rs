@@ -35,10 +35,10 @@ pub(crate) fn find(named: Option<&Path>) -> Result<PathBuf> {
     // The separator of OMP_TOOL_LIBRARIES (OpenMP 5.2, section 21.3.2) cannot be quoted.
     if path.as_os_str().as_encoded_bytes().contains(&b':') {
         return Err(Failure::new(format!(
-            "{} has a colon in its path, which OMP_TOOL_LIBRARIES cannot hold",
+            "the path {} contains a colon, which OMP_TOOL_LIBRARIES does not allow",
             path.display()
         ))
-        .hint("copy libomptrace.so to another directory and name it with --tool"));
+        .hint("copy libomptrace.so to another directory and give its path with --tool"));
     }
     Ok(path)
 }
@@ -52,8 +52,8 @@ pub(crate) fn waits(tracer: &Path) -> Result<PathBuf> {
     if path.is_file() {
         return Ok(path);
     }
-    Err(Failure::new(format!("--waits: there is no {}", path.display())).hint(
-        "cargo xtask install puts it beside the tracer's library; cargo build -p omptrace-waits builds it",
+    Err(Failure::new(format!("--waits: {} does not exist", path.display())).hint(
+        "to install it next to the tracer's library, use cargo xtask install; to build it, use cargo build -p omptrace-waits",
     ))
 }
 
@@ -61,7 +61,8 @@ fn named_tool(path: &Path) -> Result<PathBuf> {
     let what = || format!("--tool {}", path.display());
     let found = fs::canonicalize(path).map_err(|error| Failure::because(what(), &error))?;
     if !found.is_file() {
-        return Err(Failure::new(format!("{} is no file", what())).hint(format!("name {LIBRARY} itself")));
+        return Err(Failure::new(format!("{} is not a file", what()))
+            .hint(format!("give the path of {LIBRARY} itself")));
     }
     Ok(found)
 }
@@ -69,7 +70,7 @@ fn named_tool(path: &Path) -> Result<PathBuf> {
 fn installed() -> Result<PathBuf> {
     let program = env::current_exe()
         .and_then(fs::canonicalize)
-        .map_err(|error| Failure::because("cannot determine the path of this program", &error))?;
+        .map_err(|error| Failure::because("cannot determine the path of omptrace itself", &error))?;
     let folder = program.parent().unwrap_or(Path::new("/"));
     // Packages for Linux distributions have it in a folder of its own, as no library to link with.
     let places = ["", "../lib", "../lib/omptrace"].map(|place| folder.join(place).join(LIBRARY));
@@ -78,11 +79,11 @@ fn installed() -> Result<PathBuf> {
         .find_map(|place| fs::canonicalize(place).ok())
         .ok_or_else(|| {
             Failure::new(format!(
-                "{LIBRARY} is neither in {} nor in ../lib from there",
+                "{LIBRARY} is neither in {} nor in ../lib relative to it",
                 folder.display()
             ))
             .hint(
-                "cargo install installs only this program: take a release's archive, wheel or package, or `cargo xtask install` of the sources; or name the library with --tool PATH",
+                "cargo install installs only this program: install an archive, wheel or package of a release, or use `cargo xtask install` in the sources; or give the path of the library with --tool PATH",
             )
         })
 }
@@ -130,7 +131,7 @@ fn output(output: &Path) -> Result<OsString> {
     if !fixed.as_os_str().is_empty() && !fixed.is_dir() {
         fs::create_dir_all(&fixed).map_err(|error| {
             let what = format!("cannot create the directory {} for the trace", fixed.display());
-            Failure::because(what, &error).hint("name another location with -o")
+            Failure::because(what, &error).hint("choose another location with -o")
         })?;
     }
     absolute_pattern(&output)

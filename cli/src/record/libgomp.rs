@@ -53,19 +53,17 @@ pub(crate) fn decide(
 ) -> Result<Decision> {
     let named = options.libomp.as_deref();
     match options.libgomp {
-        WhenLibgomp::Replace | WhenLibgomp::Keep if options.audit => {
-            Err(Failure::new("--audit reaches what --libgomp observe observes, but nothing is observed")
-                .hint("leave out one of the two options"))
-        }
+        WhenLibgomp::Replace | WhenLibgomp::Keep if options.audit => Err(Failure::new(
+            "--audit extends the observation of libgomp, but with this --libgomp option nothing is observed",
+        )
+        .hint("leave out one of the two options")),
         WhenLibgomp::Auto if options.audit => observe(tracer),
         WhenLibgomp::Keep => Ok(Decision::Keep),
         WhenLibgomp::Observe => observe(tracer),
         WhenLibgomp::Replace => match stand_in(named, programs, loader)? {
             Some(stand_in) => Ok(Decision::ReplaceBy(stand_in)),
-            None => Err(Failure::new(
-                "--libgomp replace: no OpenMP runtime is installed that could replace libgomp",
-            )
-            .hint(INSTALL_LIBOMP)),
+            None => Err(Failure::new("--libgomp replace: no installed OpenMP runtime can replace libgomp")
+                .hint(INSTALL_LIBOMP)),
         },
         WhenLibgomp::Auto => automatic(named, tracer, programs, loader),
     }
@@ -135,9 +133,8 @@ pub(crate) fn adapter(tracer: &Path) -> Result<PathBuf> {
     if path.is_file() {
         return Ok(path);
     }
-    Err(Failure::new(format!("--libgomp observe: there is no {}", path.display())).hint(
-        "cargo xtask install puts it beside the tracer's library; \
-             cargo build -p omptrace-libgomp-adapter builds it",
+    Err(Failure::new(format!("--libgomp observe: {} does not exist", path.display())).hint(
+        "to install it next to the tracer's library, use cargo xtask install; to build it, use cargo build -p omptrace-libgomp-adapter",
     ))
 }
 
@@ -162,10 +159,10 @@ fn choose(named: Option<&Path>, programs: &[Program], loader: &Loader) -> Result
             .map_err(|error| Failure::because(format!("--libomp {}", named.display()), &error))?;
         if !openmp_runtime::can_stand_in_for_libgomp(&path) {
             return Err(Failure::new(format!(
-                "--libomp {}: not an OpenMP runtime that has a tools interface and runs GCC's programs",
+                "--libomp {}: this is not an OpenMP runtime that has a tools interface and can run GCC programs",
                 path.display()
             ))
-            .hint("name the file libomp.so.5 of an LLVM from 10 on, or a libiomp5.so"));
+            .hint("give the path of libomp.so.5 from LLVM 10 or later, or of a libiomp5.so"));
         }
         return Ok(Some(path));
     }

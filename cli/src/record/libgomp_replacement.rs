@@ -64,7 +64,9 @@ fn differences_of(processors: &Processors, may_set_threads: bool) -> Vec<String>
     .into_iter()
     .filter_map(|(function, recorded, alone)| {
         let recorded = recorded.filter(|recorded| *recorded != alone)?;
-        Some(format!("{function} was {recorded} in the recorded program; on GCC's libgomp it is {alone}"))
+        Some(format!(
+            "{function} returned {recorded} in the recorded program; on GCC's libgomp it returns {alone}"
+        ))
     })
     .collect()
 }
@@ -82,7 +84,7 @@ fn report_mixed(libraries: &BTreeSet<PathBuf>, stand_in: &StandIn, loader: &Load
         stand_in.libomp.display(),
         symbol_versions::described(&lacking)
     ));
-    message::hint("record with --libgomp keep: nothing that runs on libgomp is traced then");
+    message::hint("record with --libgomp keep; what runs on libgomp is then not traced");
 }
 
 #[cfg(test)]
@@ -113,9 +115,9 @@ mod tests {
         assert_eq!(
             reported,
             [
-                "omp_get_num_procs was 1 in the recorded program; on GCC's libgomp it is 2",
-                "omp_get_num_places was 1 in the recorded program; on GCC's libgomp it is 2",
-                "omp_get_max_threads was 4 in the recorded program; on GCC's libgomp it is 2",
+                "omp_get_num_procs returned 1 in the recorded program; on GCC's libgomp it returns 2",
+                "omp_get_num_places returned 1 in the recorded program; on GCC's libgomp it returns 2",
+                "omp_get_max_threads returned 4 in the recorded program; on GCC's libgomp it returns 2",
             ]
         );
         assert_eq!(differences_of(&bound, true), reported[..2]);

@@ -24,10 +24,10 @@ pub(crate) fn words(library: &Path, closed: &Path) -> (String, String) {
     let (closed, library) = (closed.display(), library.display());
     (
         format!(
-            "another user, as whom the program may have run, cannot load {library}: {closed} is closed to others"
+            "the program may have run as another user, who cannot load {library}: other users have no access to {closed}"
         ),
         format!(
-            "install omptrace where all users can read it, as in /usr/local, or allow access: chmod o+rx {closed}; the directory of the trace must be writable for that user, too"
+            "install omptrace where all users can read it, for example in /usr/local, or allow access: chmod o+rx {closed}; that user must also be able to write to the directory of the trace"
         ),
     )
 }

@@ -65,10 +65,10 @@ pub(crate) fn named(library: &Path) -> Result<&OsStr> {
         return Ok(library.as_os_str());
     }
     Err(Failure::new(format!(
-        "{} has a space, a colon or a dollar sign in its path, which LD_PRELOAD cannot hold",
+        "the path {} contains a space, a colon or a dollar sign, which LD_PRELOAD does not allow",
         library.display()
     ))
-    .hint("name it by a link without these: ln -s DIRECTORY link"))
+    .hint("use a symbolic link whose path does not contain them: ln -s DIRECTORY link"))
 }
 
 /// The values of `$LIB` in glibc's 64-bit loaders: Debian's; Red Hat's, SUSE's and glibc's own; Arch's.
@@ -130,7 +130,7 @@ impl Preload {
     pub(crate) fn new(libraries: &[&Path]) -> Result<Preload> {
         Preload::made(libraries).map_err(|error| {
             Failure::because("cannot create a directory for preloaded libraries", &error)
-                .hint("set TMPDIR to a writable directory without space or colon in its path")
+                .hint("set TMPDIR to a writable directory whose path contains no space or colon")
         })
     }
 

@@ -128,15 +128,14 @@ fn late(lines: &mut Lines, run: &RunEnd<'_>, beginning: Option<&Beginning>, argu
             let answers = &stats.answers;
             let wall = run.ran.ended.raw_ns.saturating_sub(run.ran.started.raw_ns);
             format!(
-                "{} % useful in the first {} of {}, which has {:.0} % of the events. Other parts may differ. To analyse all, which \
-                 takes longer:",
+                "{} % useful in the first {} of {}, which contain {:.0} % of the events. Other parts may differ. To analyse the whole run, which takes longer:",
                 answers.useful_percent().unwrap_or(0),
                 time(answers.duration_ns),
                 time(wall),
                 share * 100.0
             )
         }
-        None => "The analysis was not finished in time. To finish it, which takes longer:".to_owned(),
+        None => "The analysis did not finish within its time limit. To complete it:".to_owned(),
     };
     lines.words(Line::of(Tint::Warning, "  ! "), &words, Tint::Plain, look);
     // A command is copied in one piece.

@@ -35,7 +35,7 @@ pub(crate) fn report(
     };
     for (library, how) in &on_libgomp {
         message::warning(&format!(
-            "the parallel regions of {} were not recorded: the program loaded it by {how}, so {why} there",
+            "the parallel regions of {} were not recorded: the program loaded this library with {how}, so {why} there",
             message::near(library).display()
         ));
     }
@@ -44,10 +44,10 @@ pub(crate) fn report(
     }
     message::hint(match decision {
         Decision::ObserveBy(_) if on_libgomp.iter().any(|(_, how)| *how == DEEPBIND) => {
-            "record with --audit, and libraries that are loaded by dlopen with RTLD_DEEPBIND are observed, too"
+            "record with --audit, which also observes libraries loaded by dlopen with RTLD_DEEPBIND"
         }
         _ => {
-            "load it by dlopen without RTLD_DEEPBIND, or build it with clang: LLVM's runtime loads the tracer itself"
+            "load the library with dlopen without RTLD_DEEPBIND, or build it with clang: LLVM's runtime loads the tracer itself"
         }
     });
     true

@@ -86,18 +86,18 @@ fn seal_one(
     })
     .map_err(|error| match error {
         SealError::Running => {
-            format!("its process is still running; when it has ended: omptrace recover {}", typed(&job.trace))
+            format!("the process is still running; when it has ended: omptrace recover {}", typed(&job.trace))
         }
         error @ SealError::Unknown(_) => format!(
-            "{error}; when you know that it has ended: omptrace recover --force {}",
+            "{error}; if you know that the process has ended: omptrace recover --force {}",
             typed(&job.trace)
         ),
         error @ (SealError::Busy | SealError::Changed) => {
-            format!("{error}; then again: omptrace recover {}", typed(&job.trace))
+            format!("{error}; afterwards, try again: omptrace recover {}", typed(&job.trace))
         }
         // It is unharmed, with its spool: a full disk, mostly.
         error @ SealError::Io(_) => {
-            format!("{error}; when there is space for it: omptrace recover {}", typed(&job.trace))
+            format!("{error}; when there is enough space: omptrace recover {}", typed(&job.trace))
         }
         error => error.to_string(),
     })
@@ -155,7 +155,7 @@ pub(crate) fn report_problems(done: &[Done]) {
         report_diagnostics(trace, sealed);
         if let Some(spool) = &sealed.spool_left {
             message::note(&format!(
-                "{}: its events in {} were added; that file stays, because it may belong to another trace",
+                "{}: its events in {} were added; that file is kept, because it may belong to another trace",
                 message::near(trace).display(),
                 message::near(spool).display()
             ));

@@ -235,13 +235,13 @@ fn report(missing: usize, traces: &[PathBuf], too_large: &[PathBuf]) {
             _ => "TRACE...".to_owned(),
         };
         message::note(&format!(
-            "analysis of {} not finished; to finish it: omptrace recover {name}",
+            "the analysis of {} was not completed; to complete it: omptrace recover {name}",
             message::counted(missing as u64, "trace")
         ));
     }
     if let Some(first) = too_large.first() {
         message::note(&format!(
-            "{} without a summary, because it would take more than 64 KiB (first: {}); stats reads the events",
+            "no summary stored in {}, because it would exceed 64 KiB (first: {}); stats reads the events instead",
             message::counted(too_large.len() as u64, "trace"),
             message::near(first).display()
         ));

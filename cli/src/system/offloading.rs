@@ -48,13 +48,12 @@ struct Library {
 }
 
 /// The records of devices without records.
-const OBSERVED: &str = "no records of devices: they are shown as the host observed them";
-const BY_RUNTIME: &str = "records by an offloading library that can give them";
-const CUPTI: &str = "NVIDIA's CUPTI: gives records of NVIDIA devices if the runtime gives none";
+const OBSERVED: &str = "no device records: operations are shown as the host observed them";
+const BY_RUNTIME: &str = "device records from an offloading library that supports them";
+const CUPTI: &str = "NVIDIA's CUPTI: provides records of NVIDIA devices if the runtime provides none";
 /// Where NVIDIA's installer puts CUPTI, beside the loader's folders.
 const CUDA_FOLDERS: [&str; 2] = ["/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64"];
-const ASKED: &str =
-    "can give records of devices; whether it does is known when a program offloads (Intel's refuses)";
+const ASKED: &str = "can provide device records; whether it does is known only when a program offloads (Intel's library refuses)";
 
 /// The facts that are the same for all of NVIDIA's devices.
 #[derive(Debug)]
@@ -136,21 +135,23 @@ impl Nvidia<'_> {
         let driver = driver.map_or("of unknown version".to_owned(), |version| version);
         match (self.cupti.iter().find(fits), supported) {
             (_, Some(supported)) if supported < 12 => {
-                format!("{OBSERVED}: driver {driver} is older than CUDA 12, which CUPTI needs")
+                format!("{OBSERVED}; driver {driver} is older than CUDA 12, which CUPTI needs")
             }
             (None, _) if self.cupti.is_empty() => {
-                format!("{OBSERVED}: no libcupti.so.12 or .13 was found (OMPTRACE_CUPTI gives its path)")
+                format!("{OBSERVED}; no libcupti.so.12 or .13 was found (set OMPTRACE_CUPTI to its path)")
             }
             (None, _) => {
-                format!("{OBSERVED}: no libcupti found is of a CUDA that driver {driver} supports")
+                format!(
+                    "{OBSERVED}; driver {driver} does not support the CUDA version of any libcupti that was found"
+                )
             }
             (Some(path), _) => {
                 let path = path.display();
                 let restricted = match self.is_restricted() {
-                    true => "; only root may have them (RmProfilingAdminOnly)",
+                    true => "; only root may read them (RmProfilingAdminOnly)",
                     false => "",
                 };
-                format!("records by CUPTI, {path}, driver {driver}{restricted}")
+                format!("device records from CUPTI ({path}, driver {driver}){restricted}")
             }
         }
     }
@@ -248,7 +249,7 @@ mod tests {
         let found = Offloading::of(vec![library(false)], Vec::new(), root);
         let observed = format!("      {OBSERVED}");
         let no_cupti =
-            format!("{observed}: no libcupti.so.12 or .13 was found (OMPTRACE_CUPTI gives its path)");
+            format!("{observed}; no libcupti.so.12 or .13 was found (set OMPTRACE_CUPTI to its path)");
         let path = "  /lib/libomptarget.so";
         assert_eq!(found.lines(), [devices[0], &no_cupti, devices[1], &observed, path, &observed]);
         let found = Offloading::of(vec![library(true)], Vec::new(), root);
@@ -273,12 +274,14 @@ mod tests {
         };
         driver("535.104.05");
         let both = ["/c/libcupti.so.13", "/c/libcupti.so.12"];
-        assert_eq!(records(&both), "records by CUPTI, /c/libcupti.so.12, driver 535.104.05");
+        assert_eq!(records(&both), "device records from CUPTI (/c/libcupti.so.12, driver 535.104.05)");
         assert!(
-            records(&both[..1]).contains("no libcupti found is of a CUDA that driver 535.104.05 supports")
+            records(&both[..1]).contains(
+                "driver 535.104.05 does not support the CUDA version of any libcupti that was found"
+            )
         );
         write(root, "proc/driver/nvidia/params", "A: 0\nRmProfilingAdminOnly: 1\n");
-        assert!(records(&both).contains("only root may have them"));
+        assert!(records(&both).contains("only root may read them"));
         driver("580.65.06");
         assert!(records(&both).contains("/c/libcupti.so.13"));
         driver("470.82.01");

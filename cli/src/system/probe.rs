@@ -90,9 +90,9 @@ pub(crate) fn ask(library: &Path, tool: &Path) -> std::result::Result<Grants, St
     let ended = child.wait_with_output().map_err(|error| error.to_string())?;
     if !ended.status.success() {
         let words = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
-        return Err(format!("starting it ended with {}: {words}", ended.status));
+        return Err(format!("the test start of the runtime ended with {}: {words}", ended.status));
     }
-    read(folder.path()).ok_or_else(|| "it started, but loaded no tool".to_owned())
+    read(folder.path()).ok_or_else(|| "the runtime started, but loaded no tool".to_owned())
 }
 
 /// The grants of the runtime, from the trace in the folder.

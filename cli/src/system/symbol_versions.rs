@@ -39,9 +39,9 @@ const DEFINED_IN_VAIN: &[&str] = &[
 /// Functions in which LLVM's runtime does not do all that libgomp does, although programs mostly run well: what goes
 /// wrong. Whether a program does that shows in no symbol.
 const HAZARDS: &[(&str, &str)] = &[
-    ("GOMP_taskloop", "it aborts at a taskloop that counts down"),
-    ("GOMP_taskloop_ull", "it aborts at a taskloop that counts down"),
-    ("GOMP_task", "it may lose an untied task, or one with `mutexinoutset`"),
+    ("GOMP_taskloop", "it aborts at a taskloop with a decreasing loop variable"),
+    ("GOMP_taskloop_ull", "it aborts at a taskloop with a decreasing loop variable"),
+    ("GOMP_task", "it may lose a task that is untied or has a `mutexinoutset` dependence"),
 ];
 
 /// The functions that `libomp` lacks for the programs and for all libraries that they need.

@@ -36,8 +36,8 @@ pub(super) fn traces(target: Option<&Path>) -> Result<Vec<PathBuf>> {
 fn all() -> Result<Vec<PathBuf>> {
     let found: BTreeSet<PathBuf> = pids().flat_map(|pid| mapped_traces(pid).unwrap_or_default()).collect();
     if found.is_empty() {
-        return Err(Failure::new("no traced program runs here, as far as this user can see")
-            .hint(format!("{START}; or name a trace: omptrace top app.omptrace")));
+        return Err(Failure::new("no running traced program is visible to this user")
+            .hint(format!("{START}; or give the path of a trace: omptrace top app.omptrace")));
     }
     Ok(found.into_iter().collect())
 }
@@ -58,11 +58,13 @@ fn of_process(pid: u32) -> Result<Vec<PathBuf>> {
     match hidden {
         _ if !found.is_empty() => Ok(found.into_iter().collect()),
         Some((pid, error)) => {
-            Err(Failure::because(format!("cannot see the files of process {pid} uses"), &error)
-                .hint("it is another user's: run as that user, or name its trace"))
+            Err(Failure::because(format!("cannot see the files that process {pid} uses"), &error)
+                .hint("the process belongs to another user: run as that user, or give the path of its trace"))
         }
-        None => Err(Failure::new(format!("neither process {pid} nor a child of it records a trace now"))
-            .hint(format!("{START}; a process has a trace from its first OpenMP construct on"))),
+        None => {
+            Err(Failure::new(format!("neither process {pid} nor any of its children is recording a trace"))
+                .hint(format!("{START}; a process has no trace before its first OpenMP construct")))
+        }
     }
 }
 

@@ -45,10 +45,10 @@ impl Live {
             io::stdin().is_terminal() || streams::stdout().is_terminal() || streams::stderr().is_terminal();
         if uses_terminal {
             return Err(Failure::new(
-                "with --live, the screen takes the terminal: the program's input and output must go elsewhere",
+                "with --live, omptrace uses the terminal, so the program's input and output must be redirected",
             )
             .hint(
-                "omptrace record --live ./app < /dev/null > app.out 2>&1; or watch from a second terminal: omptrace top",
+                "for example: omptrace record --live ./app < /dev/null > app.out 2>&1; or watch the program from a second terminal: omptrace top",
             ));
         }
         let tty = || File::options().read(true).write(true).open("/dev/tty");

@@ -35,13 +35,13 @@ const MAX_EVENTS_OF_ONE_LOOK: usize = 1 << 20;
 /// `omptrace top`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The program is not disturbed: its recorded events are read from outside, without root privileges. A process has a trace from its first OpenMP construct on.
+The program is not disturbed, because `top` reads its recorded events from outside; root privileges are not needed. A process has no trace before its first OpenMP construct.
 
 Examples:
   omptrace top                         all traced programs that run here
-  omptrace top 4711                    a process and its children, as `mpirun`
+  omptrace top 4711                    a process and its children, for example `mpirun`
   omptrace top --once app.omptrace     the last second, as text
-  omptrace top --once --json 4711      the same for programs")]
+  omptrace top --once --json 4711      the same as JSON")]
 pub(crate) struct Top {
     /// Process id, trace, or directory of traces [default: all traced programs of this user]
     #[arg(value_name = "PID|TRACE")]
@@ -49,7 +49,7 @@ pub(crate) struct Top {
     /// Print one snapshot and exit
     #[arg(long)]
     pub(crate) once: bool,
-    /// Length of the observed window, as in 500ms; for a finished trace, its end
+    /// Length of the observed window, for example 500ms; for a finished trace, the window is at its end
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = units::nanoseconds)]
     pub(crate) interval: u64,
     /// Available threads per process [default: the peak number observed]

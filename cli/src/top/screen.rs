@@ -100,7 +100,7 @@ const KEYS: &[(&str, &str)] = &[
     ("t", "sort threads: by number, or by lost time"),
     ("tab", "the next process"),
     ("up, down", "more threads"),
-    ("w", "write the last 10 seconds as a trace, while the program runs"),
+    ("w", "write the last 10 seconds as a trace; the program continues"),
     ("?", "toggle this help"),
 ];
 
@@ -221,7 +221,7 @@ fn draw_foot(frame: &mut Frame<'_>, area: Rect, view: &View) {
     let period = view.period.as_secs_f64();
     let text = match &view.said {
         Some(said) => printable(said).into_owned(),
-        None if view.is_paused => "paused: space goes on   ? help   q quit".to_owned(),
+        None if view.is_paused => "paused: space resumes    ? help   q quit".to_owned(),
         None => format!("? help  q quit  space pause  s sort  tab process  w save      every {period:.1} s"),
     };
     let style = Style::new().add_modifier(Modifier::REVERSED);
@@ -232,8 +232,10 @@ fn draw_help(frame: &mut Frame<'_>, area: Rect) {
     let mut lines: Vec<Line<'_>> =
         KEYS.iter().map(|(key, words)| Line::from(format!(" {key:<10}{words}"))).collect();
     lines.push(Line::from(""));
-    lines.push(Line::from(" The numbers are of the last interval. Efficiencies are factors of those above."));
-    lines.push(Line::from(" A bar is a thread's time by cause; its empty part is time with nothing to do."));
+    lines.push(Line::from(" Numbers are for the last interval. Indented values are factors of those above."));
+    lines.push(Line::from(
+        " A bar shows a thread's time by cause; its empty part is time with nothing to do.",
+    ));
     let height = (lines.len() as u16 + 2).min(area.height);
     let width = 84.min(area.width);
     let place = Rect { x: (area.width - width) / 2, y: (area.height - height) / 2, width, height };

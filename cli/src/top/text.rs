@@ -42,7 +42,7 @@ pub(super) fn of(look: &Look, width: Option<usize>, rows: usize) -> String {
     let lines = lines.iter().map(|line| message::folded(&printable(line), Some(width), Some(2)));
     let mut text: String = lines.map(|line| line + "\n").collect();
     if look.window_begin_ns.is_none() {
-        return text + "nothing is known about the interval: there was no event\n";
+        return text + "nothing is known about the interval, because there were no events\n";
     }
     text += "\n";
     for line in tree(&look.efficiency) {
@@ -62,9 +62,9 @@ pub(super) fn of(look: &Look, width: Option<usize>, rows: usize) -> String {
 pub(super) fn head(look: &Look) -> Vec<String> {
     let state = match look.state {
         State::Running => "running",
-        State::RunningUnseen => "running, newest events unseen",
+        State::RunningUnseen => "running, newest events not visible",
         State::Ended => "ended",
-        State::Unknown => "running or not",
+        State::Unknown => "not known whether running",
     };
     let mut sizes = vec![format!("trace {}", message::bytes(look.trace_bytes))];
     if look.spool_bytes > 0 {

@@ -211,7 +211,7 @@ impl Watched {
         if let Some(share) = look.window_share.filter(|share| *share < 0.99) {
             let rate = look.events_per_second.unwrap_or(0.0);
             look.notes.push(format!(
-                "sampled: {:.1} % of the interval is interpreted, its end; {} came",
+                "only the last {:.1} % of the interval is interpreted, because there were {}",
                 share * 100.0,
                 per_second(rate, "event")
             ));
@@ -222,7 +222,7 @@ impl Watched {
     /// Makes a small trace of the window, and interprets it.
     fn interpret(&mut self, choice: &Choice, window: (u64, u64), look: &mut Look) -> Result<()> {
         let cannot = |error: &(dyn std::error::Error + 'static)| {
-            Failure::because("cannot look at the newest events", error)
+            Failure::because("cannot read the newest events", error)
         };
         let bytes = self.follower.excerpt(window.0, window.1);
         // In memory where that is possible; without a name, so that nothing is left behind.
@@ -260,12 +260,12 @@ impl Watched {
         let reader = self.follower.reader();
         match reader.ending() {
             Ending::Running => look.notes.push(
-                "the newest events are in the program's own memory, because its spool could not be created. The trace so far is shown"
+                "the trace is shown only up to its last write: newer events are in the program's own memory, because its spool could not be created"
                     .to_owned(),
             ),
             Ending::Unknown(doubt) => look
                 .notes
-                .push(format!("it is not known whether the process still runs: {doubt}")),
+                .push(format!("it is not known whether the process is still running: {doubt}")),
             _ => {}
         }
         let clock = reader.clock();
@@ -274,7 +274,7 @@ impl Watched {
         let interval = ns(choice.interval).min(end);
         if reader.summary().event_bytes > MAX_FILE_BYTES {
             look.notes.push(
-                "a large trace: only its last chunks are interpreted, so earlier constructs are unknown; `omptrace stats --window` interprets all"
+                "the trace is large, so only its last chunks are interpreted, and earlier constructs are unknown; `omptrace stats --window` interprets the whole trace"
                     .to_owned(),
             );
             self.take_end(choice, most_events, &mut look)?;
@@ -356,7 +356,7 @@ impl Watched {
         let seconds = last.as_secs();
         let path = message::near(&path);
         sealing::seal_quietly(job).map_err(|why| Failure::new(format!("{}: {why}", path.display())))?;
-        Ok(format!("the last {seconds} s are in {}", path.display()))
+        Ok(format!("wrote the last {seconds} s to {}", path.display()))
     }
 }
 
@@ -369,7 +369,7 @@ fn free_name(reader: &Reader) -> Result<PathBuf> {
     (1..1000)
         .map(|number| PathBuf::from(format!("{stem}.top-{number}.omptrace")))
         .find(|path| !path.exists())
-        .ok_or_else(|| Failure::new("there are a thousand saved traces already"))
+        .ok_or_else(|| Failure::new("there are already a thousand saved traces"))
 }
 
 impl Look {

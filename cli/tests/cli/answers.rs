@@ -141,14 +141,14 @@ fn what_cannot_be_compared_is_an_error() {
         ("diff a.json", "there are no runs to compare with"),
         ("diff a.json a.json a.json", "there are no runs to compare with"),
         ("diff a.json none.omptrace", "cannot read none.omptrace"),
-        ("diff a.json other.json", "other.json does not have the answers"),
+        ("diff a.json other.json", "other.json is not the output"),
         ("diff a.json newer.json", "by a newer omptrace"),
-        ("diff a.json damaged.json", "damaged.json does not have the answers"),
-        ("diff a.json broken.json", "broken.json is no JSON"),
-        ("diff a.json -- a.json --md", "--md is an option among the runs"),
+        ("diff a.json damaged.json", "damaged.json is not the output"),
+        ("diff a.json broken.json", "broken.json is not JSON"),
+        ("diff a.json -- a.json --md", "the option --md comes after the first run"),
         ("diff --fail-on speed>5% a.json a.json", "\"speed\" cannot be compared"),
-        ("diff --min-effect x a.json a.json", "write it as 2"),
-        ("scaling other.json", "other.json does not have the answers"),
+        ("diff --min-effect x a.json a.json", "write a percentage as 2"),
+        ("scaling other.json", "other.json is not the output"),
     ] {
         let said = said(&folder, words);
         assert_eq!(said.status, Some(2), "{words}: {said:?}");
@@ -239,7 +239,7 @@ fn what_stats_is_to_select_must_be_there() {
     let folder = folder_with_trace("what_stats_is_to_select_must_be_there");
     for (options, words) in [
         ("--window 1000s..", "the window is empty"),
-        ("--phase solve", "no phase has that name"),
+        ("--phase solve", "there is no phase of that name"),
         ("--thread nobody", "no thread named nobody"),
     ] {
         let said = said(&folder, &format!("stats made.omptrace {options}"));

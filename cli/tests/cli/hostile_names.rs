@@ -169,7 +169,7 @@ fn diff_reads_answers_from_pipes() {
     assert_eq!(said.status, Some(2));
     assert!(std::process::Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
     let said = self::said(&folder, &["diff", "pipe", "stencil.omptrace"]);
-    assert!(said.stderr.contains("nobody writes to this pipe"), "{}", said.stderr);
+    assert!(said.stderr.contains("no process writes to this pipe"), "{}", said.stderr);
 }
 
 /// The page of `report` has lines of sources only from where its reader lets it look.
@@ -198,7 +198,7 @@ fn a_page_has_no_file_that_only_a_trace_names() {
     let (text, _) = page(&key, &[]);
     assert!(!text.contains("KEY"));
     let (text, words) = page(&own, &[]);
-    assert!(text.contains("OWN") && words.contains("with lines of src/own.c"), "{words}");
+    assert!(text.contains("OWN") && words.contains("quotes lines of src/own.c"), "{words}");
     assert!(text.contains("This report quotes these files"));
     let (text, _) = page(&own, &["--no-source"]);
     assert!(!text.contains("OWN"));

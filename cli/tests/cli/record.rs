@@ -27,7 +27,7 @@ fn a_program_that_cannot_be_run_has_a_way_out() {
     fs::set_permissions(folder.join("lost"), fs::Permissions::from_mode(0o755)).unwrap();
     fs::create_dir(folder.join("dir")).unwrap();
     for (program, status, hint) in [
-        ("app", 127, "hint: the program in this directory is ./app"),
+        ("app", 127, "hint: to run the program in this directory, use ./app"),
         ("text", 127, "chmod +x ./text"),
         ("./text", 126, "chmod +x"),
         ("./lost", 127, "interpreter"),
@@ -240,7 +240,7 @@ fn says_that_nothing_was_traced_and_why() {
     let said = run(&mut record(&folder, &[], &["true"]));
     assert_eq!(said.status, Some(0));
     assert!(said.stderr.contains("nothing was traced"), "{}", said.stderr);
-    assert!(said.stderr.contains("needs no OpenMP runtime"), "{}", said.stderr);
+    assert!(said.stderr.contains("need an OpenMP runtime"), "{}", said.stderr);
 
     compile(&folder, "static", "int main(void) { return 0; }", &["-static"]);
     let said = run(&mut record(&folder, &[], &["./static"]));

@@ -134,14 +134,14 @@ pub(super) fn load(choice: &Choice) -> Result<Library, String> {
         return Err("switched off by OMPTRACE_CUPTI".into());
     }
     let Some(driver) = loaded(DRIVER) else {
-        return Err(format!("the process has no {DRIVER}, so it does not use CUDA"));
+        return Err(format!("the process has not loaded {DRIVER}, so it does not use CUDA"));
     };
     let driver_version = version_of(&driver);
     // What is loaded stays: the process uses it.
     std::mem::forget(driver);
     let others = MAJORS.iter().map(|major| format!("libcupti.so.{major}"));
     if let Some(other) = others.chain(["libcupti.so".into()]).find(|name| loaded(name).is_some()) {
-        return Err(format!("{other} is loaded already: the process has another tool that uses it"));
+        return Err(format!("{other} is already loaded, so another tool in the process uses it"));
     }
     let (library, name) = match choice {
         Choice::At(path) => open(path).map(|library| (library, path.to_string_lossy().into())),
@@ -154,10 +154,10 @@ pub(super) fn load(choice: &Choice) -> Result<Library, String> {
     // Never closed: a thread of its own may run.
     std::mem::forget(library);
     if answer != Answer::SUCCESS {
-        return Err(format!("cuptiGetVersion of {name} answered {}", answer.text()));
+        return Err(format!("cuptiGetVersion of {name} returned {}", answer.text()));
     }
     if !layout::knows(version) {
-        return Err(format!("{name} has interface version {version}, whose records are not known"));
+        return Err(format!("{name} has interface version {version}, whose record formats are unknown"));
     }
     Ok(Library { functions, description: format!("CUPTI {version} ({name})") })
 }
@@ -205,7 +205,9 @@ fn find(driver_version: Option<u32>) -> Result<(Loaded, String), String> {
     }
     let names: Vec<String> = majors.iter().map(|major| format!("libcupti.so.{major}")).collect();
     Err(match &names[..] {
-        [] => format!("the driver supports CUDA {} only, and 12 is needed", driver_version.unwrap_or(0)),
-        names => format!("{} was not found; give its path as OMPTRACE_CUPTI", names.join(" or ")),
+        [] => {
+            format!("the driver supports only CUDA {}, but CUDA 12 is required", driver_version.unwrap_or(0))
+        }
+        names => format!("{} was not found; set OMPTRACE_CUPTI to its path", names.join(" or ")),
     })
 }

@@ -113,7 +113,7 @@ impl CuptiTracer {
             device_num,
             process: process.and_then(|process| match process.pid == process::id() {
                 true => Ok(process),
-                false => Err("the process was forked from one that CUPTI traces".into()),
+                false => Err("the process was forked from a process that CUPTI traces".into()),
             }),
         }
     }
@@ -159,7 +159,7 @@ impl Process {
         // SAFETY: NVIDIA's function with callbacks of the signatures that it calls.
         let answer = unsafe { (functions.register_callbacks)(requested, completed) };
         if answer != Answer::SUCCESS {
-            problems.push(format!("cuptiActivityRegisterCallbacks answered {}", answer.text()));
+            problems.push(format!("cuptiActivityRegisterCallbacks returned {}", answer.text()));
             return false;
         }
         for (name, kind, must) in KINDS {
@@ -168,7 +168,7 @@ impl Process {
             if answer == Answer::SUCCESS {
                 continue;
             }
-            problems.push(format!("cuptiActivityEnable of {name} answered {}", answer.text()));
+            problems.push(format!("cuptiActivityEnable of {name} returned {}", answer.text()));
             // Without a driver none is granted.
             if *must || *kind == external::EXTERNAL_CORRELATION {
                 self.disable();

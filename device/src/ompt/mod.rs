@@ -100,7 +100,7 @@ impl OmptTracer {
             }
         }
         if !refused.is_empty() {
-            setup.problems.push(format!("ompt_set_trace_ompt answered {}", refused.join(", ")));
+            setup.problems.push(format!("ompt_set_trace_ompt returned {}", refused.join(", ")));
         }
         refused.len() < KINDS.len()
     }
@@ -114,7 +114,7 @@ impl OmptTracer {
         // SAFETY: an entry point of this device (`new`).
         let result = unsafe { set_trace_native(self.handle, ENABLE, ALL_NATIVE) };
         if result < ompt_set_sometimes {
-            setup.problems.push(format!("ompt_set_trace_native answered {}", answer(result)));
+            setup.problems.push(format!("ompt_set_trace_native returned {}", answer(result)));
         }
         result >= ompt_set_sometimes
     }
@@ -169,7 +169,7 @@ impl DeviceTracer for OmptTracer {
 
     fn missing(&self) -> Vec<String> {
         if !self.has_lookup {
-            return vec!["the runtime passed no lookup".into()];
+            return vec!["the runtime passed no lookup function".into()];
         }
         let needed = [
             ("ompt_start_trace", self.entry_points.start_trace.is_some()),
@@ -292,7 +292,7 @@ fn no_flush_at_end() -> Option<String> {
     let is_off = ["false", "0", "no", "off"].iter().any(|off| value.eq_ignore_ascii_case(off));
     is_off.then(|| {
         format!(
-            "{VARIABLE} is {value}: at the end, the runtime may drop the records in partly filled buffers; unset it"
+            "{VARIABLE} is set to {value}, so the runtime may drop the records in partly filled buffers at the end; unset it"
         )
     })
 }

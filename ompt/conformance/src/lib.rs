@@ -125,7 +125,7 @@ fn end(name: &str, open: Open, task: *const ompt_data_t) {
     let expected = (open, task as usize);
     let last = STACK.with(|stack| stack.pop(expected));
     check(Rule::Nesting, last == Some(expected), || {
-        format!("{name}: {expected:x?} ends, and {last:x?} began last")
+        format!("{name}: {expected:x?} ends, but {last:x?} began last")
     });
 }
 
@@ -138,7 +138,7 @@ fn check_current(name: &str, parallel: *const ompt_data_t, task: *const ompt_dat
     if task.is_null() {
         return;
     }
-    check(Rule::TaskBegins, value(task) != 0, || format!("{name}: a task that is not known"));
+    check(Rule::TaskBegins, value(task) != 0, || format!("{name}: the task is unknown"));
     let (mut current, mut region) = (ptr::null_mut(), ptr::null_mut());
     let (mut number, mut size, mut same_region) = (-1, -1, ptr::null_mut());
     // SAFETY: places for what is asked, NULL for what is not.
@@ -156,11 +156,13 @@ fn check_current(name: &str, parallel: *const ompt_data_t, task: *const ompt_dat
         )
     };
     check(Rule::CurrentTask, has_task == 2 && ptr::eq(current, task), || {
-        format!("{name}: task {task:p}, current {current:p} ({has_task})")
+        format!("{name}: task {task:p}, but the current task is {current:p} ({has_task})")
     });
     let is_region = |known: *const ompt_data_t| parallel.is_null() || ptr::eq(known, parallel);
     check(Rule::CurrentRegion, is_region(region) && has_region == 2 && ptr::eq(region, same_region), || {
-        format!("{name}: region {parallel:p}, of the task {region:p}, of the thread {same_region:p}")
+        format!(
+            "{name}: region {parallel:p}, but the region of the task is {region:p} and that of the thread is {same_region:p}"
+        )
     });
     check(Rule::ThreadNumber, number < size.max(1), || format!("{name}: thread {number} of {size}"));
 }
@@ -193,7 +195,7 @@ unsafe extern "C" fn thread_begin(_: ompt_thread_t, data: *mut ompt_data_t) {
     if let Some(entry_points) = ENTRY_POINTS.get() {
         // SAFETY: no arguments.
         let own = unsafe { (entry_points.thread_data)() };
-        check(Rule::ThreadData, ptr::eq(own, data), || format!("{data:p}, and {own:p}"));
+        check(Rule::ThreadData, ptr::eq(own, data), || format!("{data:p} instead of {own:p}"));
     }
 }
 
@@ -201,7 +203,7 @@ unsafe extern "C" fn thread_end(_: *mut ompt_data_t) {
     event("thread_end");
     HAS_BEGUN.set(false);
     let (open, last) = STACK.with(|stack| (stack.depth.get(), stack.last()));
-    check(Rule::ThreadEndsLast, open == 0, || format!("{open} are open, {last:x?} last"));
+    check(Rule::ThreadEndsLast, open == 0, || format!("{open} are still open; {last:x?} began last"));
     STACK.with(|stack| stack.depth.set(0));
 }
 
@@ -235,7 +237,7 @@ unsafe extern "C" fn parallel_end(
     check_current("parallel_end", ptr::null(), task);
     check_code("parallel_end", code);
     check(Rule::ParallelBegins, value(parallel) != 0, || {
-        "parallel_end of a region that did not begin".to_owned()
+        "parallel_end of a region that has not begun".to_owned()
     });
     set(parallel, 0);
     end("parallel_end", Open::Parallel, task);
@@ -256,7 +258,9 @@ unsafe extern "C" fn implicit_task(
         begin(Open::ImplicitTask, task);
     } else {
         event("implicit_task");
-        check(Rule::TaskBegins, value(task) != 0, || "an implicit task ends that did not begin".to_owned());
+        check(Rule::TaskBegins, value(task) != 0, || {
+            "the end of an implicit task that has not begun".to_owned()
+        });
         end("implicit_task", Open::ImplicitTask, task);
         set(task, 0);
     }
@@ -312,10 +316,12 @@ unsafe extern "C" fn task_schedule(
                 ptr::null_mut(),
             )
         };
-        check(Rule::PriorTask, ptr::eq(current, prior), || format!("prior {prior:p}, current {current:p}"));
+        check(Rule::PriorTask, ptr::eq(current, prior), || {
+            format!("the prior task is {prior:p}, but the current task is {current:p}")
+        });
     }
-    check(Rule::TaskBegins, value(prior) != 0, || "the prior task is not known".to_owned());
-    check(Rule::TaskBegins, next.is_null() || value(next) != 0, || "the next task is not known".to_owned());
+    check(Rule::TaskBegins, value(prior) != 0, || "the prior task is unknown".to_owned());
+    check(Rule::TaskBegins, next.is_null() || value(next) != 0, || "the next task is unknown".to_owned());
     match status {
         ompt_task_complete | ompt_task_cancel | ompt_task_detach => {
             ENDED.fetch_add(1, Ordering::Relaxed);

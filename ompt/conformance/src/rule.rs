@@ -23,10 +23,10 @@ rules! {
     ParallelBegins: "19.5.2.3", "a parallel region ends once, after it started";
     ImplicitTaskHasRegion: "19.5.2.11", "an implicit task begins with its parallel region";
     TaskBegins: "19.5.2.7", "a task ends once, after it was created";
-    CurrentTask: "19.6.1.14", "the task of an event is the current one of ompt_get_task_info";
-    CurrentRegion: "19.6.1.13", "the region of an event is that of ompt_get_task_info and ompt_get_parallel_info";
-    ThreadNumber: "19.6.1.14", "a thread's number is below the size of its team";
-    PriorTask: "19.5.2.10", "the prior task of task_schedule is the current one";
+    CurrentTask: "19.6.1.14", "the task of an event is the current task that ompt_get_task_info returns";
+    CurrentRegion: "19.6.1.13", "the region of an event is the one that ompt_get_task_info and ompt_get_parallel_info return";
+    ThreadNumber: "19.6.1.14", "a thread's number is less than the size of its team";
+    PriorTask: "19.5.2.10", "the prior task of task_schedule is the current task";
     EnterFrame: "19.4.4.29", "a task that enters the runtime has an enter frame";
     CodeAddress: "19.5.2", "an event of the program's code has a code address";
     CodeOfProgram: "19.5.2", "a code address lies outside of the runtime";

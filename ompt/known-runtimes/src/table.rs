@@ -30,7 +30,7 @@ const UNKNOWN: Runtime = Runtime {
     has_entries_of_libgomp: false,
     folders: &[],
     without_interface: "",
-    remedy: "take a newer release of the runtime",
+    remedy: "use a newer release of the runtime",
 };
 
 const fn folder(root: &'static str, prefix: &'static str, inside: &'static str) -> InstallFolder {
@@ -68,7 +68,7 @@ pub static RUNTIMES: &[Runtime] = &[
             folder("~/intel/oneapi/compiler", "", "lib"),
             folder("~/intel/oneapi/compiler", "", "linux/compiler/lib/intel64_lin"),
         ],
-        remedy: "take a newer runtime: Intel's has the interface since 2018.0.3",
+        remedy: "use a newer runtime: Intel's runtime has provided the interface since version 2018.0.3",
         ..UNKNOWN
     },
     Runtime {
@@ -79,7 +79,7 @@ pub static RUNTIMES: &[Runtime] = &[
         version: Some("libgomp"),
         // Measured on GCC 12, with two threads: 80 to 170.
         chunk_cost_ns: 120,
-        without_interface: "; `omptrace record` gives it one by libomptgomp.so",
+        without_interface: "; `omptrace record` provides one with libomptgomp.so",
         ..UNKNOWN
     },
     Runtime {
@@ -87,7 +87,7 @@ pub static RUNTIMES: &[Runtime] = &[
         name: "NVIDIA",
         libraries: &["libnvomp"],
         folders: &[folder("/opt/nvidia/hpc_sdk/Linux_%m", "", "compilers/lib")],
-        remedy: "link the program by nvc, nvc++ or nvfortran with -mp=ompt",
+        remedy: "link the program with nvc, nvc++ or nvfortran and the option -mp=ompt",
         ..UNKNOWN
     },
     Runtime { vendor: Vendor::Oracle, name: "Oracle", libraries: &["libmtsk"], ..UNKNOWN },

@@ -1,11 +1,11 @@
-"""Queries that DuckDB, Spark and other engines take as they are. Each file is one SELECT, and a view of the file's name.
+"""Queries that run unchanged on DuckDB, Spark and other engines. Each file is one SELECT, and a view of the same name.
 
 They select from the tables of docs/columns.md and from each other, in the order of `VIEWS`.
 """
 
 from importlib.resources import files
 
-#: The queries, each behind those that it selects from, with all tables that it needs.
+#: The queries, each after those that it selects from, with all tables that it needs.
 VIEWS = {
     "states": ("work", "waits"),
     "job": ("processes",),
@@ -22,10 +22,10 @@ VIEWS = {
 
 
 def possible(tables):
-    """The queries that these tables suffice for, in their order."""
+    """Returns the queries for which these tables suffice, in order."""
     return [view for view, needs in VIEWS.items() if set(needs) <= set(tables)]
 
 
 def query(view):
-    """The text of a query."""
+    """Returns the text of a query."""
     return (files(__name__) / f"{view}.sql").read_text(encoding="utf-8")

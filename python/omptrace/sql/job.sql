@@ -1,4 +1,4 @@
--- N and T of each run: the threads of all processes that ran at once, and from the first begin to the last end.
+-- N and T of each run: the threads of processes that ran at the same time, and the time from first begin to last end.
 WITH changes AS (
   SELECT run, begin_ns AS time_ns, 1 AS is_begin, threads AS change FROM processes
   UNION ALL

@@ -1,4 +1,4 @@
--- N x T thread-nanoseconds of each run by cause, as `stats` has them. Processes that did not run are unobserved.
+-- N x T thread-nanoseconds of each run by cause, as in `stats`. Time in which a process did not run is unobserved.
 WITH sums AS (
   SELECT run, cause, CAST(sum(ns) AS BIGINT) AS ns FROM accounting GROUP BY run, cause
 ),

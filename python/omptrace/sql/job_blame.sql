@@ -1,4 +1,4 @@
--- What waits were due to, the longest first: the rows of a cause add up to job_accounting.
+-- The causes of waits, longest first: the rows of a cause add up to its time in job_accounting.
 WITH named AS (
   SELECT run, cause, construct, file, line, function, position, ns FROM blame
   UNION ALL

@@ -1,4 +1,4 @@
--- The tree of efficiencies of each run, 0 to 1, as `stats` has them: POP's hybrid models without MPI.
+-- The tree of efficiencies of each run, from 0 to 1, as in `stats`: POP's hybrid model without MPI.
 WITH sums AS (
   SELECT run, CAST(sum(ns) AS BIGINT) AS total_ns,
     CAST(sum(CASE WHEN cause = 'useful' THEN ns ELSE 0 END) AS BIGINT) AS useful_ns

@@ -1,4 +1,4 @@
--- Each process of a job beside the others: useful time, and how evenly its threads have it. Those with the least come first.
+-- The processes of a job: useful time, and how evenly it is divided among threads. The least useful time comes first.
 WITH by_thread AS (
   SELECT run, process, thread, sum(ns) AS ns FROM accounting
   WHERE cause = 'useful' AND thread IS NOT NULL

@@ -1,4 +1,4 @@
--- The three longest instances of each parallel region, loop and task, with the thread: where to look in a viewer.
+-- The three longest instances of each parallel region, loop and task, with their threads, to look at in a viewer.
 WITH ranked AS (
   SELECT slices.run, slices.process, slices.thread, slices.place, begin_ns, end_ns,
     row_number() OVER (

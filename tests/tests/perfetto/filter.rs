@@ -159,7 +159,7 @@ fn a_series_of_files_says_how_many_arrows_it_cuts() {
         assert!(convert.status.success(), "{said}");
         let cut = said
             .lines()
-            .find_map(|line| line.split_once("arrows from one file to another are left out: "))
+            .find_map(|line| line.split_once("arrows from one file to another were left out:  "))
             .map_or(0, |(_, count)| count.replace(',', "").parse().expect("a number"));
         let parts: Vec<_> = (1..)
             .map(|number| traced.path(&format!("b-{number:03}.{extension}")))
@@ -169,7 +169,7 @@ fn a_series_of_files_says_how_many_arrows_it_cuts() {
         let (mut shown, mut ends) = (0, 0);
         for part in &parts {
             let notes = "select cast(substr(name, instr(name, '(') + 1) as int) n from slice \
-                         where name glob 'arrows from or to other files of the series are not shown (*)'";
+                         where name glob 'arrows from or to other files of the series are left out (*)'";
             let rows = query(part, &[ARROWS, notes]);
             shown += number(&rows[0], "n");
             ends += rows[1].iter().map(|row| row["n"].as_u64().expect("a number")).sum::<u64>();

@@ -64,7 +64,7 @@ fn programs_see_the_processors_that_they_see_without_the_tracer() {
                     *argument == "narrow" || launcher[0] == "taskset" && value.contains(char::is_numeric);
                 let is_same = recorded.stdout == alone.stdout;
                 assert!(is_same || may_differ, "{name}={value} {launcher:?} {recorded:?} {alone:?}");
-                let is_reported = said(&recorded).contains("on GCC's libgomp it is");
+                let is_reported = said(&recorded).contains("on GCC's libgomp it returns");
                 assert_eq!(is_reported, !is_same, "{recorded:?} {alone:?}");
                 assert_eq!(traces.all_files().len(), 1, "{recorded:?}");
             }
@@ -79,7 +79,7 @@ fn what_a_program_sees_otherwise_is_reported() {
     let traces = Traces::folder();
     let mut command = recording(&traces, [OsStr::new("--"), program.as_os_str()]);
     let output = ended_well(command.env("OMP_NUM_THREADS", "7,"));
-    let words = "omp_get_max_threads was 7 in the recorded program; on GCC's libgomp it is";
+    let words = "omp_get_max_threads returned 7 in the recorded program; on GCC's libgomp it returns";
     assert!(said(&output).contains(words), "{}", said(&output));
 }
 
@@ -104,7 +104,7 @@ fn programs_that_the_runtime_of_llvm_cannot_run_keep_libgomp() {
         let output = record(&traces, ["--".as_ref(), program.as_os_str()]);
         assert_eq!(String::from_utf8_lossy(&output.stdout), "right\n", "{function}: {output:?}");
         let said = said(&output);
-        let reason = format!("lacks functions that it calls: {function} (called by");
+        let reason = format!("lacks functions that the program calls: {function} (called by");
         assert!(said.contains(&reason), "{said}");
         assert!(said.contains("--libgomp replace"), "{said}");
         assert!(traces.all_files().is_empty(), "{said}");
@@ -166,7 +166,7 @@ fn a_death_on_the_runtime_of_llvm_is_no_riddle() {
     assert_eq!(output.status.code(), Some(128 + 6), "{output:?}");
     let said = said(&output);
     assert!(said.contains("--libgomp keep"), "{said}");
-    assert!(said.contains("taskloop that counts down"), "{said}");
+    assert!(said.contains("taskloop with a decreasing loop variable"), "{said}");
 }
 
 /// Libraries that a program loads while it runs are known when it has run.

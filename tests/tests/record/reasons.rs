@@ -59,7 +59,7 @@ fn nothing_traced_is_reported_with_the_reason() {
     assert!(said(&output).contains("nothing was traced"), "{}", said(&output));
     assert!(said(&output).contains("OpenMP"), "{}", said(&output));
     // Before a run that may be long.
-    let before = "omptrace: no OpenMP runtime can be seen before the run";
+    let before = "omptrace: no OpenMP runtime was found before the run";
     assert!(said(&output).starts_with(before), "{}", said(&output));
 
     let program = compile("tests/programs/gcc_loops.c", Compiler::Gcc, &[]);
@@ -89,7 +89,7 @@ fn the_remedy_where_the_tracer_was_kept_away_works() {
         };
         let words = run("");
         assert!(words.contains("likely reason: ") && words.contains(reason), "{words}");
-        assert!(words.contains("by: omptrace record -- PROGRAM"), "{words}");
+        assert!(words.contains("with: omptrace record -- PROGRAM"), "{words}");
         assert!(!words.contains("OMP_TOOL_VERBOSE_INIT"), "{words}");
         assert!(traces.all_files().is_empty(), "{words}");
         run(&record);
@@ -101,7 +101,7 @@ fn the_remedy_where_the_tracer_was_kept_away_works() {
     let mut command = Command::new(&omptrace);
     command.args(["record", "--"]).arg(idle).current_dir(traces.path());
     let words = said(&ended_well(&mut command));
-    assert!(words.contains("ran no OpenMP construct"), "{words}");
+    assert!(words.contains("executed no OpenMP construct"), "{words}");
     assert!(!words.contains("OMP_TOOL_VERBOSE_INIT"), "{words}");
 }
 

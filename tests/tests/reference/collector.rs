@@ -222,7 +222,7 @@ fn events_and_states_of_tau_are_shown() {
     let checked = omptrace([Path::new("check"), &file]);
     let said = String::from_utf8_lossy(&checked.stderr);
     assert!(checked.status.success() && !said.contains("warning"), "{said}");
-    let names = ["parallel", "event of the runtime's own", "state: overhead"];
+    let names = ["parallel", "runtime-specific event", "state: overhead"];
     // FORK, creating, scheduling and finishing.
     assert_eq!(shown(&file, &names), [1, 5, 4]);
 }

@@ -336,7 +336,7 @@ fn what_cupti_drops_shows_as_the_host_observed_it_and_is_counted() {
     assert!(expected.is_some_and(|number| number > 0 && number < observed as u64), "{expected:?}");
     let check = trace::omptrace(["check".as_ref(), traced.file().as_os_str()]);
     let words = String::from_utf8_lossy(&check.stdout);
-    let warning = "operations of traced devices have no record of the device";
+    let warning = "operations of traced devices have no device record";
     assert!(words.contains(warning), "{words}");
 }
 
@@ -383,7 +383,7 @@ fn says_why_there_is_no_cupti() {
         (OsStr::new("off"), "", "switched off by OMPTRACE_CUPTI"),
         (OsStr::new("/nowhere/libcupti.so.12"), "", "cannot be loaded"),
         (driver().as_os_str(), "", "has no cuptiGetVersion"),
-        (twelve.as_os_str(), "version=18", "interface version 18, whose records are not known"),
+        (twelve.as_os_str(), "version=18", "interface version 18, whose record formats are unknown"),
         (thirteen.as_os_str(), "version=140000", "interface version 140000"),
         (twelve.as_os_str(), "refuse=15", "CUPTI_ERROR_NOT_INITIALIZED"),
         (thirteen.as_os_str(), "refuse=35", "CUPTI_ERROR_INSUFFICIENT_PRIVILEGES"),
@@ -399,7 +399,7 @@ fn nothing_is_loaded_where_the_process_does_not_use_cuda() {
     one.devices[0].driver = None;
     let traced = trace_with(&one, stand_in(12).as_os_str(), "");
     let problems = traced.device(0)["problems"].to_string();
-    assert!(problems.contains("the process has no libcuda.so.1"), "{problems}");
+    assert!(problems.contains("the process has not loaded libcuda.so.1"), "{problems}");
 }
 
 #[test]

@@ -254,10 +254,10 @@ fn takes_the_records_that_are_sound_and_counts_the_others() {
 fn counts_what_is_wrong_with_buffers() {
     use Misbehaviour::*;
     for (misbehaviour, counted, times) in [
-        (CompletesTwice, "the device did not have", 20),
-        (CompletesForeignBuffers, "the device did not have", 20),
-        (TooManyBytes, "more bytes than the buffer has", 20),
-        (EndlessCursor, "did not come to an end", 20),
+        (CompletesTwice, "the device did not use", 20),
+        (CompletesForeignBuffers, "the device did not use", 20),
+        (TooManyBytes, "more bytes than the buffer can hold", 20),
+        (EndlessCursor, "did not reach the end", 20),
     ] {
         let bytes = RECORDS_PER_BUFFER * RECORD_BYTES;
         let traced = trace(&script(vec![with(&[misbehaviour])]), bytes);
@@ -278,7 +278,7 @@ fn repairs_records_on_the_timeline() {
     let all = OPERATIONS_PLAYED as u64;
     for (misbehaviour, shown, words) in [
         (SwapsTimes, all, "ended before they started"),
-        (ZeroTimes, all / 2, "had no times"),
+        (ZeroTimes, all / 2, "device records without times"),
         (UnknownKinds, all / 2, "neither kernels nor data operations"),
         (ReusesIds, all, ""),
         (SwapsIds, all, ""),
@@ -414,13 +414,13 @@ fn a_device_that_keeps_its_buffers_gets_no_more_than_the_limit() {
     let traced = trace_with(&script, 4 << 20);
     let room = ((64 << 20) / BIG_RECORD_BYTES) as u64;
     // A part of a record may be left at the end of each buffer, and less than the smallest buffer after the last.
-    let buffers = 8 + traced.count("beyond those that are kept");
-    let records = traced.count("records") - traced.count("without a buffer left");
+    let buffers = 8 + traced.count("in excess of the pool's limit");
+    let records = traced.count("records") - traced.count("buffer requests that were refused");
     assert!(records <= room && records + buffers + 8 >= room, "{records} of {room}, {buffers} buffers");
     let played = &traced.played[0];
     let written = played.alone + played.operations.len() as u64;
     assert!(records < written, "{records} of {written}");
-    assert!(traced.count("without a buffer left") > 0);
+    assert!(traced.count("buffer requests that were refused") > 0);
     assert!(buffers > 8000, "{buffers}");
     assert_eq!(traced.device()["problems"], Value::Array(vec![]));
 }

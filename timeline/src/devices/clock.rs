@@ -76,7 +76,7 @@ impl std::fmt::Display for DeviceClockReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "clock from {} {}, good to {} ns, {} ns against the host's operations",
+            "clock derived from {} {}, accurate to {} ns, deviates from the host's operations by {} ns",
             self.points,
             self.source.text(),
             self.uncertainty_ns,

@@ -84,7 +84,7 @@ pub(crate) struct Devices {
     threads: Vec<OnHost>,
     operations: HostOperations,
     regions: Regions,
-    /// The kinds of work of which there are records without an operation of the host. An operation without a record may be
+    /// The kinds of work of which there are records that match no operation of the host. An operation without a record may be
     /// the one that they are of.
     anonymous: Vec<Work>,
     /// From when to when recording was paused, in order.

@@ -36,36 +36,36 @@ macro_rules! causes {
 causes! {
     /// LLVM's workers report these ends when the next region wakes them.
     LateEnd Note "late_end"
-        "ends of workers came after the end of their parallel region and were moved to it";
+        "workers reported ends after the end of their parallel region; these were moved to the end of the region";
     /// Code built by GCC does not report the end of a single region on the thread that executes it.
     SingleWithoutEnd Note "single_without_end"
-        "single regions did not report their end and end where the next worksharing region or barrier starts";
+        "the ends of single regions were not reported; the regions end where the next worksharing region or barrier starts";
     /// LLVM's primary thread of a nested team reports the end of its region when it has given the team back. Another thread
     /// may then have begun a region with that team.
     MisnamedRegion Note "misnamed_region"
-        "ends of parallel regions named another thread's region and end that of their own task";
+        "ends of parallel regions identified the region of another thread; each ends the region of its own task instead";
     /// OpenUH reports FORK, ordered regions and waits for them more than once.
-    ReportedAgain Note "reported_again" "starts were reported again; each counts as one with the first";
+    ReportedAgain Note "reported_again" "starts were reported more than once; each start counts once";
     /// OpenUH and TAU: a thread that was idle before tracing began, and the end of a wait that did not take place.
     EndAlone Note "end_alone"
-        "ends of idle times and of waits had no start: these started before the trace, or there was nothing to wait for";
+        "ends of idle times and waits had no start: they started before the trace, or there was nothing to wait for";
     /// LLVM waits for detached tasks of a team of one when it has reported the region's end.
     EndBeforeTasks Note "end_before_tasks"
-        "parallel regions of one thread reported their end before their tasks were complete and end with the last of these";
+        "parallel regions of one thread were reported to end before their tasks were complete; they end with the last of these tasks";
     /// LLVM does so where it runs tasks of a team that is over.
     EndedTask Note "ended_task"
-        "switches went to tasks that had ended; the thread continues with the outer task";
+        "threads switched to tasks that had ended; they continue with the outer task instead";
     /// The event was lost, not delivered, or the program died first.
     MissingEnd Warning "missing_end"
-        "regions had no end and end with the outer region or with the trace";
+        "regions had no end; they end with the outer region or with the trace";
     /// The event's begin was lost or not delivered.
-    EndWithoutBegin Warning "end_without_begin" "ends had no start and were left out";
+    EndWithoutBegin Warning "end_without_begin" "ends without a start were left out";
     /// `OMPTRACE_EVENTS` says so.
     CounterpartLeftOut Note "counterpart_left_out"
-        "events lack the other end of their pair, which was not selected for recording; they are not shown";
+        "events are not shown, because the matching start or end was not selected for recording";
     /// Without `task_create`, tasks have no ids by which those that are resumed could be distinguished from those that begin.
     PartOfTask Note "part_of_task"
-        "tasks whose creation was not recorded were suspended: each segment of them is shown as a task, so too many tasks are shown";
+        "tasks whose creation was not recorded were suspended: each segment of such a task is shown as a task, so too many tasks are shown";
     /// LLVM 3.7.
     TasksWithoutSwitch Note "tasks_without_switch"
         "the runtime does not report when threads switch tasks: tasks last from their start to their end";
@@ -74,43 +74,43 @@ causes! {
         "the runtime does not report when tasks run: their time is shown as waiting";
     /// LLVM 3.7 to 5.0, of critical regions and some locks.
     ReleaseWithoutAcquire Note "release_without_acquire"
-        "the runtime reports these mutexes only when they are released: they are shown as instants";
+        "the runtime reports only the release of some mutexes: these releases are shown as instants";
     /// The creation was lost or not delivered.
     UnannouncedTask Warning "unannounced_task" "there are tasks whose creation is not in the trace";
     /// The region's begin was lost or not delivered.
     UnannouncedRegion Warning "unannounced_region"
         "implicit tasks belong to a parallel region whose start is not in the trace";
     /// An endpoint other than begin, end and beginend.
-    UnknownEndpoint Warning "unknown_endpoint" "events were neither start nor end and were left out";
+    UnknownEndpoint Warning "unknown_endpoint" "events that are neither a start nor an end were left out";
     /// Perfetto shows no more than 512 levels.
-    TooDeep Warning "too_deep" "regions were nested deeper than can be shown and were left out";
+    TooDeep Warning "too_deep" "regions that were nested too deeply to be shown were left out";
     /// A damaged chunk, or a clock that is not the same on all processors.
     TimeWentBack Warning "time_went_back"
-        "events were older than their predecessor in the stream and were moved to its time";
+        "events were older than the previous event of the stream and were moved to the time of that event";
     /// A kind that devices do not do, or a record that is too short.
     UnknownDeviceRecord Note "unknown_device_record"
-        "records of devices are about neither kernels nor data operations and were left out";
+        "device records that describe neither kernels nor data operations were left out";
     /// A device that has no time for what it did.
-    NoDeviceTime Warning "no_device_time" "records of devices had no times and were left out";
+    NoDeviceTime Warning "no_device_time" "device records without times were left out";
     /// Nothing is known of the device's clock.
-    NoDeviceClock Warning "no_device_clock" "records of devices were left out, because their clock is unknown";
+    NoDeviceClock Warning "no_device_clock" "device records were left out, because the device's clock is unknown";
     /// A device that reports the end first.
     DeviceTimesSwapped Warning "device_times_swapped"
-        "records of devices ended before they started; start and end were exchanged";
+        "device records ended before they started; start and end were exchanged";
     /// The runtime makes none of such operations, dropped it, or died with it in a buffer.
     NoDeviceRecord Warning "no_device_record"
-        "operations of traced devices have no record of the device and are shown as the host observed them";
+        "operations of traced devices have no device record; they are shown with the times that the host observed";
     /// A runtime that reports no operations, and died with its records in a buffer.
     NoRecordOfRegion Warning "no_record_of_region"
-        "target regions ran on traced devices, which have no record of them: only the host's time in them is known";
+        "target regions ran on traced devices that have no record of them: only the host's time in them is known";
     /// A runtime that cannot pause its tracing.
     DeviceRecordOfPause Note "device_record_of_pause"
-        "records of devices are about operations while recording was paused and were left out";
+        "device records of operations that ran while recording was paused were left out";
     /// More at once than there are tracks.
-    DeviceOverlap Warning "device_overlap" "records of devices overlapped too often and were shortened";
+    DeviceOverlap Warning "device_overlap" "device records that overlapped with too many others were shortened";
     /// An event of a newer tracer.
     UnknownEvent Note "unknown_event"
-        "events are of a kind that this version does not know and are shown as instants";
+        "events of a kind that this version does not know are shown as instants";
 }
 
 /// Where a cause was met first.

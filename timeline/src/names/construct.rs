@@ -222,7 +222,7 @@ impl Construct {
             Construct::Chunk => fixed("!$omp for chunk", C::Work),
             Construct::Doacross => fixed("!$omp ordered doacross", C::Sync),
             Construct::ThreadState(state) => (state_name(state), C::Omptrace),
-            Construct::CollectorEvent => fixed("event of the runtime's own", C::Omptrace),
+            Construct::CollectorEvent => fixed("runtime-specific event", C::Omptrace),
             Construct::Flush => fixed("!$omp flush", C::Sync),
             Construct::Cancel => fixed("!$omp cancel", C::Sync),
             Construct::ControlTool => fixed("omp_control_tool", C::User),

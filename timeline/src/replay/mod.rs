@@ -234,7 +234,7 @@ pub fn origin(starts: &[Start]) -> u64 {
 pub fn alignment_note(uncertainty_ns: u64) -> Option<String> {
     (uncertainty_ns > 0).then(|| {
         format!(
-            "the clocks of the processes were aligned by the time of day; they may be {uncertainty_ns} ns apart, and more if the hosts' clocks disagree"
+            "the clocks of the processes were aligned by the time of day; they may differ by {uncertainty_ns} ns, or by more if the hosts' clocks disagree"
         )
     })
 }

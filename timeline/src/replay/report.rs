@@ -160,7 +160,7 @@ impl ProcessReport {
         }
         let lines = |(problem, modules): (Problem, Vec<&str>)| match &modules[..] {
             [first, further @ ..] if further.len() >= FEW_MODULES => {
-                vec![format!("{first} and {} further modules: {problem}", further.len())]
+                vec![format!("{first} and {} other modules: {problem}", further.len())]
             }
             few => few.iter().map(|module| format!("{module}: {problem}")).collect(),
         };
@@ -216,7 +216,7 @@ mod tests {
         let (none, gone) = (Problem::NoDebugInfo, Problem::Missing);
         assert_eq!(with(&[("a", none), ("b", gone), ("c", none), ("d", none)]).len(), 4);
         let notes = with(&[("a", none), ("b", gone), ("c", none), ("d", none), ("e", none)]);
-        assert_eq!(notes, [format!("a and 3 further modules: {none}"), format!("b: {gone}"),]);
+        assert_eq!(notes, [format!("a and 3 other modules: {none}"), format!("b: {gone}"),]);
     }
 
     #[test]

@@ -45,11 +45,11 @@ selection! {
     /// Parallel regions and the teams that they have.
     regions: parallel_begin parallel_end => "parallel regions";
     /// How tasks that run came to be.
-    tasks: task_create task_schedule => "creations of tasks that run";
+    tasks: task_create task_schedule => "the creations of executed tasks";
     /// Implicit and initial tasks; where they are not, an unknown task is one of them.
     implicit_tasks: implicit_task => "implicit tasks";
     /// Waits for mutexes.
     mutex_waits: mutex_acquire mutex_acquired => "waits for mutexes";
     /// Holds of mutexes.
-    mutex_holds: mutex_acquired mutex_released => "times for which mutexes are held";
+    mutex_holds: mutex_acquired mutex_released => "times during which mutexes are held";
 }

@@ -43,15 +43,15 @@ quirks! {
         |metadata| is_libomp(metadata) && !is_tr2(metadata);
     /// Intel 2022 and 2023 grant the EMI form and deliver only the old one, with an endpoint in front.
     shifted_target_data_op
-        "target_data_op has an endpoint before its arguments"
+        "target_data_op has an endpoint argument before its other arguments"
         |metadata| vendor(metadata) == Some(Vendor::Intel) && is_granted(metadata, "target_data_op_emi");
     /// LLVM 6 and 7, Intel 2018.0.3 and 2019, and LLVM's development before them.
     numbers_of_drafts
-        "kinds of synchronization, of mutexes and of dependences, and task status, have the numbers of TR4 and TR6, drafts of OpenMP 5.0"
+        "the numbers for kinds of synchronization, mutexes and dependences and for the task status are those of TR4 and TR6, drafts of OpenMP 5.0"
         |metadata| ["TR4", "TR6"].contains(&generation(metadata)) && !is_tr7(metadata);
     /// LLVM's development from September to December 2018.
     numbers_of_tr7
-        "kinds of mutexes and task status have the numbers of TR7, a draft of OpenMP 5.0"
+        "the numbers for kinds of mutexes and for the task status are those of TR7, a draft of OpenMP 5.0"
         |metadata| is_tr7(metadata);
     /// LLVM's development in the spring of 2017, which refuses `flush` and `idle` under TR4's numbers.
     tasks_typed_by_number
@@ -59,7 +59,7 @@ quirks! {
         |metadata| has_types_of_early_tr4(metadata);
     /// LLVM 3.9 to 5.0: not in the report.
     dependences_of_drafts
-        "types of dependences have the numbers of TR4"
+        "the numbers for types of dependences are those of TR4"
         |metadata| is_tr2(metadata);
     /// LLVM up to 9, Intel 2018.0.3 and 2019. Where a runtime of that version reports the begins, nothing is changed by this.
     league_tasks_without_begin
@@ -77,32 +77,32 @@ quirks! {
     /// By the document, the thread is in the region around when JOIN comes. In OpenUH it still is in the one that ends, whose
     /// id nested regions have, too.
     joins_without_region
-        "the end of a parallel region does not name it: it is the innermost that the thread encountered"
+        "the end of a parallel region does not identify the region: it is the innermost region that the thread encountered"
         |metadata| generation(metadata) == COLLECTOR_API;
     /// They are not those of OMPT. Those of TAU's wrapper, 12 to 16, are of the runtime's work for tasks.
     states_of_collector
-        "the states of threads have the numbers of the Collector API"
+        "the numbers for thread states are those of the Collector API"
         |metadata| generation(metadata) == COLLECTOR_API;
     /// LLVM 3.7 to 5.0, and the first runtimes of TR4.
     states_of_tr2
-        "the states of threads have the numbers of TR2"
+        "the numbers for thread states are those of TR2"
         |metadata| is_tr2(metadata) || has_types_of_early_tr4(metadata);
     /// The report wants a wait only where a thread waits, and LLVM 3.7 reports neither waits nor acquisitions of locks.
     mutexes_without_wait
-        "mutexes are acquired and released without the events before"
+        "acquisitions and releases of mutexes may be reported without the events that precede them"
         |metadata| is_tr2(metadata);
     /// The switch to the next task comes first.
     tasks_end_when_left
-        "tasks are reported to end after they were left"
+        "the end of a task is reported after the thread has switched to the next task"
         |metadata| is_tr2(metadata);
     /// The report: 0 means no task. LLVM from 3.8 on never announces initial tasks. It has reported the end of a worker's
     /// implicit task before the worker runs what is left at the region's end.
     tasks_beneath_unannounced
-        "threads switch from and to tasks that are not announced: none (0) at the end of regions, and initial tasks"
+        "threads switch from and to tasks that were not announced: initial tasks, and task 0 (no task) at the end of regions"
         |metadata| is_tr2(metadata);
     /// LLVM 3.7 to 5.0. An untied task is created once more each time that it goes on.
     tasks_created_when_they_run
-        "tasks are reported to be created when they start to run, on the thread that runs them"
+        "the creation of a task is reported when it starts to run, on the thread that runs it"
         |metadata| is_tr2(metadata) && version(metadata) == LLVM_BEFORE_11;
     /// LLVM 3.7.
     tasks_without_switch
@@ -114,19 +114,19 @@ quirks! {
         |metadata| is_tr2(metadata);
     /// GCC's code calls libgomp for none of these.
     inlined_by_gcc
-        "loops with a static schedule, masked regions, atomic updates and reductions are not reported: GCC inlines them"
+        "loops with a static schedule, masked regions, atomic updates and reductions are not reported, because GCC inlines them"
         |metadata| vendor(metadata) == Some(Vendor::Gnu);
     /// GCC calls `GOMP_barrier` for both. What is known to be implicit has its own kind.
     barriers_of_one_kind
-        "barriers that seem explicit may be implicit ones of loops: GCC makes the same call for both"
+        "barriers that seem explicit may be implicit barriers of loops, because GCC calls the same function for both"
         |metadata| vendor(metadata) == Some(Vendor::Gnu);
     /// Both let tools ask for ids that the runtime counts.
     ids_of_runtime
-        "ids are the runtime's own, those of regions counted apart from those of tasks"
+        "ids are the runtime's own; regions and tasks are numbered separately"
         |metadata| ["TR2", COLLECTOR_API].contains(&generation(metadata));
     /// Its events have no place for it.
     members_without_index
-        "the members of a team are not numbered: only the thread that encountered the region is known to be number 0"
+        "the members of a team have no numbers; only the thread that encountered the region is known to be number 0"
         |metadata| is_tr2(metadata);
 }
 

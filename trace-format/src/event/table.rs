@@ -24,7 +24,8 @@ events! {
         1 ThreadBegin = 1 "thread_begin" (thread_type: ompt_thread_t) { [thread_data: Id] = Last<Thread> }
         /// A thread ends (19.5.2.2).
         2 ThreadEnd = 2 "thread_end" () { [thread_data: Id] = Last<Thread> }
-        /// A parallel or teams region begins (19.5.2.3). The frame is `encountering_task_frame`'s content.
+        /// A parallel or teams region begins (19.5.2.3). The frame arguments are the contents of
+        /// `encountering_task_frame`.
         3 ParallelBegin = 3 "parallel_begin" () {
             [encountering_task_data: Id] = Last<(Task, Outer)>,
             [exit_frame: Address] = Here<0>,
@@ -41,7 +42,8 @@ events! {
             [flags: ompt_parallel_flag_t] = Here<2>,
             [codeptr_ra: Address] = Code,
         }
-        /// An explicit, target or initial task is created (19.5.2.7). The frame is `encountering_task_frame`'s content.
+        /// An explicit, target or initial task is created (19.5.2.7). The frame arguments are the contents of
+        /// `encountering_task_frame`.
         5 TaskCreate = 5 "task_create" (has_dependences: u32) {
             [encountering_task_data: Id] = Last<Task>,
             [exit_frame: Address] = Frame<0>,
@@ -51,13 +53,13 @@ events! {
             [flags: ompt_task_flag_t] = Last<TaskFlags>,
             [codeptr_ra: Address] = Code,
         }
-        /// A thread suspends one task and runs another (19.5.2.10); completions have a row of their own.
+        /// A thread suspends one task and runs another (19.5.2.10). Completions have a separate row.
         6 TaskSchedule = 6 "task_schedule" (prior_task_status: ompt_task_status_t) {
             [prior_task_data: Id] = Suspend,
             [next_task_data: Id] = Newest<Task>,
         }
-        /// `task_schedule` with the status `ompt_task_complete`: the prior task is done, and mostly the one suspended
-        /// last runs again.
+        /// `task_schedule` with the status `ompt_task_complete`: the prior task is complete, and usually the task
+        /// that was suspended last resumes.
         41 TaskComplete = 6 "task_schedule" (prior_task_status: ompt_task_status_t) {
             [prior_task_data: Id] = Last<Task>,
             [next_task_data: Id] = Resume,
@@ -128,7 +130,7 @@ events! {
             [wait_id: Address] = Here<0>,
             [codeptr_ra: Address] = Code,
         }
-        /// The wait is over (19.5.2.15).
+        /// A thread has acquired a lock, critical, atomic or ordered region (19.5.2.15).
         27 MutexAcquired = 27 "mutex_acquired" (kind: ompt_mutex_t) {
             [wait_id: Address] = Here<0>,
             [codeptr_ra: Address] = Code,
@@ -138,12 +140,12 @@ events! {
             [wait_id: Address] = Here<0>,
             [codeptr_ra: Address] = Code,
         }
-        /// A flush region (19.5.2.17); recorded only when asked for.
+        /// A flush region (19.5.2.17); recorded only if requested.
         29 Flush = 29 "flush" () {
             [thread_data: Id] = Last<Thread>,
             [codeptr_ra: Address] = Code,
         }
-        /// A cancellation is activated, detected, or discards a task (19.5.2.18).
+        /// A cancellation is activated or detected, or it discards a task (19.5.2.18).
         30 Cancel = 30 "cancel" () {
             [task_data: Id] = Last<Task>,
             [flags: ompt_cancel_flag_t] = Last<CancelFlags>,
@@ -155,8 +157,9 @@ events! {
             [task_data: Id] = Last<Task>,
             [codeptr_ra: Address] = Code,
         }
-        /// A thread begins a section or a chunk of iterations (19.5.2.6). Of the three kinds of chunks the chunk itself
-        /// is kept (`ompt_dispatch_chunk_t`: `start`, `iterations`), since `instance` points to a slot that is reused.
+        /// A thread begins a section or a chunk of iterations (19.5.2.6). For the three kinds of chunks, the trace
+        /// contains the chunk itself (`ompt_dispatch_chunk_t`: `start`, `iterations`), because `instance` points to
+        /// memory that the runtime reuses.
         32 Dispatch = 32 "dispatch" (kind: ompt_dispatch_t) {
             [parallel_data: Id] = Last<Parallel>,
             [task_data: Id] = Last<Task>,
@@ -171,8 +174,9 @@ events! {
             kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: i32, task_data: Id,
             target_id: Address, codeptr_ra: Address,
         }
-        /// A data operation, old form (19.5.2.25). Some of Intel's runtimes put an endpoint in front, which shifts
-        /// every argument by one and adds `tenth_argument`; elsewhere that holds nothing of meaning.
+        /// A data operation, old form (19.5.2.25). Some of Intel's runtimes pass an endpoint as the first argument,
+        /// which shifts every other argument by one and adds `tenth_argument`. With other runtimes, `tenth_argument`
+        /// has no meaning.
         TargetDataOp = 9 "target_data_op" {
             target_id: Address, host_op_id: Address, optype: Register<ompt_target_data_op_t>, src_addr: Address,
             src_device_num: Register<i32>, dest_addr: Address, dest_device_num: Register<i32>, bytes: u64,
@@ -197,8 +201,8 @@ events! {
         }
         /// Code is unloaded from a device (19.5.2.22).
         DeviceUnload = 15 "device_unload" { device_num: i32, module_id: u64 }
-        /// Dependences of a task, or of a doacross iteration (19.5.2.8). `ndeps` is the runtime's number, also where
-        /// `deps` is a null pointer or was cut to what a chunk holds.
+        /// Dependences of a task, or of a doacross iteration (19.5.2.8). `ndeps` is the number that the runtime
+        /// passed, even if `deps` is a null pointer or was truncated to fit into a chunk.
         Dependences<'a> = 18 "dependences" { task_data: Id, deps: DependenceList<'a>, ndeps: i32 }
         /// Mappings of a target construct, old form (19.5.2.27).
         TargetMap<'a> = 22 "target_map" {
@@ -210,8 +214,8 @@ events! {
             kind: ompt_target_t, endpoint: ompt_scope_endpoint_t, device_num: i32, task_data: Id,
             target_task_data: Id, target_data: Id, codeptr_ra: Address,
         }
-        /// A data operation of a target region or an API call (19.5.2.25). `host_op_id` is the content after the
-        /// tool has set it.
+        /// A data operation of a target region or an API call (19.5.2.25). `host_op_id` is the value after the tool
+        /// has set it.
         TargetDataOpEmi = 34 "target_data_op_emi" {
             endpoint: ompt_scope_endpoint_t, target_task_data: Id, target_data: Id, host_op_id: Id,
             optype: ompt_target_data_op_t, src_addr: Address, src_device_num: i32, dest_addr: Address,
@@ -229,92 +233,97 @@ events! {
         /// An `error` directive (19.5.2.30).
         Error<'a> = 37 "error" { severity: ompt_severity_t, message: Text<'a>, length: u64, codeptr_ra: Address }
 
-        /// A thread that belongs to no team waits for work: a callback of TR4 and TR6, `ompt_callback_idle`. Its numbers
-        /// there are 29 and 31; OpenMP 5.0 gave the latter to `reduction`.
+        /// A thread that belongs to no team waits for work. This is the callback `ompt_callback_idle` of TR4 and TR6,
+        /// which has the number 29 in TR4 and 31 in TR6. OpenMP 5.0 assigned 31 to `reduction`.
         Idle = 268 "idle" { endpoint: ompt_scope_endpoint_t }
 
-        /// The runtime's answer to what the thread does, and which mutex it waits for (19.6.1.12, `ompt_get_state`). It is
-        /// asked at the begin and end of implicit tasks and waits for mutexes.
+        /// What the thread does and which mutex it waits for, according to the runtime (19.6.1.12, `ompt_get_state`).
+        /// The tracer queries the state when implicit tasks and waits for mutexes begin and end.
         ThreadState = 269 "omptrace_thread_state" { state: ompt_state_t, wait_id: Address }
 
-        /// A thread waits for a mutex that another one holds: two events of the Collector API of 2007 (`LKWT`, `CTWT`, `ODWT`,
-        /// `ATWT`). That API reports neither that a mutex was free nor that it is released. `wait_id` only where the runtime
-        /// reports it.
+        /// A thread waits for a mutex that another thread holds: two events of the Collector API of 2007 (`LKWT`,
+        /// `CTWT`, `ODWT`, `ATWT`). This API reports neither the acquisition of a free mutex nor the release of a
+        /// mutex. `wait_id` is set only if the runtime reports it.
         MutexWait = 270 "mutex_wait" { endpoint: ompt_scope_endpoint_t, kind: ompt_mutex_t, wait_id: Address }
         /// A thread is in an ordered region: two events of the Collector API (`ORDERED`).
         Ordered = 271 "ordered" { endpoint: ompt_scope_endpoint_t, parallel_data: Id }
-        /// The region around a parallel region that begins (Collector API, `OMP_REQ_PARENT_PRID`); 0 for none.
+        /// The region that encloses a parallel region that begins (Collector API, `OMP_REQ_PARENT_PRID`); 0 if there
+        /// is none.
         ParentRegion = 272 "omptrace_parent_region" { parallel_data: Id, parent_parallel_data: Id }
-        /// An event that only this runtime has (Collector API, from `OMP_EVENT_THR_RESERVED_IMPL` on).
+        /// An event that is specific to the runtime (Collector API, numbers from `OMP_EVENT_THR_RESERVED_IMPL`).
         CollectorEvent = 273 "collector_event" { number: u32, parallel_data: Id }
 
-        /// The operating system's view of the stream's thread.
+        /// The id and name of the stream's thread in the operating system.
         ThreadInfo<'a> = 257 "omptrace_thread_info" { os_tid: i32, name: Text<'a> }
-        /// A module (program or shared library) that holds a code address, valid from this time on.
+        /// A module (program or shared library) that contains a code address; valid from this time on.
         Module<'a> = 258 "omptrace_module" {
             change: ModuleChange, path: Text<'a>, build_id: Text<'a>, load_address: Address, start: Address,
             end: Address, file_size: u64, modified_ns: u64,
         }
-        /// The thread wrote its own chunk since no free one was left; `begin` is when it began, the event's time when
-        /// it had ended.
+        /// The thread wrote its own chunk, because no free chunk was left. Writing started at `begin` and ended at
+        /// the event's time.
         BufferFlush = 259 "omptrace_buffer_flush" { begin: Ticks, bytes: u64 }
-        /// Recording was switched.
+        /// Recording was switched on or off.
         Monitoring = 260 "omptrace_monitoring" { change: MonitoringChange }
-        /// Events of this stream that were not recorded, all after `begin` and before the event's time.
+        /// Events of this stream that were not recorded. All of them occurred after `begin` and before the event's
+        /// time.
         Lost = 261 "omptrace_lost" { begin: Ticks, events: u64 }
-        /// The stream is no thread's: it holds what came out of a device's trace buffers, in the order of delivery.
+        /// The stream does not belong to a thread. It contains the records of a device's trace buffers, in the order
+        /// of delivery.
         DeviceStream = 262 "omptrace_device_stream" { device_num: i32 }
-        /// A record of a device in the standard format (19.4.3.4, `ompt_record_ompt_t`), raw. `device_num` is what the
-        /// runtime gave at delivery. Times are the device's. `record` is the union's member that belongs to `type`, as
-        /// it lay in memory.
+        /// A device record in the standard format (19.4.3.4, `ompt_record_ompt_t`), unchanged. `device_num` is the
+        /// number that the runtime passed at delivery. Times use the device's clock. `record` is the member of the
+        /// union that belongs to `type`, as it was in memory.
         DeviceRecord<'a> = 263 "omptrace_device_record" {
             device_num: i32, r#type: ompt_callbacks_t, time: u64, thread_id: Address, target_id: Address,
             record: Numbers<'a>,
         }
-        /// A record of a device in its own format, as far as a tool that does not know the device can understand it
-        /// (19.4.3.3, `ompt_record_abstract_t`). Times are the device's.
+        /// A device record in the device's native format, reduced to the fields that a tool can read without knowing
+        /// the device (19.4.3.3, `ompt_record_abstract_t`). Times use the device's clock.
         DeviceNativeRecord<'a> = 264 "omptrace_device_native_record" {
             device_num: i32, host_op_id: Address, rclass: ompt_record_native_t, r#type: Text<'a>, start_time: u64,
             end_time: u64, hwid: Address,
         }
-        /// The device's clock (19.6.2.2), read between two readings of the session's.
+        /// A reading of the device's clock (19.6.2.2) between two readings of the session's clock.
         DeviceClock = 265 "omptrace_device_clock" { device_num: i32, before: Ticks, device_time: u64, after: Ticks }
-        /// The runtime's translation of a time on the device's clock (19.6.2.3): seconds as `omp_get_wtime` counts them.
+        /// The runtime's translation of a time on the device's clock (19.6.2.3) into seconds on the clock of
+        /// `omp_get_wtime`.
         DeviceTranslation = 266 "omptrace_device_translation" { device_num: i32, device_time: u64, seconds: Seconds }
-        /// A kernel by a record with its name, of a vendor's library. `thread_id` is the stream, `granted_num_teams` the number
-        /// of blocks. Times are the device's.
+        /// A kernel, from a record of a vendor's library that contains the kernel's name. `thread_id` is the device's
+        /// stream, `granted_num_teams` is the number of blocks. Times use the device's clock.
         DeviceKernel<'a> = 274 "omptrace_device_kernel" {
             device_num: i32, host_op_id: Address, thread_id: Address, requested_num_teams: u32, granted_num_teams: u32,
             name: Text<'a>, start_time: u64, end_time: u64,
         }
-        /// A part of the image that `device_load` reported, from `offset` on. Equal images are kept once.
+        /// A part of the image that `device_load` reported, starting at `offset`. Identical images are stored once.
         DeviceImage<'a> = 267 "omptrace_device_image" {
             device_num: i32, module_id: u64, offset: u64, bytes: Bytes<'a>,
         }
-        /// The stream holds samples of the thread that has the stream `thread_stream`. It is the first event of each of the
-        /// stream's chunks. `period_ns` is the CPU time between two samples that was asked for.
+        /// The stream contains samples of the thread whose stream is `thread_stream`. This is the first event in each
+        /// chunk of the stream. `period_ns` is the requested CPU time between two samples.
         SampleStream = 275 "omptrace_sample_stream" { thread_stream: u32, clock: SampleClock, period_ns: u64 }
-        /// A thread's activity at this time. `weight_ns` is the CPU time up to here that the sample represents. `state` and
-        /// `wait_id` are the runtime's answer (19.6.1.12, `ompt_get_state`). `task_flags` are those of the innermost task, 0
-        /// where the runtime knows none (`ompt_get_task_info`, level 0). `exit_frame` and `enter_frame` are that task's
-        /// frames: each is the number of the stack's frames that lie inside of it. It is -1 for a null pointer, -2 for an
-        /// address that is in none of the stack's frames.
+        /// What a thread does at this time. The sample represents the preceding `weight_ns` of CPU time. `state` and
+        /// `wait_id` are the results of `ompt_get_state` (19.6.1.12). `task_flags` are the flags of the innermost
+        /// task (`ompt_get_task_info`, level 0), or 0 if the runtime reports no task. `exit_frame` and `enter_frame`
+        /// are the frames of that task. Each is given as the number of frames of the stack that are inside of it, as
+        /// -1 for a null pointer, or as -2 for an address that is in none of the stack's frames.
         Sample<'a> = 276 "omptrace_sample" {
             weight_ns: u64, state: ompt_state_t, wait_id: Address, task_flags: ompt_task_flag_t, exit_frame: i32,
             enter_frame: i32, end: StackEnd, stack: Stack<'a>,
         }
-        /// The stack on which a parallel region or a task was created, by the thread that did. The other of the two ids is
-        /// null. The innermost frames are the runtime's.
+        /// The call stack of the thread that created a parallel region or a task, at the time of the creation. The id
+        /// that does not apply is null. The innermost frames belong to the runtime.
         Context<'a> = 277 "omptrace_context" { parallel_data: Id, task_data: Id, end: StackEnd, stack: Stack<'a> }
-        /// Samples of this stream that were not recorded, all after `begin` and before the event's time, and the CPU
-        /// time that they represented.
+        /// Samples of this stream that were not recorded, and the CPU time that they represented. All of them
+        /// occurred after `begin` and before the event's time.
         SamplesLost = 278 "omptrace_samples_lost" { begin: Ticks, samples: u64, weight_ns: u64 }
-        /// The thread's counters, in the order of the metadata's `counting`, since some time of the thread. 2^64-1: this one was
-        /// not counting. Read where something begins or ends, whose event follows.
+        /// The values of the thread's counters, in the order of `counting` in the metadata. They count from an
+        /// unspecified time in the life of the thread. 2^64-1 means that the counter was not counting. The tracer
+        /// reads the counters when something begins or ends; the event for this follows.
         Counters<'a> = 279 "omptrace_counters" { values: Numbers<'a> }
-        /// A thread waits in a function of the C library's that the program called, as `pthread_mutex_lock`. With the endpoint
-        /// `beginend`, the wait began at `begin` and ended at the event's time; the tracer reports it when it is over. `codeptr_ra` is
-        /// the call's return address.
+        /// A thread waits in a function of the C library that the program called, such as `pthread_mutex_lock`. With
+        /// the endpoint `beginend`, the wait began at `begin` and ended at the event's time; the tracer reports the
+        /// wait when it is over. `codeptr_ra` is the return address of the call.
         ExternalWait = 280 "omptrace_external_wait" {
             endpoint: ompt_scope_endpoint_t, begin: Ticks, kind: WaitKind, object: Address, codeptr_ra: Address,
         }

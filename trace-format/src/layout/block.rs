@@ -260,12 +260,15 @@ impl fmt::Display for HeaderError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             HeaderError::TooShort => f.write_str("the file is too short to hold a header"),
-            HeaderError::NotATrace => f.write_str("this is not a trace of omptrace"),
+            HeaderError::NotATrace => f.write_str("this is not an omptrace trace"),
             HeaderError::ByteOrder => {
-                f.write_str("the trace was written on a machine of the other byte order")
+                f.write_str("the trace was written on a machine with a different byte order")
             }
             HeaderError::Version(version) => {
-                write!(f, "the trace has version {version} of the format, this reader knows {FORMAT_VERSION}")
+                write!(
+                    f,
+                    "the trace has version {version} of the format, but this reader supports version {FORMAT_VERSION}"
+                )
             }
             HeaderError::Damaged => f.write_str("the header is damaged"),
         }

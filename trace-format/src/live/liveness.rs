@@ -44,7 +44,7 @@ impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Doubt::OtherHost => {
-                "it ran on another host, or before this one was restarted, and the file system shows no lock of that host"
+                "it ran on another host, or before this host was restarted, and the file system does not show locks of that host"
             }
             Doubt::OtherContainer => {
                 "it ran in another container, whose processes and locks cannot be seen here"

@@ -66,73 +66,73 @@ macro_rules! kinds {
 
 kinds! {
     FileHeaderDamaged Warning "file_header_damaged"
-        "the file header is damaged; the session is that of the first valid block, and the spool was searched beside the file";
+        "the file header is damaged; the session of the first valid block is used, and the spool was searched for next to the file";
     BlockHeaderDamaged Note "block_header_damaged"
         "a block's header is damaged; its copy in the index was used";
     BytesSkipped Error "bytes_skipped"
-        "# bytes are not a block and were skipped; events may be missing";
+        "# bytes do not form a block and were skipped; events may be missing";
     Hole Warning "hole"
-        "# bytes were reserved and never written; the spool that may have held their chunk is gone";
+        "# bytes were reserved but never written; the spool that may have contained their chunk is gone";
     HoleOfSpool Note "hole_of_spool"
-        "# bytes were reserved and not written, because the process ended first or still runs; the spool has their chunk";
+        "# bytes were reserved but not written, because the process ended before it wrote them or is still running; the spool contains their chunk";
     BlockCut Error "block_cut"
-        "the file ends # bytes before this block does";
+        "the file ends # bytes before the end of this block";
     OtherSession Note "other_session"
         "# blocks belong to another session and were ignored";
     UnknownBlock Note "unknown_block"
-        "# blocks are of a kind that this version does not know; they were ignored";
+        "# blocks of a kind that this version does not know were ignored";
     IndexMissing Warning "index_missing"
-        "the sealed file has no index; its end may be missing";
+        "the sealed file has no index; the end of the file may be missing";
     IndexDamaged Warning "index_damaged"
         "the index is damaged; blocks were found by scanning the file";
     SummaryDamaged Warning "summary_damaged"
-        "the summary is damaged; stats reads the events";
+        "the summary is damaged; stats reads the events instead";
     CheckpointDamaged Warning "checkpoint_damaged"
-        "# checkpoints are damaged; windows are read from earlier ones";
+        "# checkpoints are damaged; windows are read from earlier checkpoints";
     OtherBlockDamaged Warning "other_block_damaged"
         "# blocks of a kind that this version does not know are damaged";
     BytesBetween Warning "bytes_between"
-        "# bytes between blocks are not a block; readers skip them";
+        "# bytes between blocks do not form a block; readers skip them";
     SpoolUnchecked Note "spool_unchecked"
-        "# chunks are only in the spool, where damage cannot be seen; omptrace recover adds them to the trace";
+        "# chunks are only in the spool, where damage cannot be detected; omptrace recover adds them to the trace";
     MetadataDamaged Warning "metadata_damaged"
         "a metadata block is damaged and was ignored";
     MetadataKey Warning "metadata_key"
-        "# keys of the metadata have values that this version does not understand";
+        "# metadata keys have values that this version does not understand";
     MetadataMissing Warning "metadata_missing"
-        "there is no metadata: program, machine and runtime are unknown";
+        "there is no metadata, so the program, machine and runtime are unknown";
     ChunkDamaged Error "chunk_damaged"
         "a chunk is damaged and was skipped";
     ChunkCopyDamaged Note "chunk_copy_damaged"
         "a copy of a chunk is damaged; another copy was used";
     ChunkCodec Error "chunk_codec"
-        "a chunk is stored in a way that this version does not know; it was skipped";
+        "a chunk is stored in a form that this version does not know; it was skipped";
     ChunkCut Error "chunk_cut"
         "the last # words of a chunk are not events and were skipped";
     EventsDamaged Error "events_damaged"
-        "# events have arguments that do not add up and were skipped";
+        "# events have inconsistent arguments and were skipped";
     ChunksMissing Error "chunks_missing"
-        "# chunks of the stream are missing, from this one on";
+        "# chunks of the stream are missing, starting with this one";
     ChunksOverwritten Note "chunks_overwritten"
-        "# chunks of the stream were overwritten by newer ones, from this one on: a flight recorder's trace";
+        "# chunks of the stream were overwritten by newer ones, starting with this one, because the trace is that of a flight recorder";
     ChunkTwice Note "chunk_twice"
-        "# chunks are in the file more than once; they were counted once";
+        "# chunks are in the file more than once; each was read once";
     SpoolMissing Error "spool_missing"
-        "the spool cannot be found or read, and the session has no end; the newest events of each stream are missing";
+        "the session has no end, and the spool cannot be found or read; the newest events of each stream are missing";
     SpoolDamaged Error "spool_damaged"
-        "the spool's header is damaged or of another session; its chunks were ignored";
+        "the spool's header is damaged or belongs to another session; the spool's chunks were ignored";
     SpoolChunkDamaged Error "spool_chunk_damaged"
         "# chunks of the spool have invalid headers and were ignored";
     EventsUnreported Error "events_unreported"
-        "# events were lost while tracing; the process ended before it recorded where";
+        "# events were lost while tracing; the process ended before it recorded where they were lost";
     SpoolMoved Note "spool_moved"
-        "the spool was found beside the trace, not where the header says";
+        "the spool was found next to the trace, not where the header says";
     SpoolRecycled Note "spool_recycled"
         "a chunk of the running process changed while it was read; open the trace again to see its events";
     ClockMissing Warning "clock_missing"
-        "the trace has no readings of the clock; one tick is assumed to be one nanosecond";
+        "the trace has no clock readings; one tick is assumed to be one nanosecond";
     ClockSkipped Warning "clock_skipped"
-        "# readings of the clock contradict the others and were ignored";
+        "# clock readings contradict the others and were ignored";
     LimitReached Error "limit_reached"
         "a limit of the reader was reached; # items were left out";
     ReadFailed Error "read_failed"

@@ -22,7 +22,7 @@ impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             FileKind::Trace => "a trace",
-            FileKind::Spool => "a spool, which has the newest events of a trace",
+            FileKind::Spool => "a spool, which contains the newest events of a trace",
         })
     }
 }

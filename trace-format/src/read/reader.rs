@@ -437,7 +437,7 @@ impl Reader {
     }
 
     /// All metadata as it is in the file, keys unknown to this version included.
-    pub(crate) fn metadata_object(&self) -> Map<String, Value> {
+    pub fn metadata_object(&self) -> Map<String, Value> {
         serde_json::from_slice(&self.metadata_text).unwrap_or_default()
     }
 

@@ -18,7 +18,8 @@ use crate::read::block_index::{
 use crate::read::checkpoint;
 use crate::read::reader::{OpenError, Reader};
 use crate::read::regular_file::open_regular;
-use crate::write::seal::{SealError, is_unchanged, lock_trace};
+use crate::write::copy::SealError;
+use crate::write::seal::{is_unchanged, lock_trace};
 use crate::write::writer::{Index, summary_header};
 
 /// The most bytes of a summary's block, its header and its entry in the index included.
@@ -204,7 +205,7 @@ impl From<io::Error> for WriteError {
 impl std::fmt::Display for WriteError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            WriteError::TooLarge => write!(f, "it would take more than {} KiB", MAX_BYTES >> 10),
+            WriteError::TooLarge => write!(f, "it would be larger than {} KiB", MAX_BYTES >> 10),
             WriteError::NotSealed => f.write_str("the trace is not complete"),
             WriteError::Seal(error) => error.fmt(f),
         }

@@ -3,7 +3,6 @@
 //! The sealed file is written beside the trace and takes its name when it is on disk. Only then the spool goes, so
 //! whenever sealing is interrupted, the trace is as it was. What has another trace's name, or lies elsewhere, stays.
 
-use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -12,82 +11,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use std::{fmt, mem, process, thread};
+use std::{process, thread};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use crate::clock::relevant_pairs;
-use crate::event::predict::State;
-use crate::event::{Event, decode, is_wide_prefix, split};
-use crate::layout::block::{BLOCK_HEADER_BYTES, ClockPair, Codec};
-use crate::layout::codec::{Packer, pack_text};
-use crate::live::liveness::{Doubt, boot, pid_namespace, started};
+use crate::event::Event;
+use crate::live::liveness::{boot, pid_namespace, started};
 use crate::live::spool::{Spool, default_path};
-use crate::metadata::Found;
-use crate::read::chunks::Stored;
-use crate::read::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Severity};
+use crate::read::diagnostic::Diagnostics;
 use crate::read::reader::{Ending, OpenError, Reader};
+use crate::write::copy::{Fate, Output, STAYS, SealError, Sealed, copy, keep, stays};
 use crate::write::lock;
 use crate::write::lock::{Purpose, Reach, State as LockState};
-use crate::write::writer::{Index, chunk_header, metadata_header, push_words};
-
-/// zstd's level. The program has ended and the processors are free, so that more can be had than while it ran.
-const LEVEL: i32 = 3;
-/// The level for the metadata: short, but most of a short trace.
-const METADATA_LEVEL: i32 = 9;
-
-/// The content of a sealed trace.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sealed {
-    /// Events of all streams.
-    pub events: u64,
-    /// Those of streams of samples.
-    pub sample_events: u64,
-    /// Samples.
-    pub samples: u64,
-    /// Events that were not recorded, as the events `omptrace_lost` count them.
-    pub lost: u64,
-    /// Samples that were not recorded, as the events `omptrace_samples_lost` count them.
-    pub samples_lost: u64,
-    /// Words about what turned tracing off: see [`crate::Metadata::failure_message`].
-    pub failure: Option<String>,
-    /// Streams, without those of samples.
-    pub streams: u32,
-    /// Bytes of the file.
-    pub bytes: u64,
-    /// The flaws of the trace before it was sealed.
-    pub diagnostics: Vec<Diagnostic>,
-    /// A spool whose events are in the sealed trace and that stays: it is another trace's too, or could not be removed.
-    pub spool_left: Option<PathBuf>,
-}
-
-impl Sealed {
-    /// True where all that happened is in the trace, but for what [`Sealed::lost`] and [`Sealed::samples_lost`] count.
-    pub fn is_whole(&self) -> bool {
-        let is_damage = |diagnostic: &Diagnostic| diagnostic.severity == Severity::Error;
-        self.failure.is_none() && !self.diagnostics.iter().any(is_damage)
-    }
-}
-
-/// Why a trace was not sealed; it is unharmed.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum SealError {
-    /// The trace cannot be read.
-    Open(OpenError),
-    /// The process that writes it still runs.
-    Running,
-    /// Whether that process still runs cannot be seen from here.
-    Unknown(Doubt),
-    /// Another program is sealing it.
-    Busy,
-    /// Somebody else replaced it, or wrote to it, meanwhile.
-    Changed,
-    /// It has more than this version can read, and sealing would drop it.
-    Unreadable(Diagnostic),
-    /// The sealed file cannot be written.
-    Io(io::Error),
-}
 
 /// The way in which [`seal`] treats a trace whose process may still run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -127,17 +62,11 @@ pub fn seal(
     {
         return Err(SealError::Changed);
     }
-    match reader.ending() {
-        Ending::Running => return Err(SealError::Running),
-        Ending::Unknown(doubt) if in_doubt == InDoubt::Refuse => {
-            return Err(SealError::Unknown(doubt));
-        }
-        _ if reader.is_finishing() => return Err(SealError::Running),
-        _ => {}
-    }
+    check_ended(&reader, in_doubt)?;
     let news = news(&reader, additions);
     let sealed = if is_sealed(&reader) && news.is_empty() {
-        let counted = copy(&reader, news, &mut Output::new(io::sink()), progress)?;
+        let object = reader.metadata_object();
+        let counted = copy(&reader, object, &mut Output::new(io::sink()), &mut keep, progress)?;
         Sealed {
             bytes: reader.summary().file_bytes,
             spool_left: remove_leftover_spool(&reader, &path),
@@ -147,6 +76,36 @@ pub fn seal(
         replace(&reader, news, &path, progress)?
     };
     remove_interrupted(&path);
+    Ok(sealed)
+}
+
+/// Refuses where the process that writes the trace still runs.
+fn check_ended(reader: &Reader, in_doubt: InDoubt) -> Result<(), SealError> {
+    match reader.ending() {
+        Ending::Running => Err(SealError::Running),
+        Ending::Unknown(doubt) if in_doubt == InDoubt::Refuse => Err(SealError::Unknown(doubt)),
+        _ if reader.is_finishing() => Err(SealError::Running),
+        _ => Ok(()),
+    }
+}
+
+/// Writes a sealed copy of the trace that `reader` reads to `out`: with `metadata` instead of its own, and with each event that
+/// has the wide encoding as `change` leaves it. Summaries and checkpoints are not copied. `progress` is called with how many
+/// chunks of all are done.
+///
+/// # Errors
+/// See [`SealError`].
+pub fn copy_changed(
+    reader: &Reader,
+    metadata: Map<String, Value>,
+    change: &mut dyn FnMut(&mut Event<'static>) -> Fate,
+    out: impl Write,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<Sealed, SealError> {
+    check_ended(reader, InDoubt::Refuse)?;
+    let mut output = Output::new(BufWriter::with_capacity(1 << 20, out));
+    let sealed = copy(reader, metadata, &mut output, change, progress)?;
+    output.out.flush()?;
     Ok(sealed)
 }
 
@@ -253,21 +212,6 @@ fn is_sealed(reader: &Reader) -> bool {
         && diagnostics.all(|diagnostic| diagnostic.while_sealing || stays(reader, diagnostic))
 }
 
-/// The flaws that a reader of the sealed trace finds again.
-const STAYS: [DiagnosticKind; 2] = [DiagnosticKind::SpoolMissing, DiagnosticKind::SpoolDamaged];
-
-fn stays(reader: &Reader, diagnostic: &Diagnostic) -> bool {
-    reader.lacks_spool() && STAYS.contains(&diagnostic.kind)
-}
-
-/// Flaws of the reader, and none of the trace: another reader, or another try, finds what this one leaves out.
-const OF_READER: [DiagnosticKind; 4] = [
-    DiagnosticKind::LimitReached,
-    DiagnosticKind::ReadFailed,
-    DiagnosticKind::UnknownBlock,
-    DiagnosticKind::ChunkCodec,
-];
-
 /// The keys of `additions` that the metadata lacks or says otherwise.
 fn news(reader: &Reader, additions: Value) -> Map<String, Value> {
     let Value::Object(mut object) = additions else {
@@ -364,223 +308,10 @@ fn write(
     let _ = fchown(&file, Some(trace.uid()), Some(trace.gid()));
     file.set_permissions(trace.permissions())?;
     let mut output = Output::new(BufWriter::with_capacity(1 << 20, file));
-    let sealed = copy(reader, news, &mut output, progress)?;
+    let mut object = reader.metadata_object();
+    object.extend(news);
+    let sealed = copy(reader, object, &mut output, &mut keep, progress)?;
     let file = output.out.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.sync_all()?;
     Ok((sealed, file))
-}
-
-/// Writes a sealed file of all that `reader` can read, `news` laid over its metadata.
-fn copy(
-    reader: &Reader,
-    news: Map<String, Value>,
-    output: &mut Output<impl Write>,
-    progress: &mut dyn FnMut(u64, u64),
-) -> Result<Sealed, SealError> {
-    let session = reader.header().session;
-    output.header(reader)?;
-    let mut object = reader.metadata_object();
-    object.extend(news);
-    let object = Value::from(object);
-    output.all_metadata(session, &reader.metadata_clocks(), &object)?;
-    let mut sealed = Sealed {
-        streams: reader.streams().len() as u32,
-        failure: reader.metadata().failure_message(),
-        ..Sealed::default()
-    };
-    let mut of_samples = BTreeSet::new();
-    let mut chunks = reader.chunks();
-    let mut packer = Packer::new(LEVEL, 0)?;
-    let mut raw = Vec::new();
-    let all = reader.copies_of_each();
-    for (done, copies) in all.iter().enumerate() {
-        progress(done as u64, all.len() as u64);
-        let Some(stored) = chunks.read(copies) else {
-            continue;
-        };
-        if count(&chunks.words, &mut sealed) {
-            of_samples.insert(stored.chunk().stream);
-        }
-        if let Stored::File(block) = stored
-            && block.header.codec == Codec::COLUMNS
-        {
-            output.block(&block.header.encode(), &chunks.bytes[BLOCK_HEADER_BYTES..])?;
-            continue;
-        }
-        let words = chunks.words.len() as u32;
-        let (payload, events, codec) = match packer.pack(&chunks.words) {
-            Some(packed) => (packed.payload, packed.events, Codec::COLUMNS),
-            None => {
-                raw.clear();
-                push_words(&mut raw, &chunks.words);
-                (&raw[..], 0, Codec::RAW)
-            }
-        };
-        let header = chunk_header(session, &stored.chunk(), words, events, codec, payload);
-        output.block(&header, payload)?;
-    }
-    sealed.streams -= of_samples.len() as u32;
-    progress(all.len() as u64, all.len() as u64);
-    sealed.diagnostics = all_diagnostics(reader, chunks.diagnostics);
-    let mut news = sealed.diagnostics.iter();
-    if let Some(flaw) = news.find(|news| !news.while_sealing && OF_READER.contains(&news.kind)) {
-        return Err(SealError::Unreadable(flaw.clone()));
-    }
-    let before = &reader.metadata().found_while_sealing;
-    let lasting = sealed.diagnostics.iter();
-    let lasting = lasting.filter(|diagnostic| !stays(reader, diagnostic));
-    let found = all_found(before, lasting);
-    if found.len() > before.len() {
-        let found = json!({ "found_while_sealing": found });
-        output.metadata(session, ClockPair::default(), &found)?;
-    }
-    output.index(session)?;
-    sealed.bytes = output.offset;
-    Ok(sealed)
-}
-
-/// Adds the events of a chunk, which are `words`, to the sums. True where they are samples.
-fn count(words: &[u64], sealed: &mut Sealed) -> bool {
-    // Only wide events are decoded, which predict nothing.
-    let mut state = State::new(0);
-    let (mut events, mut is_of_samples) = (0, false);
-    for event in split(words) {
-        events += 1;
-        if !is_wide_prefix(event[0]) {
-            continue;
-        }
-        match decode(event, &mut state).map(|decoded| decoded.event) {
-            Ok(Event::Lost(lost)) => sealed.lost = sealed.lost.saturating_add(lost.events),
-            Ok(Event::SamplesLost(lost)) => {
-                sealed.samples_lost = sealed.samples_lost.saturating_add(lost.samples);
-            }
-            Ok(Event::SampleStream(_)) => is_of_samples |= events == 1,
-            Ok(Event::Sample(_)) => sealed.samples += 1,
-            _ => {}
-        }
-    }
-    sealed.events += events;
-    if is_of_samples {
-        sealed.sample_events += events;
-    }
-    is_of_samples
-}
-
-fn all_diagnostics(reader: &Reader, mut of_chunks: Diagnostics) -> Vec<Diagnostic> {
-    let mut all = Diagnostics::new(reader.limits().max_diagnostics);
-    let opening = reader.diagnostics().iter().cloned();
-    opening.chain(of_chunks.take()).for_each(|diagnostic| all.push(diagnostic));
-    all.take()
-}
-
-/// The findings of earlier sealing, and those of `diagnostics` that are new. What sealing leaves out can be seen nowhere
-/// else afterwards.
-fn all_found<'d>(before: &[Found], diagnostics: impl Iterator<Item = &'d Diagnostic>) -> Vec<Found> {
-    let mut all = before.to_vec();
-    let known: BTreeSet<&Found> = before.iter().collect();
-    let is_grave = |diagnostic: &&Diagnostic| diagnostic.severity > Severity::Note;
-    let grave = diagnostics.filter(is_grave);
-    let now = grave.filter(|diagnostic| !diagnostic.while_sealing);
-    all.extend(now.map(Diagnostic::found).filter(|found| !known.contains(found)));
-    all
-}
-
-/// A sealed file being written.
-struct Output<W> {
-    out: W,
-    offset: u64,
-    index: Index,
-}
-
-impl<W: Write> Output<W> {
-    fn new(out: W) -> Output<W> {
-        Output { out, offset: 0, index: Index::default() }
-    }
-
-    fn header(&mut self, reader: &Reader) -> io::Result<()> {
-        let header = match reader.lacks_spool() {
-            true => reader.header().clone(),
-            false => reader.header().sealed(),
-        };
-        self.offset = header.bytes as u64;
-        self.out.write_all(&header.encode())
-    }
-
-    /// Writes the whole metadata in one block, and an empty one for each further clock that the reader needs. Each block
-    /// takes 200 bytes, its entry of the index included.
-    fn all_metadata(&mut self, session: u64, clocks: &[ClockPair], object: &Value) -> io::Result<()> {
-        let start = clocks.first().copied().unwrap_or_default();
-        self.metadata(session, start, object)?;
-        for clock in &relevant_pairs(start, clocks.to_vec())[1..] {
-            self.metadata(session, *clock, &json!({}))?;
-        }
-        Ok(())
-    }
-
-    /// Writes a block.
-    fn block(&mut self, header: &[u8], payload: &[u8]) -> io::Result<()> {
-        let padding = payload.len().next_multiple_of(8) - payload.len();
-        self.index.push(self.offset, header);
-        self.offset += (header.len() + payload.len() + padding) as u64;
-        self.out.write_all(header)?;
-        self.out.write_all(payload)?;
-        self.out.write_all(&[0; 8][..padding])
-    }
-
-    /// Writes a metadata block, packed where that saves something.
-    fn metadata(&mut self, session: u64, clock: ClockPair, object: &Value) -> io::Result<()> {
-        let (header, json) = metadata_header(session, clock, object);
-        match pack_text(&json, METADATA_LEVEL) {
-            Some(packed) => self.block(&header.with_payload(Codec::ZSTD, &packed).encode(), &packed),
-            None => self.block(&header.encode(), &json),
-        }
-    }
-
-    /// Writes the index, with which the file ends.
-    fn index(&mut self, session: u64) -> io::Result<()> {
-        let index = mem::take(&mut self.index).finish(session, self.offset);
-        self.offset += index.len() as u64;
-        self.out.write_all(&index)
-    }
-}
-
-impl fmt::Display for SealError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SealError::Open(error) => error.fmt(f),
-            SealError::Running => f.write_str("the process that writes the trace still runs"),
-            SealError::Unknown(doubt) => {
-                write!(f, "whether the process that writes the trace still runs cannot be seen here: {doubt}")
-            }
-            SealError::Busy => f.write_str("another program is finishing the trace"),
-            SealError::Changed => f.write_str("another program changed the trace meanwhile"),
-            SealError::Unreadable(flaw) => write!(
-                f,
-                "the trace stays as it is, because events that this version cannot read would be lost: {flaw}"
-            ),
-            SealError::Io(error) => write!(f, "the sealed trace cannot be written: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for SealError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            SealError::Open(error) => Some(error),
-            SealError::Io(error) => Some(error),
-            _ => None,
-        }
-    }
-}
-
-impl From<OpenError> for SealError {
-    fn from(error: OpenError) -> SealError {
-        SealError::Open(error)
-    }
-}
-
-impl From<io::Error> for SealError {
-    fn from(error: io::Error) -> SealError {
-        SealError::Io(error)
-    }
 }

@@ -47,28 +47,28 @@ pub const COUNTERS: &[Counter] = &[
     },
     Counter {
         name: "preemptions",
-        meaning: "how often it left its CPU although it could have continued",
+        meaning: "how often the thread left its CPU although it could have continued",
         source: Source::Kernel(Usage::Preemptions),
     },
     Counter {
         name: "page-faults",
-        meaning: "pages that it touched and that were not mapped",
+        meaning: "accesses to pages that were not mapped",
         source: Source::Kernel(Usage::PageFaults),
     },
-    Counter { name: "cycles", meaning: "cycles of the CPU", source: Source::Processor(0) },
+    Counter { name: "cycles", meaning: "CPU cycles", source: Source::Processor(0) },
     Counter { name: "instructions", meaning: "instructions", source: Source::Processor(1) },
-    Counter { name: "cache-references", meaning: "accesses to the last cache", source: Source::Processor(2) },
+    Counter {
+        name: "cache-references",
+        meaning: "accesses to the last-level cache",
+        source: Source::Processor(2),
+    },
     Counter {
         name: "cache-misses",
-        meaning: "accesses that missed the last cache",
+        meaning: "accesses that missed the last-level cache",
         source: Source::Processor(3),
     },
     Counter { name: "branches", meaning: "branches", source: Source::Processor(4) },
-    Counter {
-        name: "branch-misses",
-        meaning: "branches that were predicted wrongly",
-        source: Source::Processor(5),
-    },
+    Counter { name: "branch-misses", meaning: "mispredicted branches", source: Source::Processor(5) },
     Counter {
         name: "stalled-cycles-frontend",
         meaning: "cycles in which no instruction could be issued (front end)",

@@ -49,7 +49,7 @@ impl Setting {
     /// The message where `value` is not allowed.
     pub fn refusal(&self, value: &OsStr) -> String {
         format!(
-            "{}={}: not allowed; using \"{}\". Allowed: {}",
+            "{}={} is not allowed; using \"{}\" instead. Allowed: {}",
             self.variable,
             value.to_string_lossy(),
             self.default,

@@ -91,129 +91,126 @@ settings! {
         variable: "OMPTRACE_OUTPUT",
         default: "%e.%p.omptrace",
         recorded: true,
-        meaning: "The trace file. A name that is taken gets `.2` and so on before its extension.",
+        meaning: "The trace file. If a file of that name exists, `.2` and so on is inserted before the extension.",
         option: Some(CommandLineOption {
             long: "output",
             short: Some('o'),
             value_name: "FILE",
             bare: None,
-            help: "The trace file, one per process: %e program, %h host, %p process id, %r MPI rank, %t start time. \
-                A directory gets files with the default name, and is created if it does not exist. Existing files are never overwritten: the new one gets `.2` and so on before its extension",
+            help: "The trace file, one per process: %e is the program, %h the host, %p the process id, %r the MPI rank, %t the start time. In a directory, which is created if necessary, files have the default name. Existing files are never overwritten: `.2` and so on is inserted before the extension of the new file",
         }),
     }
     events: EventList {
         variable: "OMPTRACE_EVENTS",
         default: "default",
         recorded: true,
-        meaning: "The events to record. `default` is everything except `flush` and `state`. `state` records the state of threads when implicit tasks and waits for mutexes start and end.",
+        meaning: "The events to record. `default` is everything except `flush` and `state`. `state` records the state of each thread at the start and end of implicit tasks and of waits for mutexes.",
         option: Some(CommandLineOption {
             long: "events",
             short: None,
             value_name: "LIST",
             bare: None,
-            help: "Events to record: a list of `default` (all but flush and state), `all`, groups and callbacks, as in \
-                `default,flush` or `-mutex`",
+            help: "Events to record: a list of `default` (all except flush and state), `all`, groups and callbacks, for example `default,flush` or `-mutex`",
         }),
     }
     sample: Sample {
         variable: "OMPTRACE_SAMPLE",
         default: "off",
         recorded: true,
-        meaning: "Call stacks of all threads, by their CPU time: `cpu`, or `cpu:RATE` with the most samples per second of a thread. The kernel takes at most one per tick of its clock. `perf` and `perf:RATE` request that many from perf_event_open, which may be forbidden and does not see time in the kernel. With `,tasks` appended, each thread also records its stack when it creates a task.",
+        meaning: "Samples call stacks of all threads by their CPU time. With `cpu` or `cpu:RATE`, RATE is the maximum number of samples per second of a thread's CPU time; the kernel takes at most one sample per clock tick. `perf` and `perf:RATE` request the samples from perf_event_open, which may be forbidden and does not sample time in the kernel. With `,tasks` appended, each thread also records its stack when it creates a task.",
         option: Some(CommandLineOption {
             long: "sample",
             short: None,
             value_name: "CLOCK",
             bare: Some("cpu"),
-            help: "Also sample call stacks: cpu takes one per millisecond of a thread's CPU time, cpu:RATE takes RATE per second. perf:RATE can be faster than the kernel's clock tick, and sees user mode only. `,tasks` after either also records where tasks are created. `--sample` alone is cpu",
+            help: "Also sample call stacks. cpu requests one sample per millisecond of a thread's CPU time, cpu:RATE requests RATE samples per second. perf:RATE can be faster than the kernel's clock tick, but samples only user mode. Append `,tasks` to either to also record where tasks are created. `--sample` alone means cpu",
         }),
     }
     counters: Option<CounterList> {
         variable: "OMPTRACE_COUNTERS",
         default: "",
         recorded: true,
-        meaning: "Counters of each thread, read when regions, implicit tasks, worksharing constructs, tasks and waits start and end: `task-clock`, `context-switches`, `preemptions`, `page-faults`, and those of the CPU, such as `cycles` and `instructions`.",
+        meaning: "Counters that each thread reads when regions, implicit tasks, worksharing constructs, tasks and waits start and end: `task-clock`, `context-switches`, `preemptions`, `page-faults`, and hardware counters such as `cycles` and `instructions`.",
         option: Some(CommandLineOption {
             long: "counters",
             short: None,
             value_name: "LIST",
             bare: None,
-            help: "Also count per thread, as in `instructions,cycles`, `task-clock` or `page-faults`",
+            help: "Counters to record for each thread, for example `instructions,cycles`, `task-clock` or `page-faults`",
         }),
     }
     cpu_time: Switch {
         variable: "OMPTRACE_CPU_TIME",
         default: "0",
         recorded: true,
-        meaning: "1 distinguishes useful time from preemption, by the counters `task-clock`, `context-switches` and `preemptions`.",
+        meaning: "1 separates preemption from useful time, using the counters `task-clock`, `context-switches` and `preemptions`.",
         option: Some(CommandLineOption {
             long: "cpu-time",
             short: None,
             value_name: "SWITCH",
             bare: Some("1"),
-            help: "Measure time lost to preemption; `--cpu-time` alone is 1",
+            help: "Measure time lost to preemption; `--cpu-time` alone means 1",
         }),
     }
     mode: Keep {
         variable: "OMPTRACE_MODE",
         default: "record",
         recorded: true,
-        meaning: "`flight` keeps the newest events of each thread, as many as fit into `OMPTRACE_BUFFER`, which is then 512K or more, and writes them at the end.",
+        meaning: "`flight` keeps only the newest events of each thread, as many as fit into `OMPTRACE_BUFFER` (then at least 512K), and writes them at the end.",
         option: None,
     }
     flush_on: Option<FlushSignal> {
         variable: "OMPTRACE_FLUSH_ON",
         default: "",
         recorded: false,
-        meaning: "A signal at which a flight recorder writes its events and continues.",
+        meaning: "A signal on which the flight recorder writes its events and continues.",
         option: None,
     }
     buffer: Bytes<{ 256 << 10 }, { 1 << 30 }> {
         variable: "OMPTRACE_BUFFER",
         default: "1M",
         recorded: true,
-        meaning: "Memory for events, per thread.",
+        meaning: "Size of the event buffer of each thread.",
         option: Some(CommandLineOption {
             long: "buffer",
             short: None,
             value_name: "SIZE",
             bare: None,
-            help: "Event buffer per thread, as in 4M; at least 256K, at most 1G",
+            help: "Event buffer per thread, for example 4M; from 256K to 1G",
         }),
     }
     device_buffer: Bytes<{ 4 << 10 }, { 64 << 20 }> {
         variable: "OMPTRACE_DEVICE_BUFFER",
         default: "64K",
         recorded: true,
-        meaning: "Size of the buffers for device records, of which there are up to 64M. A buffer takes at most an eighth of the rest.",
+        meaning: "Size of each buffer for device records. All buffers together use up to 64M, and a new buffer uses at most an eighth of what is left of these 64M.",
         option: None,
     }
     cupti: Cupti {
         variable: "OMPTRACE_CUPTI",
         default: "auto",
         recorded: true,
-        meaning: "NVIDIA's library that traces its devices if the runtime does not. `auto` loads the one that fits the driver, in processes that use CUDA.",
+        meaning: "NVIDIA's CUPTI library, which traces NVIDIA devices if the runtime does not. `auto` loads the version that fits the driver, in processes that use CUDA.",
         option: None,
     }
     on_full: OnFull {
         variable: "OMPTRACE_ON_FULL",
         default: "write",
         recorded: true,
-        meaning: "What happens when a thread's buffer is full: it writes events itself, or drops and counts them.",
+        meaning: "What a thread does when its buffer is full: it writes the events itself, or drops and counts them.",
         option: Some(CommandLineOption {
             long: "on-full",
             short: None,
             value_name: "ACTION",
             bare: None,
-            help: "What to do when a thread's buffer is full and the disk cannot keep up: the thread writes events itself, or drops \
-                and counts them",
+            help: "What a thread does when its buffer is full and the disk cannot keep up: it writes the events itself, or drops and counts them",
         }),
     }
     compress: Compress {
         variable: "OMPTRACE_COMPRESS",
         default: "auto",
         recorded: true,
-        meaning: "Compression while the program runs, at idle priority: a level of zstd (auto: 1).",
+        meaning: "The zstd level for compression while the program runs, at idle priority (auto: 1).",
         option: Some(CommandLineOption {
             long: "compress",
             short: None,
@@ -226,13 +223,13 @@ settings! {
         variable: "OMPTRACE_SPOOL",
         default: "",
         recorded: false,
-        meaning: "Directory of the spool while the program runs, for example /dev/shm; by default beside the trace.",
+        meaning: "Directory of the spool while the program runs, for example /dev/shm; by default the directory of the trace.",
         option: Some(CommandLineOption {
             long: "spool",
             short: None,
             value_name: "DIR",
             bare: None,
-            help: "Directory for the buffer's backing file during the run, for example /dev/shm [default: beside the trace]",
+            help: "Directory for the spool, the file behind the event buffers, during the run, for example /dev/shm [default: the directory of the trace]",
         }),
     }
     log: LogLevel {
@@ -253,21 +250,21 @@ settings! {
         variable: "OMPTRACE_CHAIN",
         default: "1",
         recorded: false,
-        meaning: "0: no other OMPT tool is started behind the tracer.",
+        meaning: "0 means that no other OMPT tool is started behind the tracer.",
         option: None,
     }
     next_tool: Option<Library> {
         variable: "OMPTRACE_NEXT_TOOL",
         default: "",
         recorded: true,
-        meaning: "The OMPT tool to which the tracer passes events on; by default the first one behind it in `OMP_TOOL_LIBRARIES` that accepts, or else the program's next one.",
+        meaning: "The OMPT tool to which the tracer passes events on. By default, this is the first tool after the tracer in `OMP_TOOL_LIBRARIES` that accepts the runtime, or else the next tool in the program.",
         option: None,
     }
     registry: Option<Folder> {
         variable: REGISTRY,
         default: "",
         recorded: false,
-        meaning: "Directory in which each session notes the path of its trace; `omptrace record` sets it.",
+        meaning: "Directory in which each session stores a note with the path of its trace; set by `omptrace record`.",
         option: None,
     }
 }
@@ -294,7 +291,7 @@ mod tests {
         assert_eq!(
             refused,
             [
-                "OMPTRACE_BUFFER=1K: not allowed; using \"1M\". Allowed: bytes, with K, M or G; at least 256K, at most 1G"
+                "OMPTRACE_BUFFER=1K is not allowed; using \"1M\" instead. Allowed: a number of bytes from 256K to 1G, with an optional K, M or G"
             ]
         );
     }

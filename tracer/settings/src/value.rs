@@ -88,9 +88,9 @@ macro_rules! choices {
 choices! {
     /// The action of a thread when its chunk is full and no other is free.
     OnFull {
-        /// Write events itself: nothing is lost
+        /// The thread writes events itself, so nothing is lost
         Write = "write",
-        /// Drop events, and count them
+        /// Events are dropped and counted
         Drop = "drop",
     }
     /// The part of a run that is kept.
@@ -131,7 +131,7 @@ impl Value for Pattern {
     const KIND: Kind = Kind::Pattern;
 
     fn allowed() -> String {
-        "a file name; %e program, %h host, %p process id, %r MPI rank, %t start time, %% a percent sign"
+        "a file name; %e is the program, %h the host, %p the process id, %r the MPI rank, %t the start time, %% a percent sign"
             .to_owned()
     }
 
@@ -190,7 +190,7 @@ impl Value for EventList {
     const KIND: Kind = Kind::Events;
 
     fn allowed() -> String {
-        "a list, separated by commas, of `default`, `all`, groups, callbacks and `state`; `-` in front removes one"
+        "a comma-separated list of `default`, `all`, `state`, groups and callbacks; a leading `-` removes an item"
             .to_owned()
     }
 
@@ -210,7 +210,7 @@ pub struct Bytes<const MIN: usize, const MAX: usize>(pub usize);
 impl<const MIN: usize, const MAX: usize> Value for Bytes<MIN, MAX> {
     fn allowed() -> String {
         let (min, max) = (in_units(MIN), in_units(MAX));
-        format!("bytes, with K, M or G; at least {min}, at most {max}")
+        format!("a number of bytes from {min} to {max}, with an optional K, M or G")
     }
 
     fn parse(text: &OsStr) -> Option<Self> {
@@ -321,7 +321,7 @@ const MAX_RATE: u32 = 10_000;
 impl Value for Sample {
     fn allowed() -> String {
         format!(
-            "off, cpu or perf, or cpu:RATE or perf:RATE with {MIN_RATE} to {MAX_RATE} samples per second of CPU time; with `,tasks` appended, also the stacks at which tasks are created"
+            "off, cpu or perf, or cpu:RATE or perf:RATE with {MIN_RATE} to {MAX_RATE} samples per second of CPU time; append `,tasks` to also record the stacks at which tasks are created"
         )
     }
 
@@ -363,7 +363,7 @@ pub struct CounterList(pub Vec<&'static Counter>);
 impl Value for CounterList {
     fn allowed() -> String {
         let names: Vec<&str> = COUNTERS.iter().map(|counter| counter.name).collect();
-        format!("a list, separated by commas, of at most {MAX_COUNTERS} of {}", names.join(", "))
+        format!("a comma-separated list of at most {MAX_COUNTERS} of these: {}", names.join(", "))
     }
 
     fn parse(text: &OsStr) -> Option<Self> {

@@ -35,21 +35,21 @@ fn words(refusal: Refusal) -> String {
             "the system does not let programs read the CPU's counters (/sys/devices/cpu/rdpmc)".to_owned()
         }
         Refusal::Busy => {
-            "no register of the CPU is free for it: request fewer, or end other tools".to_owned()
+            "all counter registers of the CPU are in use: request fewer counters, or stop other tools that use them".to_owned()
         }
         Refusal::System(error) => match error.raw_os_error() {
             Some(libc::ENOENT | libc::ENODEV | libc::EOPNOTSUPP) => {
-                "the CPU has no such counter here, as in most virtual machines".to_owned()
+                "the CPU does not provide such a counter here, as in most virtual machines".to_owned()
             }
             Some(libc::EACCES | libc::EPERM) => match fs::read_to_string(PARANOID) {
                 Ok(level) => format!(
-                    "not allowed: a container's seccomp filter, or {PARANOID}, which is {}",
+                    "not allowed, because of a container's seccomp filter or because {PARANOID} is {}",
                     level.trim()
                 ),
                 Err(_) => "not allowed".to_owned(),
             },
             Some(libc::ENOSYS) => "the system has no perf_event_open".to_owned(),
-            _ => format!("the system refuses: {error}"),
+            _ => format!("the system returned an error: {error}"),
         },
     }
 }

@@ -152,7 +152,7 @@ impl Counters {
         }
         // Relaxed: see `is_called`.
         if !IS_CALLED.load(Ordering::Relaxed) {
-            let why = "the runtime's tools interface has no callbacks that could read them";
+            let why = "the runtime's tools interface has no callbacks in which counters could be read";
             counting.problems.push(why.to_owned());
         }
         for line in counting.not_counted() {
@@ -182,7 +182,9 @@ impl Counters {
         let threads = self.without_registers.load(Ordering::Relaxed);
         if let (1.., Some(counting)) = (threads, self.counting.get()) {
             let mut counting = counting.clone();
-            counting.problems.push(format!("threads without CPU counters, which others use: {threads}"));
+            counting
+                .problems
+                .push(format!("threads without CPU counters, because others use them: {threads}"));
             session.write_metadata(&Metadata { counting: Some(counting), ..Metadata::default() });
         }
     }
@@ -215,7 +217,7 @@ impl Counters {
 
 /// Why the calling thread cannot have a counter; `None` where it can.
 fn refusal(source: Source, trial: &mut Trial) -> Option<String> {
-    let refuses = || "the system does not say".to_owned();
+    let refuses = || "the system does not report it".to_owned();
     match source {
         Source::Kernel(Usage::TaskClock) => match usage::processor_time_ns() {
             None => Some(refuses()),

@@ -24,12 +24,12 @@ pub(crate) fn configured() -> Option<Config> {
         return None;
     }
     if !thread_word::is_usable() {
-        warning!("the program uses all thread-specific keys (PTHREAD_KEYS_MAX): not traced");
+        warning!("not traced, because the program uses all thread-specific keys (PTHREAD_KEYS_MAX)");
         return None;
     }
     // The variables are the user's, the files would be written with the program's rights.
     if system::has_more_rights_than_its_user() {
-        warning!("the program has more privileges than its user (setuid, capabilities): not traced");
+        warning!("not traced, because the program has more privileges than its user (setuid, capabilities)");
         return None;
     }
     let config = Config::from_environment(recordable());

@@ -1,17 +1,23 @@
-//! A reserve of memory, for where the program has used all up.
+//! The tracer's memory: the kernel's ([`interpose::memory`]), and a reserve for where the program has used all up.
 //!
 //! Rust aborts a program whose memory does not suffice, but a program in C may well go on. What the tracer needs then is small and
 //! short-lived, so it comes from a piece of the library itself.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{GlobalAlloc, Layout};
 use std::cell::UnsafeCell;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Its size. Pages that are never used are never there.
+// Sanitizers must see what is allocated and freed.
+#[cfg(not(any(omptrace_memory_is_watched, omptrace_thread_sanitizer)))]
+use interpose::memory::KernelMemory as Memory;
+#[cfg(any(omptrace_memory_is_watched, omptrace_thread_sanitizer))]
+use std::alloc::System as Memory;
+
+/// The reserve's size. Pages that are never used are never there.
 const BYTES: usize = 64 << 10;
 
-/// The system's memory, and the reserve behind it.
+/// The kernel's memory, and the reserve behind it.
 pub(crate) struct WithReserve {
     reserve: UnsafeCell<Reserve>,
     /// How many pieces of the reserve are in use (upper half), and where its rest begins (lower half). It is whole again when no
@@ -70,11 +76,11 @@ impl WithReserve {
     }
 }
 
-// SAFETY: each piece is the system's, or one of the reserve's that nobody else has.
+// SAFETY: each piece is the kernel's, or one of the reserve's that nobody else has.
 unsafe impl GlobalAlloc for WithReserve {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract.
-        match unsafe { System.alloc(layout) } {
+        match unsafe { Memory.alloc(layout) } {
             none if none.is_null() => self.take(layout),
             piece => piece,
         }
@@ -82,7 +88,7 @@ unsafe impl GlobalAlloc for WithReserve {
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract.
-        let piece = unsafe { System.alloc_zeroed(layout) };
+        let piece = unsafe { Memory.alloc_zeroed(layout) };
         if !piece.is_null() {
             return piece;
         }
@@ -94,12 +100,33 @@ unsafe impl GlobalAlloc for WithReserve {
         piece
     }
 
+    unsafe fn realloc(&self, piece: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        if !self.has(piece) {
+            // SAFETY: the caller's contract; not of the reserve, so the kernel's.
+            let new = unsafe { Memory.realloc(piece, layout, size) };
+            if !new.is_null() {
+                return new;
+            }
+        }
+        // SAFETY: the caller's contract: the size is one that this alignment may have.
+        let new_layout = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        let new = self.take(new_layout);
+        if !new.is_null() {
+            // SAFETY: both are as long as what is copied, and the new one is nobody else's.
+            unsafe {
+                new.copy_from_nonoverlapping(piece, layout.size().min(size));
+                self.dealloc(piece, layout);
+            }
+        }
+        new
+    }
+
     unsafe fn dealloc(&self, piece: *mut u8, layout: Layout) {
         if self.has(piece) {
             self.give_back();
         } else {
-            // SAFETY: the caller's contract; not of the reserve, so the system's.
-            unsafe { System.dealloc(piece, layout) };
+            // SAFETY: the caller's contract; not of the reserve, so the kernel's.
+            unsafe { Memory.dealloc(piece, layout) };
         }
     }
 }

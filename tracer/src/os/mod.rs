@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! | --- | --- |
-//! | [`system_call`], [`system`] | system calls that no other library can replace |
+//! | [`system`] | system calls that no other library can replace |
 //! | [`threads::lock`] | mutex and semaphore over futex(2) |
 //! | [`time::clock`] | the time of an event; it is on the hot path |
 //! | [`threads::thread_word`] | a word for each thread; it is on the hot path |
@@ -30,7 +30,6 @@ pub(crate) mod panics;
 pub(crate) mod perf;
 pub(crate) mod sanitizer;
 pub(crate) mod system;
-pub(crate) mod system_call;
 pub(crate) mod threads;
 pub(crate) mod time;
 pub(crate) mod unwatched;

@@ -12,7 +12,7 @@ pub(crate) fn report_panics() {
         let text = text.replace(|c: char| c.is_control(), " ");
         let (file, line) = panic.location().map_or(("?", 0), |at| (at.file(), at.line()));
         warning!(
-            "internal error at {file}:{line}: {text}; tracing may end here, the program continues. Please report it"
+            "internal error at {file}:{line}: {text}; tracing may stop here, but the program continues. Please report this error"
         );
     }));
 }

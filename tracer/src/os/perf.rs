@@ -10,8 +10,10 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 #[cfg(target_arch = "x86_64")]
 use std::sync::atomic::{Ordering, compiler_fence};
 
+use interpose::system_call;
+
 use crate::os::files::protected_fd::{HIGH, LOWEST};
-use crate::os::{system, system_call};
+use crate::os::system;
 
 /// `PERF_TYPE_HARDWARE`, `PERF_TYPE_SOFTWARE`.
 const HARDWARE: u32 = 0;

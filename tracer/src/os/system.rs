@@ -1,5 +1,5 @@
 //! The system's functions that the tracer uses, each wrapped once. All that it does after its start goes to the kernel
-//! directly: see [`crate::os::system_call`].
+//! directly: see [`interpose::system_call`].
 
 use std::ffi::{CStr, CString, c_int};
 use std::io::{self, IoSlice};
@@ -9,9 +9,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+use interpose::system_call;
 use omptrace_trace_format::lock::Purpose;
-
-use crate::os::system_call;
 
 /// Creates `path` for the user alone; it must not exist, and a link is never followed.
 ///

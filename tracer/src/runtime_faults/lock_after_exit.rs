@@ -134,8 +134,7 @@ unsafe extern "C" fn acquired_unreported(
 }
 
 fn report() {
-    let message = "the thread that used OpenMP first has ended: this OpenMP runtime would crash if it reported mutexes that are \
-                released later, so these are missing";
+    let message = "the thread that used OpenMP first has ended: this OpenMP runtime would crash if it reported later releases of mutexes, so these releases are missing";
     warning!("{message}");
     if let Some(session) = session::of_this_process() {
         session.report_messages(vec![message.to_owned()]);

@@ -33,9 +33,7 @@ use crate::session::part::Part;
 const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The reason in the trace where the callback was taken back.
-const WHY: &str = "not recorded from the first undeferred task with dependences on (if clause, taskwait depend): this OpenMP \
-    runtime corrupts its memory there if a tool asks and one of them is mutexinoutset or inoutset; \
-    --events default,dependences records them anyway";
+const WHY: &str = "not recorded, starting with the first undeferred task that has dependences (if clause, taskwait depend): this OpenMP runtime corrupts its memory there if a tool requests this callback and one of the dependences is mutexinoutset or inoutset; to record them anyway, use --events default,dependences";
 
 /// The data that is needed to take the callback back; null where it stays.
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(null_mut());

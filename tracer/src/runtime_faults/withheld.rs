@@ -10,8 +10,7 @@ const CALLBACKS: &[(Fault, &str, &str)] = &[(
     // `__ompt_error` takes the message's length before it calls the tool: `strlen(NULL)`.
     Fault::WantsMessageOfError,
     "error",
-    "not recorded: this OpenMP runtime crashes at an error directive without a message if a tool asks; \
-     --events default,error records it anyway",
+    "not recorded: this OpenMP runtime crashes at an error directive without a message if a tool requests this callback; to record it anyway, use --events default,error",
 )];
 
 /// The callbacks that a runtime of this `version` must not be asked for, unless the user insists on them; and why.

@@ -152,7 +152,7 @@ impl Samples {
             may_perf()?;
         }
         let signal = timer::take_signal(handler::handle)
-            .ok_or("the program uses all real-time signals that are tried")?;
+            .ok_or("the program uses all of the real-time signals that the tracer tried")?;
         // Relaxed: stored before `is_on`.
         self.signal.store(signal, Ordering::Relaxed);
         loaded_code::refresh();
@@ -163,7 +163,7 @@ impl Samples {
         };
         self.thread
             .start(c"omptrace-samples", drain)
-            .map_err(|error| format!("cannot start a thread that writes them: {error}"))
+            .map_err(|error| format!("cannot start the thread that writes them: {error}"))
     }
 
     /// The calling thread has its first event of the session, in this stream.
@@ -270,21 +270,22 @@ impl Samples {
         let error = std::io::Error::from_raw_os_error(self.timer_error.load(Ordering::Relaxed));
         let of_threads = [
             (threads(&self.blocked), format!("they block signal {signal}")),
-            (threads(&self.without_timer), format!("the system gives no timer: {error}")),
-            (threads(&self.too_many), "there are too many, or no memory for them".to_owned()),
+            (threads(&self.without_timer), format!("the system provides no timer: {error}")),
+            (threads(&self.too_many), "there are too many threads, or there is too little memory".to_owned()),
             (sampled_threads::closed(), "the program has closed the descriptor of perf's clock".to_owned()),
         ];
         let of_threads = of_threads
             .into_iter()
             .filter(|(threads, _)| *threads > 0)
-            .map(|(threads, why)| format!("threads without samples: {threads}: {why}"));
+            .map(|(threads, why)| format!("threads without samples: {threads}, because {why}"));
         let taken = self.is_signal_taken.load(Ordering::Relaxed);
-        let taken = taken
-            .then(|| format!("samples end early: the program has a handler of its own for signal {signal}"));
+        let taken = taken.then(|| {
+            format!("samples end early, because the program has its own handler for signal {signal}")
+        });
         let without = creators::tasks_without_stack();
         let without = (without > 0).then(|| {
             format!(
-                "tasks without the stack on which they were created, because there was no space: {without}"
+                "tasks without the call stack of their creation, because there was no space for it: {without}"
             )
         });
         of_threads.chain(taken).chain(without).collect()
@@ -293,8 +294,9 @@ impl Samples {
     fn describe(&self, session: &Session, mut problems: Vec<String>) {
         let clock = wanted(session.config.sample).map_or(SamplingClock::Cpu, |wanted| wanted.clock);
         if clock == SamplingClock::Perf {
-            problems
-                .push("samples do not include time in the kernel, which perf's clock leaves out".to_owned());
+            problems.push(
+                "samples do not include time in the kernel, because perf's clock excludes it".to_owned(),
+            );
         }
         session.write_metadata(&Metadata {
             sampling: Some(Sampling {

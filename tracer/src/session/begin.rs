@@ -84,7 +84,7 @@ impl Session {
         make_folder_of_pattern(&config.output.0, &wanted);
         let cannot = |what: &str, path: &Path, error: io::Error| {
             format!(
-                "cannot {what} {}: {error}; choose another location by OMPTRACE_OUTPUT or OMPTRACE_SPOOL",
+                "cannot {what} {}: {error}; choose another location with OMPTRACE_OUTPUT or OMPTRACE_SPOOL",
                 path.display()
             )
         };
@@ -92,7 +92,7 @@ impl Session {
         let make_spool = || -> Result<Spool, String> {
             let path = spool_path(&config, &output);
             let spool = Spool::create(&path, number, pid, output.path())
-                .map_err(|error| cannot("make the spool", &path, error))?;
+                .map_err(|error| cannot("create the spool", &path, error))?;
             let path = spool.path().unwrap_or(Path::new(""));
             let bytes = std::os::unix::ffi::OsStrExt::as_bytes(path.as_os_str());
             output.write_header(pid, bytes).map_err(|error| {
@@ -112,7 +112,6 @@ impl Session {
             metadata::register(folder, output.path());
         }
         let session: &'static Session = Box::leak(Box::new(Session {
-            earlier: current::newest(),
             pid,
             cpus: system::affinity(),
             modules: Modules::new(
@@ -136,7 +135,6 @@ impl Session {
             runtime: OnceLock::new(),
             messages: Mutex::default(),
         }));
-        current::keep(session);
         part::prepare(session);
         Ok(session)
     }
@@ -159,8 +157,7 @@ impl Session {
     /// Says in the trace that there is no spool, where that is so.
     fn report_spool(&self) {
         if self.spool.path().is_none() {
-            let message =
-                "files may not be mapped: events that are not written yet are lost if the program is killed";
+            let message = "files cannot be mapped, so events that are not yet written are lost if the program is killed";
             self.report_messages(vec![message.to_owned()]);
         }
     }

@@ -29,9 +29,6 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(100);
 /// One session.
 #[derive(Debug)]
 pub(crate) struct Session {
-    /// The one before it: see [`KEPT`].
-    #[expect(dead_code, reason = "it only keeps the session reachable")]
-    pub(super) earlier: Option<&'static Session>,
     /// The process that it belongs to.
     pub(crate) pid: u32,
     /// The CPUs that it may use.
@@ -66,8 +63,6 @@ pub(crate) struct Session {
 }
 
 static CURRENT: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
-/// The newest session. All are kept for good, as a thread may be using one that has ended.
-static KEPT: AtomicPtr<Session> = AtomicPtr::new(std::ptr::null_mut());
 /// Numbers given to streams of this process, also over several sessions: ids stay unique.
 static STREAMS: AtomicU32 = AtomicU32::new(0);
 
@@ -94,19 +89,6 @@ pub(crate) fn disown() {
 /// True while this process has a session.
 pub(crate) fn is_in_progress() -> bool {
     of_this_process().is_some()
-}
-
-/// The newest session of the process.
-pub(super) fn newest() -> Option<&'static Session> {
-    // Relaxed: it is followed by nobody but LeakSanitizer, which counts as lost what no static leads to.
-    // SAFETY: null or a leaked box.
-    unsafe { KEPT.load(Ordering::Relaxed).as_ref() }
-}
-
-/// Keeps the session, which is the newest from now on.
-pub(super) fn keep(session: &'static Session) {
-    // Relaxed: as in `newest`.
-    KEPT.store(std::ptr::from_ref(session).cast_mut(), Ordering::Relaxed);
 }
 
 /// From now on the session is in progress.

@@ -86,7 +86,7 @@ impl Session {
         self.spool.remove();
         if !self.output.can_be_found() {
             warning!(
-                "{} was removed or replaced while the program ran: its trace is gone",
+                "{} was removed or replaced while the program ran, so its trace is lost",
                 self.output.path().display()
             );
         }

@@ -22,7 +22,7 @@ impl Session {
         }
         if !self.reported_trouble.swap(true, Ordering::Relaxed) {
             warning!(
-                "cannot {what} {}: {error}; tracing is off, the program continues. The events recorded so far are kept in {}",
+                "cannot {what} {}: {error}; tracing is off, but the program continues. The events recorded so far are kept in {}",
                 self.output.path().display(),
                 self.spool_name()
             );

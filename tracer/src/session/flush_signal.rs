@@ -57,7 +57,7 @@ impl Listener {
     /// Begins to listen; `None`, and one line, where the program uses the signal itself or no thread can be had.
     pub(crate) fn start(session: &'static Session) -> Option<&'static Listener> {
         if ![libc::SIG_DFL, our_handler()].contains(&action().sa_sigaction) {
-            warning!("the program uses SIGUSR2 itself: the signal does not write the events");
+            warning!("the program uses SIGUSR2 itself, so the signal does not write the events");
             return None;
         }
         ASKED.reset();
@@ -77,7 +77,7 @@ impl Listener {
         listener
             .thread
             .start(c"omptrace-flight", listen)
-            .inspect_err(|error| warning!("cannot start a thread for SIGUSR2: {error}"))
+            .inspect_err(|error| warning!("cannot start the thread that handles SIGUSR2: {error}"))
             .ok()?;
         set_handler(our_handler());
         Some(listener)

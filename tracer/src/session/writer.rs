@@ -69,7 +69,7 @@ impl Writer {
         match self.thread.start(c"omptrace-writer", run) {
             Ok(()) => self.state.store(RUNNING, ours),
             Err(error) => {
-                warning!("cannot start the writer thread: {error}; threads write their events themselves")
+                warning!("cannot start the writer thread: {error}; each thread writes its own events")
             }
         }
     }

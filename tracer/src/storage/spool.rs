@@ -104,7 +104,7 @@ impl Spool {
 
     fn in_memory(path: &Path, error: &io::Error) -> io::Result<Spool> {
         warning!(
-            "cannot map {}: {error}; events wait in the program's memory: if it is killed, the newest are lost",
+            "cannot map {}: {error}; events are kept in the program's memory, so the newest are lost if the program is killed",
             path.display()
         );
         let (first, capacity) = first_segment(None)?;

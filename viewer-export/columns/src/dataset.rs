@@ -74,13 +74,15 @@ pub fn check_run_name(name: &str) -> Result<(), &'static str> {
     let is_date =
         ["0000-00-00T", "0000-00-00t", "00000000T", "00000000t"].iter().any(|begin| shape.starts_with(begin));
     if name.is_empty() {
-        Err("a run's name is not empty")
+        Err("the name of a run must not be empty")
     } else if !name.chars().all(is_plain) {
-        Err("a name has letters, digits, `.`, `-` and `_` only")
+        Err("a name may contain only letters, digits, `.`, `-` and `_`")
     } else if ["__HIVE_DEFAULT_PARTITION__", "null", "none"].iter().any(is_word) {
-        Err("readers take this name for none")
+        Err("readers would treat this name as missing")
     } else if is_number || is_date || ["true", "false"].iter().any(is_word) {
-        Err("readers take this name for a number, a date or a truth value; begin it with a word, as in run-7")
+        Err(
+            "readers would treat this name as a number, a date or a truth value; start it with a word, as in run-7",
+        )
     } else {
         Ok(())
     }

@@ -79,184 +79,184 @@ macro_rules! tables {
 
 tables! {
     ProcessRow<'a> "processes": "A process." {
-        name: &'a str = "Its display name: program, rank if there is one, process id.";
-        host: Option<&'a str> = "The machine that it ran on.";
-        os_pid: i64 = "Its process id in the operating system.";
-        rank: Option<i32> = "Its MPI rank, if a launcher set it.";
+        name: &'a str = "The display name: the program, the rank if there is one, and the process id.";
+        host: Option<&'a str> = "The machine that the process ran on.";
+        os_pid: i64 = "The process id in the operating system.";
+        rank: Option<i32> = "The MPI rank, if a launcher set it.";
         command_line: Option<&'a str> = "The program and its arguments, separated by spaces.";
-        exit_status: Option<i32> = "The program's exit status, if its parent was observed.";
-        processors: Option<i32> = "The number of CPUs that it may run on.";
-        job_start_realtime_ns: Option<i64> = "The job's start, in nanoseconds since 1970: all times count from it.";
-        clock_error_ns: i64 = "Times of two processes may be off by this much, and by more if the hosts' clocks disagree.";
-        begin_ns: i64 = "Its start; below 0 if it started before the tracer.";
-        end_ns: i64 = "When it ended.";
+        exit_status: Option<i32> = "The program's exit status, if omptrace record started the program.";
+        processors: Option<i32> = "The number of CPUs that the process may run on.";
+        job_start_realtime_ns: Option<i64> = "The start of the job, in nanoseconds since 1970. All times are relative to it.";
+        clock_error_ns: i64 = "The times of two processes may differ by this much, or by more if the hosts' clocks disagree.";
+        begin_ns: i64 = "The start of the process; negative if the process started before the tracer.";
+        end_ns: i64 = "The end of the process.";
         threads: i32 = "N: the peak number of threads that were members of teams.";
-        critical_path_ns: i64 = "Useful work on its longest chain of work through all threads.";
-        events: i64 = "Events read.";
-        lost_events: i64 = "Events that the tracer lost.";
-        damages: i64 = "Places where the trace is damaged.";
-        runtime: Option<&'a str> = "The OpenMP runtime, as it calls itself.";
+        critical_path_ns: i64 = "The useful work on the longest chain of work through all threads of the process.";
+        events: i64 = "The number of events that were read.";
+        lost_events: i64 = "The number of events that the tracer lost.";
+        damages: i64 = "The number of places where the trace is damaged.";
+        runtime: Option<&'a str> = "The OpenMP runtime, as it identifies itself.";
         tracer: Option<&'a str> = "The tracer that wrote the trace.";
         schema_version: i32 = "The version of these tables.";
     }
-    ThreadRow<'a> "threads": "A thread, or another track of events: a device, its queue, a lock." {
-        thread: i32 = "Its number in the process.";
+    ThreadRow<'a> "threads": "A thread or another track of events: a device, a device queue or a lock." {
+        thread: i32 = "The number in the process.";
         kind: Word = "thread, device, device_queue, lock or track.";
-        name: &'a str = "Its display name; unique within the process.";
+        name: &'a str = "The display name, unique within the process.";
         role: Option<Word> = "The role of a thread: main, worker, initial, helper or other.";
-        os_tid: Option<i64> = "The operating system's id of a thread.";
+        os_tid: Option<i64> = "The id of a thread in the operating system.";
         device_num: Option<i32> = "The number of a device.";
-        wait_id: Option<i64> = "The runtime's id of a lock: usually its address.";
+        wait_id: Option<i64> = "The runtime's id of a lock, usually its address.";
     }
     PlaceRow<'a> "places": "A place in the program where an OpenMP construct was seen." {
-        place: i32 = "Its number in the process.";
-        name: &'a str = "Construct and place, as in other formats.";
-        construct: &'a str = "The construct as the programmer wrote it, even for a wait; stats groups by it and the next three columns.";
+        place: i32 = "The number in the process.";
+        name: &'a str = "The construct and its place, as in other formats.";
+        construct: &'a str = "The construct as the programmer wrote it, even for a wait. stats groups rows by this column and the next three.";
         file: Option<&'a str> = "The source file.";
-        line: Option<i32> = "The line in it.";
+        line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
         category: Word = "parallel, implicit_task, work, task, sync, wait, mutex, target, user or omptrace.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function called there; near, if the line may be that of an earlier statement. Before or after, for serial code.";
+        position: Option<&'a str> = "How the function, file and line are related to the construct: at (it is there), inside (it is in the code at that line or in a function called there), near (the line may be that of an earlier statement) or, for serial code, before or after.";
     }
-    SliceRow "slices": "A region that a thread was in, from start to end." {
-        thread: i32 = "The thread, as in threads.";
-        place: i32 = "The region's place, as in places.";
-        begin_ns: i64 = "When it began.";
-        end_ns: i64 = "When it ended.";
-        depth: i32 = "The number of the thread's regions that contain it.";
+    SliceRow "slices": "A period in which a thread was in a region." {
+        thread: i32 = "The number of the thread in the table threads.";
+        place: i32 = "The number of the region's place in the table places.";
+        begin_ns: i64 = "The start.";
+        end_ns: i64 = "The end.";
+        depth: i32 = "The number of regions of the thread that enclose this one.";
         team: Option<i64> = "The thread's innermost team.";
         task: Option<i64> = "The explicit task that the thread runs.";
-        is_first: bool = "Whether the region starts; otherwise it was interrupted and continues.";
+        is_first: bool = "Whether the region starts here; otherwise, it was interrupted and continues here.";
     }
     InstantRow "instants": "An event without duration." {
         thread: i32 = "The thread.";
-        place: i32 = "Its place, as in places.";
-        time_ns: i64 = "When.";
+        place: i32 = "The number of its place in the table places.";
+        time_ns: i64 = "The time of the event.";
     }
-    WorkRow "work": "A thread ran the program: cause useful." {
+    WorkRow "work": "A period in which a thread ran the program's code (cause useful)." {
         thread: i32 = "The thread.";
-        place: Option<i32> = "The place; NULL in serial code.";
-        begin_ns: i64 = "Its start.";
-        end_ns: i64 = "Its end.";
+        place: Option<i32> = "The number of the place in the table places; NULL in serial code.";
+        begin_ns: i64 = "The start.";
+        end_ns: i64 = "The end.";
     }
-    WaitRow "waits": "A thread lost time." {
+    WaitRow "waits": "A period in which a thread lost time." {
         thread: i32 = "The thread.";
-        place: Option<i32> = "Where.";
-        begin_ns: i64 = "Its start.";
-        end_ns: i64 = "Its end.";
-        cause: Word = "The cause, as in stats.";
-        wait_id: Option<i64> = "The mutex that it waited for, as in locks.";
-        blamed_thread: Option<i32> = "The thread that held the mutex; NULL for other waits, which blame divides.";
-        blamed_place: Option<i32> = "The place where it got the mutex.";
+        place: Option<i32> = "The number of the place in the table places.";
+        begin_ns: i64 = "The start.";
+        end_ns: i64 = "The end.";
+        cause: Word = "The cause of the loss, as in stats.";
+        wait_id: Option<i64> = "The mutex that the thread waited for, as in the table locks.";
+        blamed_thread: Option<i32> = "The thread that held the mutex; NULL for other waits, whose causes are in the table blame.";
+        blamed_place: Option<i32> = "The place where that thread acquired the mutex.";
     }
     FlowRow "flows": "A cause and its effect." {
         kind: Word = "The kind: task_create, task_dependence, fork, join, barrier_release, taskwait, mutex_release, target_submit, target_data_op.";
-        from_thread: i32 = "The thread where it started.";
-        from_ns: i64 = "When it began.";
-        to_thread: i32 = "The thread to which it led.";
-        to_ns: i64 = "When it arrived.";
+        from_thread: i32 = "The thread of the cause.";
+        from_ns: i64 = "The time of the cause.";
+        to_thread: i32 = "The thread of the effect.";
+        to_ns: i64 = "The time of the effect.";
     }
     TaskRow "tasks": "An explicit task." {
-        task: i64 = "Its number in the process.";
-        parent: Option<i64> = "The explicit task that created it.";
-        place: i32 = "Its place, as in places.";
-        created_by: i32 = "The thread that created it.";
-        created_ns: i64 = "When.";
-        executed_by: Option<i32> = "The thread that started it; NULL if none did.";
-        begin_ns: Option<i64> = "When it began.";
-        end_ns: Option<i64> = "When it was complete; NULL if that was not seen.";
-        run_ns: i64 = "The time that threads were in it, including regions inside.";
-        switches: i64 = "How often a thread started or resumed it.";
-        is_undeferred: bool = "Whether the parent continued only when it was complete.";
-        is_final: bool = "Whether its descendants are executed immediately, on its thread.";
+        task: i64 = "The number in the process.";
+        parent: Option<i64> = "The explicit task that created this task.";
+        place: i32 = "The number of its place in the table places.";
+        created_by: i32 = "The thread that created the task.";
+        created_ns: i64 = "The time at which the task was created.";
+        executed_by: Option<i32> = "The thread that started the task; NULL if the task was never started.";
+        begin_ns: Option<i64> = "The time at which the task was started.";
+        end_ns: Option<i64> = "The time at which the task was complete; NULL if that was not seen.";
+        run_ns: i64 = "The time that threads spent in the task, including nested regions.";
+        switches: i64 = "How often a thread started or resumed the task.";
+        is_undeferred: bool = "Whether the parent task continued only after this task was complete.";
+        is_final: bool = "Whether its descendants are executed immediately, on the same thread.";
     }
     TeamRow "teams": "A team of a parallel region." {
-        team: i64 = "Its number in the process.";
-        thread: Option<i32> = "The thread that formed it.";
+        team: i64 = "The number in the process.";
+        thread: Option<i32> = "The thread that formed the team.";
         place: Option<i32> = "The parallel region's place.";
         parent: Option<i64> = "The parent team.";
-        begin_ns: i64 = "When it was formed.";
-        end_ns: Option<i64> = "When it was dissolved; NULL if that was not seen.";
+        begin_ns: i64 = "The time at which the team was formed.";
+        end_ns: Option<i64> = "The time at which the team was dissolved; NULL if that was not seen.";
         requested: Option<i64> = "The requested number of threads.";
-        size: Option<i64> = "Its number of threads.";
+        size: Option<i64> = "The number of threads.";
     }
-    LockRow "locks": "A thread held a lock, critical, ordered or atomic region." {
-        wait_id: i64 = "The runtime's id of it: usually its address.";
-        kind: Word = "Its kind, as OMPT names it.";
-        acquisition: i64 = "Acquisitions of the lock count up from 1.";
+    LockRow "locks": "A period in which a thread held a lock or was in a critical, ordered or atomic region." {
+        wait_id: i64 = "The runtime's id of the mutex, usually its address.";
+        kind: Word = "The kind of mutex, as OMPT names it.";
+        acquisition: i64 = "The number of the acquisition. The acquisitions of a mutex are numbered from 1.";
         thread: i32 = "The thread.";
         place: Option<i32> = "The innermost region that the thread was in.";
-        begin_ns: i64 = "Its start.";
-        end_ns: Option<i64> = "Its end; NULL if that was not seen.";
+        begin_ns: i64 = "The start.";
+        end_ns: Option<i64> = "The end; NULL if that was not seen.";
     }
     DeviceOpRow "device_ops": "An operation of a device." {
-        queue: i32 = "The queue, as in threads.";
+        queue: i32 = "The number of the queue in the table threads.";
         device_num: i32 = "The device's number.";
         kind: Word = "kernel, transfer_to, transfer_from, data_op or native.";
-        name: ByteArray = "Its name.";
-        begin_ns: i64 = "When it began.";
-        end_ns: i64 = "When it ended.";
-        bytes: Option<i64> = "The number of bytes moved.";
-        file: Option<ByteArray> = "The source file of the construct that requested it.";
-        line: Option<i32> = "The line in it.";
+        name: ByteArray = "The name of the operation.";
+        begin_ns: i64 = "The start.";
+        end_ns: i64 = "The end.";
+        bytes: Option<i64> = "The number of bytes that were moved.";
+        file: Option<ByteArray> = "The source file of the construct that requested the operation.";
+        line: Option<i32> = "The line in the source file.";
     }
     CounterRow "counters": "A new value of a counter." {
         counter: ByteArray = "The counter's name.";
-        unit: Word = "Its unit.";
-        time_ns: i64 = "When.";
-        value: i64 = "The value from then on.";
+        unit: Word = "The unit of the counter.";
+        time_ns: i64 = "The time of the change.";
+        value: i64 = "The value from this time on.";
     }
-    SampleRow "samples": "A sample of a thread, in the user's model of call stacks." {
+    SampleRow "samples": "A sample of a thread. Its call stack follows the source code (the user's model)." {
         thread: i32 = "The thread.";
-        time_ns: i64 = "The end of the CPU time that it represents.";
-        weight_ns: i64 = "That CPU time.";
-        activity: Option<Word> = "The runtime's activity, as in stats; NULL if the thread executed code of the program.";
-        is_work: bool = "Whether it is OpenMP Work; otherwise it is OpenMP Wait.";
+        time_ns: i64 = "The end of the CPU time that the sample represents.";
+        weight_ns: i64 = "The CPU time that the sample represents.";
+        activity: Option<Word> = "The activity of the runtime, as in stats; NULL if the thread executed code of the program.";
+        is_work: bool = "Whether the time is OpenMP Work; otherwise, it is OpenMP Wait.";
         function: Option<ByteArray> = "The innermost function; NULL if no frame is known.";
-        module: Option<ByteArray> = "Its module; NULL for activities of the runtime.";
-        file: Option<ByteArray> = "Its source file.";
-        line: Option<i32> = "The line in it.";
-        stack: ByteArray = "All functions, the outermost first, separated by semicolons.";
+        module: Option<ByteArray> = "The module of the function; NULL for activities of the runtime.";
+        file: Option<ByteArray> = "The source file.";
+        line: Option<i32> = "The line in the source file.";
+        stack: ByteArray = "All functions on the stack, outermost first, separated by semicolons.";
     }
-    AccountingRow "accounting": "Thread time by cause: the exact sums of stats, by thread and place." {
-        thread: Option<i32> = "The thread; NULL for time of no thread.";
-        place: Option<i32> = "The place, as in places; NULL in serial code and for time without a place.";
+    AccountingRow "accounting": "Thread time by cause, thread and place: the exact sums of stats." {
+        thread: Option<i32> = "The thread; NULL for time that belongs to no thread.";
+        place: Option<i32> = "The number of the place in the table places; NULL in serial code and for time without a place.";
         cause: Word = "The cause: useful, or why the time was lost.";
-        ns: i64 = "The time. A row without thread may be below 0, if events were inconsistent.";
+        ns: i64 = "The time. In rows without a thread, it may be negative if events were inconsistent.";
     }
-    BlameRow<'a> "blame": "The causes of waits: for each cause, the rows add up to its accounting." {
+    BlameRow<'a> "blame": "The causes of waits. For each cause, the rows add up to the time of that cause in accounting." {
         cause: Word = "The cause of the waits.";
         construct: &'a str = "The construct that threads waited for.";
-        file: Option<&'a str> = "Its source file.";
-        line: Option<i32> = "The line in it.";
+        file: Option<&'a str> = "The source file.";
+        line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
-        ns: i64 = "The time of all threads together.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function called there; near, if the line may be that of an earlier statement. Before or after, for serial code.";
+        ns: i64 = "The time, summed over all threads.";
+        position: Option<&'a str> = "How the function, file and line are related to the construct: at (it is there), inside (it is in the code at that line or in a function called there), near (the line may be that of an earlier statement) or, for serial code, before or after.";
     }
-    RegionRow<'a> "regions": "Thread time in the outermost parallel regions of a place, by cause." {
+    RegionRow<'a> "regions": "Thread time by cause in the outermost parallel regions of each place." {
         construct: &'a str = "The construct.";
-        file: Option<&'a str> = "Its source file.";
-        line: Option<i32> = "The line in it.";
+        file: Option<&'a str> = "The source file.";
+        line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
-        visits: i64 = "How often it was entered; the same in all rows of the place.";
-        duration_ns: i64 = "Its time from start to end, on the thread that encountered it; the same in all rows of the place.";
+        visits: i64 = "How often the region was entered; the same in all rows of the place.";
+        duration_ns: i64 = "The time from start to end on the thread that encountered the region; the same in all rows of the place.";
         cause: Word = "The cause.";
-        ns: i64 = "The time of all threads together.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function called there; near, if the line may be that of an earlier statement. Before or after, for serial code.";
+        ns: i64 = "The time, summed over all threads.";
+        position: Option<&'a str> = "How the function, file and line are related to the construct: at (it is there), inside (it is in the code at that line or in a function called there), near (the line may be that of an earlier statement) or, for serial code, before or after.";
     }
-    PathRow<'a> "critical_path": "Useful work on the longest chain of work through all threads of the process." {
+    PathRow<'a> "critical_path": "The useful work on the longest chain of work through all threads of the process." {
         construct: &'a str = "The construct.";
-        file: Option<&'a str> = "Its source file.";
-        line: Option<i32> = "The line in it.";
+        file: Option<&'a str> = "The source file.";
+        line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
         ns: i64 = "The time.";
-        position: Option<&'a str> = "How function, file and line are related to the construct: at; inside, if it is in the code at that line or in a function called there; near, if the line may be that of an earlier statement. Before or after, for serial code.";
+        position: Option<&'a str> = "How the function, file and line are related to the construct: at (it is there), inside (it is in the code at that line or in a function called there), near (the line may be that of an earlier statement) or, for serial code, before or after.";
     }
-    EventRow "events": "The runtime's events, uninterpreted. Only with --raw-events." {
-        stream: i32 = "The thread's or device queue's stream in the trace.";
-        time_ns: i64 = "When.";
+    EventRow "events": "The runtime's events without interpretation. Written only with --raw-events." {
+        stream: i32 = "The stream of the thread or device queue in the trace.";
+        time_ns: i64 = "The time of the event.";
         event: ByteArray = "The event, as OMPT names it.";
-        arguments: ByteArray = "Its arguments by their OMPT names, as JSON.";
+        arguments: ByteArray = "The arguments as JSON, with their OMPT names as keys.";
     }
 }
 

@@ -93,7 +93,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "perfetto",
         extension: "pftrace",
-        description: "Perfetto's own format, for ui.perfetto.dev: a third of the bytes, and more details",
+        description: "Perfetto's own format, for ui.perfetto.dev: a third of the size of Chrome's JSON, with more details",
         // The importer takes 150 bytes of memory per slice and 75 per argument; 4 GB is what 32 bits address.
         viewer_bytes: Some(800_000_000),
         max_depth: PERFETTO_DEPTH,
@@ -138,7 +138,7 @@ pub const FORMATS: &[Format] = &[
     Format {
         name: "pprof",
         extension: "pb.gz",
-        description: "a profile for pprof (go tool pprof, speedscope, Grafana): samples with thread and lines",
+        description: "a profile for pprof (go tool pprof, speedscope, Grafana): samples with threads and source lines",
         viewer_bytes: None,
         max_depth: None,
         needs_samples: true,
@@ -267,7 +267,7 @@ impl Format {
     }
 
     fn is_not(&self, what: &str) -> io::Error {
-        let text = format!("{} is not written into {what}", self.name);
+        let text = format!("{} cannot be written to {what}", self.name);
         io::Error::new(io::ErrorKind::InvalidInput, text)
     }
 }

@@ -12,7 +12,7 @@ const ENUMS: FormatOption = FormatOption {
     value_name: "VERSION",
     values: &[("3.0", "3.0, as in Debian 12, and older"), ("3.1", "3.1 and newer")],
     default: "3.1",
-    help: "the oldest version of OTF2 that can read the archive. Before 3.1, target regions have the paradigm of other OpenMP regions",
+    help: "the oldest version of OTF2 that must be able to read the archive. For versions before 3.1, target regions get the same paradigm as other OpenMP regions",
 };
 
 const HOST_ONLY: FormatOption = FormatOption {
@@ -20,7 +20,7 @@ const HOST_ONLY: FormatOption = FormatOption {
     value_name: "",
     values: &[],
     default: "",
-    help: "only threads of the host, no devices, as Scalasca requires",
+    help: "write only threads of the host and no devices, as Scalasca requires",
 };
 
 /// The files of an archive.

@@ -106,19 +106,16 @@ pub(super) fn thread(out: &mut Vec<u8>, defined: &ThreadTrack<'_>) {
 /// How to read the timeline: what the user interface says on demand of the track that has our notes. (Of a thread's track it says
 /// nothing.)
 pub(super) const READING_AID: &str = "\
-Colours say what a thread did. Blue is useful work, violet is work under a lock, teal is a phase that the program named. \
-Orange waits at a barrier for slower threads, red waits for a lock, pink waits for tasks. \
-Olive is the cost of starts, joins and barriers. Light blue is the host at work for a device, and transfers. \
-Green is the tracer itself. Pale violet is a region; with nothing below, its own work.";
+Colours show what a thread did. Blue is useful work, violet is work under a lock, teal is a phase that the program named. Orange is waiting at a barrier for slower threads, red is waiting for a lock, pink is waiting for tasks. Olive is the cost of starts, joins and barriers. Light blue is the host working for a device, and transfers. Green is the tracer itself. Pale violet is a region; where nothing is below it, the time is the region's own work.";
 
 /// What the user interface says of a hidden helper's track on demand.
 pub(super) fn helper_aid(os_tid: u32) -> String {
     let thread = match os_tid {
-        0 => "A thread".to_owned(),
-        tid => format!("Thread {tid}, one"),
+        0 => "This thread".to_owned(),
+        tid => format!("Thread {tid}"),
     };
     format!(
-        "{thread} of the OpenMP runtime's own. It runs target tasks that no thread of the program waits for."
+        "{thread} belongs to the OpenMP runtime. It runs target tasks that no thread of the program waits for."
     )
 }
 

@@ -193,7 +193,7 @@ impl Behind {
 fn ended(thread: Option<JoinHandle<io::Result<()>>>) -> io::Result<()> {
     match thread.map(JoinHandle::join) {
         Some(Ok(result)) => result,
-        Some(Err(_)) | None => Err(io::Error::other("the thread that writes has ended")),
+        Some(Err(_)) | None => Err(io::Error::other("the writer thread has ended")),
     }
 }
 

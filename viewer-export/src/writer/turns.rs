@@ -213,7 +213,7 @@ impl Turns {
         state.shares[share as usize].waiting.push_back(full);
         self.write(&mut state);
         match state.failed {
-            true => Err(io::Error::other("the file cannot be written any more")),
+            true => Err(io::Error::other("the file can no longer be written")),
             false => Ok(()),
         }
     }

@@ -672,7 +672,7 @@ fn threads_that_sleep_are_not_too_many() {
 fn a_busy_machine_is_said_first() {
     let answers = late(with_cpu_time!("3,5", "7000000", "7000000", "14000000"));
     let note = answers.cpu_note.as_deref().expect("a note");
-    assert!(note.contains("had a CPU for only 50 % of the time"), "{note}");
+    assert!(note.contains("ran for only 50 % of the time"), "{note}");
     assert!(note.contains("idle machine") && note.contains("--cpu-time"), "{note}");
     assert!(answers.headline().expect("a headline").contains(note));
     assert!(!ids(&answers).contains(&"late_wake_up"), "{:?}", answers.findings);
@@ -867,7 +867,10 @@ fn waits_that_were_not_recorded_are_hinted_at() {
     };
     let answers = with(with_cpu_time!("3,5", "100000000", "300000000", "100000000"));
     let note = answers.waits_note.as_deref().expect("a note");
-    assert!(note.contains("for 0.30 s of what counts as useful work") && note.contains("--waits"), "{note}");
+    assert!(
+        note.contains("for 0.30 s of the time that counts as useful work") && note.contains("--waits"),
+        "{note}"
+    );
     assert_eq!(with(with_cpu_time!("3,5", "300000000", "300000000", "100000000")).waits_note, None);
     assert_eq!(late(with_cpu_time!("3,5", "1000000", "1000000", "100000")).waits_note, None, "too short");
     // The system does not say how long others had the processors.
@@ -875,5 +878,8 @@ fn waits_that_were_not_recorded_are_hinted_at() {
         r#"{"cpu_time": {"process_begin_ns": 0, "process_end_ns": 1, "threads": [[1, 0, 100000000], [2, 0, 300000000]], "unknown_threads": 0}}"#,
     );
     let note = answers.waits_note.as_deref().expect("a note");
-    assert!(note.contains("for 0.40 s") && note.contains("--cpu-time where others had it"), "{note}");
+    assert!(
+        note.contains("for 0.40 s") && note.contains("--cpu-time shows where others used the CPU"),
+        "{note}"
+    );
 }

@@ -75,7 +75,7 @@ pub(super) fn compare(counted: &Baseline, cases: Cases) -> Result<()> {
     match wrong {
         0 => Ok(()),
         _ => Err(format!(
-            "{wrong} differ from what is stored; if that is meant, run it again with OMPTRACE_BLESS=1"
+            "{wrong} numbers differ from the stored ones; if this is intended, run the command again with OMPTRACE_BLESS=1"
         )
         .into()),
     }

@@ -50,25 +50,25 @@ use tools::{Left, Tools};
 /// `cargo xtask bench`.
 #[derive(Args)]
 pub(crate) struct Bench {
-    /// Count instructions only, and fail if they grew since tests/benches/baseline.json
+    /// Only count instructions, and fail if there are more than in tests/benches/baseline.json
     #[arg(long)]
     short: bool,
-    /// Measure conversions of the programs' traces, and their analysis, instead
+    /// Measure the conversion and analysis of the programs' traces instead
     #[arg(long, conflicts_with = "short")]
     convert: bool,
-    /// Convert traces of this many millions of events at least
+    /// Convert traces of at least this many million events
     #[arg(long, value_name = "N", requires = "convert")]
     millions: Option<u64>,
-    /// Measure constructs of GCC's programs instead: on libgomp, with the adapter, on LLVM's runtime
+    /// Measure constructs of GCC programs instead: on libgomp, with the adapter, and on LLVM's runtime
     #[arg(long, conflicts_with_all = ["short", "convert", "json", "filter"])]
     gcc: bool,
-    /// Write the results to this file, too
+    /// Also write the results to this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Runs of each tool that count; one more goes before
+    /// Number of measured runs of each tool, after one run to warm up
     #[arg(long, value_name = "N", default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Only cases whose name has this in it; names are like `tasks/2`, a program and its threads
+    /// Run only the cases whose name contains this. A name such as `tasks/2` is a program and its number of threads
     #[arg(long, value_name = "NAME", default_value = "")]
     filter: String,
 }

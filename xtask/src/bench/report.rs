@@ -159,7 +159,7 @@ impl Report {
                 process_ratio,
             ),
             self.worst(
-                "wall time with packing on busy processors, % above without: worst",
+                "wall time with packing on busy CPUs, % above that without: worst",
                 2.0,
                 team,
                 packing,
@@ -251,7 +251,7 @@ impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "\n{}, {} processors; medians of {} rounds, differences to the empty tool of the same round",
+            "\n{}, {} CPUs; medians of {} rounds, as differences from the empty tool in the same round",
             self.processor, self.processors, self.rounds
         )?;
         for case in &self.cases {

@@ -64,7 +64,7 @@ pub(crate) fn check(install: bool) -> Result<()> {
             compared += 1;
         }
     }
-    println!("{compared} runs on aarch64 have the events and the answers that they have here");
+    println!("{compared} runs on aarch64 have the same events and results as on this machine");
     sampled::check(&built, &folder)
 }
 
@@ -145,7 +145,7 @@ fn compare(runtime: &Runtime, group: &str, built: &Path, folder: &Path) -> Resul
         let (by_us, by_it) =
             (output(omptrace(&words).arg(trace))?, output(omptrace_there().args(words).arg(trace))?);
         if by_us != by_it || by_us.is_empty() {
-            return Err(format!("stats of {} has other bytes on aarch64", trace.display()).into());
+            return Err(format!("the output of stats for {} differs on aarch64", trace.display()).into());
         }
     }
     Ok(())

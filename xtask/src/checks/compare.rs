@@ -13,9 +13,9 @@ use crate::result::Result;
 /// Compares runs of GCC's programs on libgomp with those that `libomptgomp.so` observes.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Compare {
-    /// Holds programs as sources in C, C++ or Fortran, each of one file, or ready to be run
+    /// Directory with programs, as single source files in C, C++ or Fortran, or as executables
     folder: PathBuf,
-    /// Take every Nth program only
+    /// Use only every Nth program
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     every: u32,
 }

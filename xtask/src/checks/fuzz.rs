@@ -20,16 +20,16 @@ const MAX_SECONDS: u32 = 60;
 /// Lets libFuzzer try all that reads what others wrote.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Fuzz {
-    /// Which; all, unless some are named
+    /// The targets to fuzz [default: all]
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(TARGETS))]
     targets: Vec<String>,
-    /// How long each
+    /// Time for each target
     #[arg(long, default_value_t = 1)]
     minutes: u32,
-    /// The first of the random numbers that inputs are made of; another one each time, unless it is given
+    /// Seed of the random numbers from which inputs are made [default: a different seed each time]
     #[arg(long)]
     seed: Option<u32>,
-    /// Afterwards, keep what found new ways through the code: tests/fuzz/corpus.tar.gz
+    /// Afterwards, store the inputs that reached new code in tests/fuzz/corpus.tar.gz
     #[arg(long)]
     keep: bool,
 }

@@ -63,11 +63,11 @@ pub(crate) fn check() -> Result<()> {
     for growth in &all {
         let files: BTreeSet<&str> = growth.edits.iter().map(|edit| &*edit.file).collect();
         let counted = count_of(&table, &growth.row)
-            .ok_or_else(|| format!("ARCHITECTURE.md counts no files of: {}", growth.row))?;
+            .ok_or_else(|| format!("ARCHITECTURE.md gives no number of files for: {}", growth.row))?;
         if counted != files.len() {
             let edited = Vec::from_iter(files).join(", ");
             return Err(format!(
-                "ARCHITECTURE.md counts {counted} files of {}, and these are edited: {edited}",
+                "ARCHITECTURE.md gives {counted} files for {}, but these are edited: {edited}",
                 growth.row
             )
             .into());
@@ -79,7 +79,10 @@ pub(crate) fn check() -> Result<()> {
 
 impl Growth {
     fn misfit(&self, edit: &Edit) -> String {
-        format!("xtask/growth/{}: {} does not have these lines once: {}", self.name, edit.file, edit.old)
+        format!(
+            "xtask/growth/{}: {} does not contain these lines exactly once: {}",
+            self.name, edit.file, edit.old
+        )
     }
 }
 
@@ -114,7 +117,7 @@ fn parse(name: String, text: &str) -> Result<Growth> {
             (" ", line) => (true, line),
             ("+", line) => (false, line),
             _ => {
-                return Err(format!("{name}: neither a space nor + begins the line: {line}").into());
+                return Err(format!("{name}: the line begins neither with a space nor with +: {line}").into());
             }
         };
         for (_, text) in

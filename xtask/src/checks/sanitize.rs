@@ -209,9 +209,9 @@ impl Sanitizer {
         self.run(folder, &[&planted], &[self.subject.case_with_mistakes])?;
         let name = format!("{}, {}", self.name, self.subject.library);
         if self.reports()?.is_empty() {
-            return Err(format!("{name}: the {} planted is not found", self.planted).into());
+            return Err(format!("{name}: the planted {} was not found", self.planted).into());
         }
-        println!("{name}: the {} planted is found", self.planted);
+        println!("{name}: the planted {} was found", self.planted);
 
         let passed = self.run(folder, &[], self.subject.cases)?;
         for report in self.reports()? {

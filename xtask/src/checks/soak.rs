@@ -11,25 +11,25 @@ use crate::setup::requirements::Purpose;
 /// Kills, runs random programs, fuzzes and runs the tests of what is rare for hours.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Soak {
-    /// How many programs are killed at a random moment
+    /// Number of programs that are killed at a random moment
     #[arg(long, default_value_t = 1000)]
     kills: u32,
-    /// How many random programs of each compiler are compared with their traces
+    /// Number of random programs per compiler that are compared with their traces
     #[arg(long, default_value_t = 500)]
     programs: u32,
-    /// How many programs in virtual time check the answers of `stats`
+    /// Number of programs in virtual time that check the results of `stats`
     #[arg(long, default_value_t = 100_000)]
     model_programs: u32,
-    /// Another number gives other moments, and other programs
+    /// Seed: a different number gives different moments and programs
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// How often the tests of crashes, children, signals and limits run
+    /// Number of times that the tests of crashes, child processes, signals and limits are run
     #[arg(long, default_value_t = 20)]
     rounds: u32,
-    /// How many signals of samples each program gets that does what signals may harm
+    /// Number of sampling signals sent to each program that does what signals might disturb
     #[arg(long, default_value_t = 1_000_000)]
     signals: u64,
-    /// How long each target is fuzzed; there are five
+    /// Time for which each of the five targets is fuzzed
     #[arg(long, default_value_t = 36)]
     fuzz_minutes: u32,
 }

@@ -23,8 +23,8 @@ const DISK_GB: u64 = 16;
 /// `cargo xtask test`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Test {
-    /// Only what needs nothing but Rust and a C compiler: the tests of each crate, and those on the reference runtime.
-    /// Installs nothing
+    /// Run only the tests that need nothing but Rust and a C compiler: those of each crate, and those on the
+    /// reference runtime. Install nothing
     #[arg(long)]
     core: bool,
 }
@@ -36,9 +36,11 @@ pub(crate) struct Test {
 pub(crate) fn run(arguments: &Test, install: bool) -> Result<()> {
     let mut total = Count::default();
     if !arguments.core {
-        eprintln!("Everything takes about 90 minutes on two processors, and {DISK_GB} GB of disk.");
+        eprintln!(
+            "All tests together take about 90 minutes on two CPUs, and need {DISK_GB} GB of disk space."
+        );
         if let Some(free) = free_gb().filter(|free| *free < DISK_GB) {
-            eprintln!("warning: {free} GB of disk are free");
+            eprintln!("warning: only {free} GB of disk space are free");
         }
     }
     let mut times = Times::default();
@@ -255,13 +257,13 @@ impl Step {
         let last: String = last.into_iter().collect();
         if end == End::Silent {
             let minutes = PATIENCE.as_secs() / 60;
-            let how = "ended, for it had printed nothing for";
+            let how = "ended, because it had printed nothing for";
             count.fail(format!("{}: {how} {minutes} minutes{last}", self.name));
         } else if end == End::Badly && count.failed == 0 {
             // Tests that failed are counted already; a command that failed without them did not get that far.
             count.fail(format!("{}{last}", self.name));
         } else if count.begun > count.ended {
-            let how = "a test program did not come to its end";
+            let how = "a test program did not run to completion";
             count.fail(format!("{}: {how}{last}", self.name));
         } else {
             count.is_complete = true;

@@ -38,19 +38,20 @@ const BINARIES: [&str; 4] =
 /// `cargo xtask dist`.
 #[derive(Args, Debug)]
 pub(crate) struct Dist {
-    /// Also packages for Debian, for Fedora and their like, and a list of what was compiled in (SBOM)
+    /// Also build packages for Debian, Fedora and related distributions, and a list of what was compiled in (SBOM)
     #[arg(long)]
     all: bool,
-    /// Package what was built before
+    /// Only package what was built before
     #[arg(long)]
     no_build: bool,
-    /// Only check what lies in dist/: each artefact is installed in a folder of its own, and traces an example there
+    /// Only check the contents of dist/: install each artefact in a directory of its own, and trace an example with
+    /// it
     #[arg(long, conflicts_with_all = ["all", "no_build"])]
     check: bool,
-    /// With --check: also on fresh systems of Debian 11 and 12. Needs root's rights, debootstrap and PyPI
+    /// With --check, also check on fresh systems of Debian 11 and 12; needs root privileges, debootstrap and PyPI
     #[arg(long, requires = "check")]
     roots: bool,
-    /// Build a second time, from a clean checkout in another folder, and compare all files
+    /// Build a second time from a clean checkout in another directory, and compare all files
     #[arg(long, conflicts_with_all = ["check", "no_build"])]
     twice: bool,
 }
@@ -119,7 +120,7 @@ fn compare_with_a_second(all: bool) -> Result<()> {
         first.lines().filter(|line| !second.contains(line) && !line.ends_with(DEBUG_ARCHIVE)).collect();
     match differs.is_empty() && first.len() == second.len() {
         true => {
-            println!("A second build gives the same bytes, but for debug information.");
+            println!("A second build gives the same bytes, except for debug information.");
             Ok(())
         }
         false => Err(format!("a second build differs in:\n{}", differs.join("\n")).into()),
@@ -366,7 +367,7 @@ fn check_binaries(tree: &Path) -> Result<()> {
         }
     }
     if bytes > MAX_INSTALLED {
-        return Err(format!("the binaries take {bytes} bytes, at most {MAX_INSTALLED}").into());
+        return Err(format!("the binaries take {bytes} bytes, which is more than {MAX_INSTALLED}").into());
     }
     eprintln!("The binaries take {bytes} bytes.");
     Ok(())

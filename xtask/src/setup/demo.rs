@@ -12,7 +12,9 @@ use crate::setup::requirements::Purpose;
 /// # Errors
 /// One of the steps failed; it has said why.
 pub(crate) fn run(install: bool) -> Result<()> {
-    eprintln!("The demo takes about 10 minutes on two CPUs, most of it for a build of 1.2 GB in target/.");
+    eprintln!(
+        "The demo takes about 10 minutes on two CPUs, most of them for a build that uses 1.2 GB in target/."
+    );
     setup::ensure(Purpose::Demo, install)?;
     build()?;
     let folder = target().join("demo");
@@ -23,9 +25,9 @@ pub(crate) fn run(install: bool) -> Result<()> {
     process::run(omptrace(&["stats"]).arg(&traced.trace))?;
     println!(
         "
-This is the answer for examples/stencil.c. The same as a page, with a picture of all threads:
+This is the result for examples/stencil.c. The same as a web page, with a timeline of all threads:
   {}
-The timeline in Perfetto, and one with tracks of a device:
+Its timeline in Perfetto, and a timeline with tracks of a device:
   {program} view {}
   {program} view {}
 Your own program:

@@ -38,7 +38,9 @@ pub(crate) fn ensure(purpose: Purpose, install: bool) -> Result<()> {
     }
     report(&missing, install);
     if !install {
-        return Err(format!("{} missing; `cargo xtask setup` installs them", missing.len()).into());
+        return Err(
+            format!("{} requirements are missing; `cargo xtask setup` installs them", missing.len()).into()
+        );
     }
 
     let packages = Packages::of(&missing)?;
@@ -54,7 +56,7 @@ pub(crate) fn ensure(purpose: Purpose, install: bool) -> Result<()> {
         Ok::<(), Box<dyn std::error::Error>>(programs.join().expect("it does not panic")?)
     })?;
     match missing.iter().find(|requirement| !requirement.is_met()) {
-        Some(requirement) => Err(format!("{} was installed and is still missing", requirement.name).into()),
+        Some(requirement) => Err(format!("{} was installed, but is still missing", requirement.name).into()),
         None => Ok(()),
     }
 }
@@ -100,17 +102,17 @@ fn announce(packages: &Packages, missing: &[&Requirement]) {
     let plan = &packages.plan;
     if !packages.names.is_empty() {
         eprintln!(
-            "Debian: {} packages installed, {} upgraded, none removed: {} MB to download, {} MB on disk.",
+            "Debian packages: {} to install, {} to upgrade, none to remove; {} MB to download, {} MB on disk.",
             plan.installed, plan.upgraded, plan.download, plan.disk
         );
     }
     if disk > 0 {
-        eprintln!("All others, below {}: {download} MB to download, {disk} MB on disk.", tools().display());
+        eprintln!("Everything else, in {}: {download} MB to download, {disk} MB on disk.", tools().display());
     }
     let programs =
         missing.iter().filter(|requirement| matches!(requirement.source, Source::Cargo(_))).count();
     eprintln!(
-        "That takes {} minutes or so on two processors, at 10 MB/s.",
+        "This takes about {} minutes on two CPUs, at 10 MB/s.",
         minutes(plan.download + download, plan.disk + disk, programs)
     );
 }
@@ -315,10 +317,10 @@ impl Packages {
         apt_get(as_root, &[INSTALL, &options, &self.names].concat())?;
         let turned = turned(&before, &alternatives());
         if !turned.is_empty() {
-            eprintln!("Kept as they were:\n{turned}");
+            eprintln!("Restored to their previous settings:\n{turned}");
             let words = [as_root, &["update-alternatives", "--set-selections"]].concat();
             if !succeeds_with_input(&mut command(words[0], &words[1..]), turned.as_bytes()) {
-                return Err(format!("update-alternatives cannot set these again:\n{turned}").into());
+                return Err(format!("update-alternatives cannot restore these settings:\n{turned}").into());
             }
         }
         Ok(())
@@ -352,7 +354,7 @@ fn plan(names: &[&str]) -> Result<Plan> {
         return Err(format!("apt-get cannot install {}:\n{error}", names.join(" ")).into());
     }
     Err(format!(
-        "apt-get would remove {}, which exclude what is needed. Nothing was installed. To do it all the same:\n  \
+        "apt-get would remove {}, which conflict with packages that are needed. Nothing was installed. To install them anyway:\n  \
          apt-get install --no-install-recommends {}",
         removed.join(" "),
         names.join(" ")

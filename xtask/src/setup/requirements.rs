@@ -159,7 +159,11 @@ macro_rules! cupti {
     ($major:literal, $wheel:literal) => {
         Requirement {
             name: concat!("cupti-", $major),
-            why: concat!("NVIDIA's CUPTI ", $major, ": does it load, and are records as its headers say?"),
+            why: concat!(
+                "NVIDIA's CUPTI ",
+                $major,
+                ": checks that it loads, and that its records match its headers"
+            ),
             purpose: Purpose::Tests,
             test: Test::Unpacked,
             source: Source::Unpack(Unpack {
@@ -243,7 +247,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "ThreadSanitizer",
-        why: "clang's, for a program that Archer watches where no other tool is",
+        why: "clang's ThreadSanitizer, for a program that Archer watches if there is no other tool",
         purpose: Purpose::Tests,
         test: Test::Compiles(&["clang-22", "-fsanitize=thread"], C),
         source: Source::Apt(&["libclang-rt-22-dev"]),
@@ -266,7 +270,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "offloading",
-        why: "the tools that clang links target regions with; they run on the host",
+        why: "the tools with which clang links target regions, which run on the host",
         purpose: Purpose::Demo,
         test: Test::All(&[
             Test::CompilesForOpenMp(&[], OPENMP),
@@ -277,7 +281,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "Archer",
-        why: "LLVM's tool by which ThreadSanitizer learns what OpenMP orders, behind the tracer",
+        why: "LLVM's tool that tells ThreadSanitizer what OpenMP synchronises; runs behind the tracer",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
         source: Source::Unpack(Unpack {
@@ -311,28 +315,28 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "musl",
-        why: "makes programs that cannot take libraries made for glibc",
+        why: "builds programs that cannot load libraries built for glibc",
         purpose: Purpose::Tests,
         test: Test::Compiles(&["musl-gcc"], C),
         source: Source::Apt(&["musl-tools"]),
     },
     Requirement {
         name: "32-bit C library",
-        why: "runs programs that cannot take 64-bit libraries",
+        why: "runs programs that cannot load 64-bit libraries",
         purpose: Purpose::Tests,
         test: Test::Runs(&["/lib32/libc.so.6"]),
         source: Source::Apt(&["libc6-i386"]),
     },
     Requirement {
         name: "faketime",
-        why: "a preloaded library whose functions replace the C library's, and go before the tracer does",
+        why: "a preloaded library whose functions replace those of the C library, and which is unloaded before the tracer",
         purpose: Purpose::Tests,
         test: Test::Prints(&["faketime", "2001-02-03 04:05:06", "date", "+%Y"], "2001"),
         source: Source::Apt(&["faketime"]),
     },
     Requirement {
         name: "Open MPI",
-        why: "its mpirun starts programs of MPI and OpenMP to be traced",
+        why: "its mpirun starts MPI and OpenMP programs to be traced",
         purpose: Purpose::Tests,
         test: Test::All(&[
             Test::Compiles(&["mpicc.openmpi"], MPI),
@@ -342,7 +346,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "MPICH",
-        why: "the same by another launcher",
+        why: "the same with another launcher",
         purpose: Purpose::Tests,
         test: Test::All(&[Test::Compiles(&["mpicc.mpich"], MPI), Test::Runs(&["mpirun.mpich", "--version"])]),
         source: Source::Apt(&["mpich", "libmpich-dev"]),
@@ -374,14 +378,14 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "patchelf",
-        why: "makes programs that need a renamed libgomp, as Python's wheels do",
+        why: "makes programs that need a renamed libgomp, as Python wheels do",
         purpose: Purpose::Tests,
         test: Test::Runs(&["patchelf", "--version"]),
         source: Source::Apt(&["patchelf"]),
     },
     Requirement {
         name: "valgrind",
-        why: "counts the hot path's instructions, finds memory faults",
+        why: "counts the instructions of the hot path, and finds memory faults",
         purpose: Purpose::Tests,
         test: Test::Runs(&["valgrind", "--quiet", "true"]),
         source: Source::Apt(&["valgrind"]),
@@ -399,7 +403,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "aarch64 gcc",
-        why: "links and makes programs for aarch64, with their libgomp",
+        why: "builds and links programs for aarch64, with their libgomp",
         purpose: Purpose::Tests,
         test: Test::Compiles(&["aarch64-linux-gnu-gcc", "-fopenmp"], OPENMP),
         source: Source::Apt(&["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]),
@@ -494,7 +498,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "pprof",
-        why: "the tool that our profiles are for, as Go has it",
+        why: "the tool that reads our profiles, as distributed with Go",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
         source: Source::Unpack(Unpack {
@@ -519,7 +523,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "nextest",
-        why: "runs the tests: tries again what fails, ends what hangs",
+        why: "runs the tests, repeats those that fail, and ends those that hang",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
         // cargo-nextest, built: from the sources it takes minutes.
@@ -546,21 +550,21 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "uplot",
-        why: "what the page of `omptrace report` ships must be these files",
+        why: "contains the files that the page of `omptrace report` must include",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
         source: Source::Npm("uplot@1.6.32"),
     },
     Requirement {
         name: "speedscope",
-        why: "its importer of Chrome JSON, another viewer that checks our traces",
+        why: "another viewer, whose importer of Chrome JSON checks our traces",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
         source: Source::Npm("speedscope@1.25.0"),
     },
     Requirement {
         name: "firefox-profiler",
-        why: "the Firefox profiler's importer of Chrome JSON, another viewer that checks our traces",
+        why: "another viewer, the Firefox Profiler, whose importer of Chrome JSON checks our traces",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
         source: Source::Npm("@firefox-devtools/profiler-cli@0.10.0"),
@@ -586,7 +590,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "pandas",
-        why: "frames, for TALP-Pages and for the Python package",
+        why: "provides data frames for TALP-Pages and for the Python package",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
         source: Source::Pip {
@@ -603,7 +607,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "talp-pages",
-        why: "makes its pages from the JSON that we write for it",
+        why: "makes its pages from the TALP JSON that we write",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
         source: Source::Pip {
@@ -659,7 +663,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "gungraun-runner",
-        why: "counts the instructions of parts, by valgrind",
+        why: "counts the instructions of single parts with valgrind",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
         // As Cargo.toml's gungraun.
@@ -685,28 +689,28 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     },
     Requirement {
         name: "rpm",
-        why: "unpacks the package for Fedora and its like",
+        why: "unpacks the package for Fedora and related distributions",
         purpose: Purpose::Release,
         test: Test::Runs(&["rpm2archive", "--help"]),
         source: Source::Apt(&["rpm"]),
     },
     Requirement {
         name: "venv",
-        why: "an environment of Python's, in which the wheel is tried",
+        why: "a Python environment in which the wheel is tested",
         purpose: Purpose::Release,
         test: Test::Runs(&["python3", "-c", "import venv, ensurepip"]),
         source: Source::Apt(&["python3-venv", "python3-pip"]),
     },
     Requirement {
         name: "mdbook",
-        why: "makes the documentation's site",
+        why: "builds the documentation site",
         purpose: Purpose::Site,
         test: Test::Unpacked,
         source: Source::Cargo("mdbook@0.5.4"),
     },
     Requirement {
         name: "cargo-deny",
-        why: "checks the licences and sources of what we depend on",
+        why: "checks the licences and sources of our dependencies",
         purpose: Purpose::Tests,
         test: Test::Unpacked,
         source: Source::Cargo("cargo-deny@0.20.2"),
@@ -737,9 +741,9 @@ impl Source {
                 Package::Wheel(specification) => format!("pip download {specification}, unpacked"),
             },
             Source::Npm(package) => format!("npm install {package}"),
-            Source::Pip { modules: [module], .. } => format!("pip install {module}, into a folder"),
+            Source::Pip { modules: [module], .. } => format!("pip install {module}, into its own directory"),
             Source::Pip { modules, .. } => {
-                format!("pip install {} with what it needs, into a folder", modules[0])
+                format!("pip install {} and its dependencies, into their own directory", modules[0])
             }
             Source::Cargo(package) => format!("cargo install --debug {package}"),
             Source::Rustup(target) => format!("rustup target add {target}"),

@@ -442,6 +442,6 @@ pub(crate) fn doubt() {
 /// Ends the program: it called `name`, which its libgomp does not define.
 #[cold]
 pub(crate) fn missing(name: &str) -> ! {
-    eprintln!("libomptgomp: the program calls {name}, and its libgomp does not define it");
+    eprintln!("libomptgomp: the program calls {name}, which its libgomp does not define");
     std::process::abort();
 }

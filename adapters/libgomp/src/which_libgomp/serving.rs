@@ -291,7 +291,7 @@ fn search(address: usize, caller: Option<&Module>) -> &'static Libgomp {
         });
     }
     // Nothing can serve the call.
-    eprintln!("libomptgomp: no libgomp is loaded that could serve the caller at {address:#x}");
+    eprintln!("libomptgomp: no loaded libgomp can serve the caller at {address:#x}");
     std::process::abort();
 }
 

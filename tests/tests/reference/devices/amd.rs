@@ -95,7 +95,7 @@ fn check_many_buffers(bytes: usize) {
         truth.sort_unstable();
         assert_eq!(records, truth, "{bytes}, device {device}");
     }
-    assert_eq!(traced.count("without a buffer left"), 0);
+    assert_eq!(traced.count("buffer requests that were refused"), 0);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_variable_that_costs_records_is_named() {
     };
     assert_eq!(problems("true"), "[]");
     let named = problems("False");
-    assert!(named.contains(&format!("{VARIABLE} is False")), "{named}");
+    assert!(named.contains(&format!("{VARIABLE} is set to False")), "{named}");
 }
 
 /// As by `omp_control_tool`, after which the device goes on.
@@ -202,8 +202,7 @@ fn check_unrecorded(what: &str, traced: &Traced, unrecorded: usize) {
     let output = trace::omptrace([OsStr::new("check"), traced.file().as_os_str()]);
     let words = String::from_utf8_lossy(&output.stdout);
     let warning = format!(
-        "warning: operations of traced devices have no record of the device and are shown as the host observed \
-         them ({unrecorded} on"
+        "warning: operations of traced devices have no device record; they are shown with the times that the host observed ({unrecorded} on"
     );
     assert!(words.contains(&warning), "{what}: {words}");
     assert_eq!(output.status.code(), Some(1), "{what}");

@@ -123,7 +123,7 @@ fn begin(api: *mut c_void) -> Result<(), String> {
     let answer = Request::new(OMP_REQ_START).make(function);
     // A runtime that writes no error code may have started.
     if !matches!(answer, Answer::Code(OMP_ERRCODE_OK) | Answer::Unwritten) {
-        return Err(format!("the OpenMP runtime does not start its Collector API ({})", answer.name()));
+        return Err(format!("the OpenMP runtime did not start its Collector API ({})", answer.name()));
     }
     let events = config.events.clone();
     let prepared = Prepared::new(config)?;
@@ -204,8 +204,8 @@ pub(crate) fn end() {
     // Relaxed: only the numbers count.
     let counts = [&WHILE_ASKING, &UNREPORTED].map(|count| count.swap(0, Ordering::Relaxed));
     let texts = [
-        "events came while the tracer queried the runtime: they were not the program's, and are left out",
-        "times the runtime did not report the thread's state or region with an event",
+        "events occurred while the tracer queried the runtime; they did not come from the program and were left out",
+        "times, the runtime did not report the thread's state or region together with an event",
     ];
     let messages = std::iter::zip(counts, texts)
         .filter(|(count, _)| *count > 0)

@@ -85,7 +85,7 @@ fn begin(lookup: Lookup, version: &str, ompt_version: u32) -> Result<bool, Strin
     let granted = unsafe { set_callback(NO_EVENT, None) };
     if granted != 0 || ompt_version != REPORT || lookup.has_data_in_tr2() {
         return Err(format!(
-            "this OpenMP runtime ({version}) has a variant of OMPT that is in no specification, such as OpenUH's of 2014 and one of the OMPT group's of 2015: its callbacks have other arguments"
+            "this OpenMP runtime ({version}) has a variant of OMPT that no specification describes, such as that of OpenUH of 2014 or that of the OMPT group of 2015: its callbacks have different arguments"
         ));
     }
     let chosen = config.events.clone();

@@ -11,8 +11,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use interpose::system_call;
+
 use crate::os::system;
-use crate::os::system_call;
 
 /// The socket's name in the registry.
 const SOCKET: &str = "modules";

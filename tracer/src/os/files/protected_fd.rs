@@ -94,7 +94,7 @@ impl ProtectedFd {
     pub(crate) fn lock(&self) -> Option<Lock> {
         let taken = self.with(|file| {
             if !lock::take(file, Purpose::Recording)? {
-                return Err(io::Error::other("another process has it"));
+                return Err(io::Error::other("another process holds its lock"));
             }
             system::map_pin(file).inspect_err(|_| _ = lock::give_back(file, Purpose::Recording))
         });
@@ -190,7 +190,7 @@ impl ProtectedFd {
     fn open_again(&self) -> io::Result<OwnedFd> {
         let file = system::open_existing(&self.path)?;
         if system::file_id(file.as_fd())? != self.id {
-            return Err(io::Error::other("another file has its name"));
+            return Err(io::Error::other("another file has its name now"));
         }
         Ok(out_of_the_way(file, true))
     }

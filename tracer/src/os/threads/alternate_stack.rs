@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use crate::os::system_call;
+use interpose::system_call;
 
 /// Gives the calling thread the memory at `base` as its alternate stack, if it has none, and if a handler has `room` there beside what the
 /// kernel stores; whether it has.

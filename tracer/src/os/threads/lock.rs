@@ -1,5 +1,5 @@
 //! Waiting for other threads by futex(2) alone. The standard library and others wait by functions of the C library, which
-//! must not be called any more where the process ends ([`crate::os::system_call`]).
+//! must not be called any more where the process ends ([`interpose::system_call`]).
 //!
 //! None of it allocates, or makes a thread-local value, which takes the loader's lock: see [`crate::os::threads::helper_thread`].
 

@@ -3,8 +3,9 @@
 use std::ffi::{c_int, c_void};
 use std::io;
 
+use interpose::system_call;
+
 use crate::os::system::Signals;
-use crate::os::system_call;
 
 /// The handler of a signal.
 pub(crate) type Handler = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::os::{system, system_call};
+use interpose::system_call;
+
+use crate::os::system;
 
 /// Counts of the calling thread; `None` where the system refuses.
 pub(crate) fn of_this_thread() -> Option<libc::rusage> {

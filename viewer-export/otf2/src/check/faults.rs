@@ -19,39 +19,39 @@ macro_rules! faults {
 }
 
 faults! {
-    Damaged Error "damaged" "files cannot be read to their end";
+    Damaged Error "damaged" "files cannot be read completely";
     MissingFile Error "missing_file" "locations have no file of events";
     MissingDefinitions Note "missing_definitions" "locations have no file of definitions";
-    DefinitionCount Error "definition_count" "the anchor states another number of definitions";
-    LocationCount Error "location_count" "the anchor states another number of locations";
-    EventCount Error "event_count" "locations have another number of events than their definition states";
-    ChunkNumbers Warning "chunk_numbers" "chunks state other numbers of events than they have";
-    DefinedTwice Error "defined_twice" "definitions come twice";
-    Undefined Error "undefined_reference" "references lead to no definition";
-    Forward Warning "forward_reference" "definitions refer to later ones, which some readers do not accept";
-    ClockProperties Error "clock_properties" "there are no properties of the clock, or several";
+    DefinitionCount Error "definition_count" "the anchor states a different number of definitions";
+    LocationCount Error "location_count" "the anchor states a different number of locations";
+    EventCount Error "event_count" "the number of events of locations differs from that in their definition";
+    ChunkNumbers Warning "chunk_numbers" "chunks state a number of events that differs from their content";
+    DefinedTwice Error "defined_twice" "definitions occur twice";
+    Undefined Error "undefined_reference" "references have no definition";
+    Forward Warning "forward_reference" "definitions refer to later definitions, which some readers do not accept";
+    ClockProperties Error "clock_properties" "there are no clock properties, or there are several";
     Paradigm Warning "paradigm" "paradigms are used without a definition";
-    LocationGroup Warning "location_group" "location groups hold locations of another type, or none of their own";
-    Group Error "group" "groups of threads do not fit the group of all locations";
-    TimeWentBack Error "time_went_back" "events are older than their predecessor";
-    OutsideClock Warning "outside_clock" "events lie outside of the time range of the clock's properties";
-    ClockOffset Error "clock_offset" "clock offsets of locations are not in the order of time";
-    Attributes Error "attributes" "attributes come twice or have another type than their definition";
-    Parameter Error "parameter" "parameters have values of another type than their definition";
-    Metric Error "metric" "metrics have other values than their class defines";
-    Nesting Error "nesting" "regions are left that are not the newest entered";
-    NotLeft Error "not_left" "regions are entered and never left";
+    LocationGroup Warning "location_group" "location groups contain locations of another type, or no locations of their own type";
+    Group Error "group" "groups of threads do not match the group of all locations";
+    TimeWentBack Error "time_went_back" "events are older than the previous event";
+    OutsideClock Warning "outside_clock" "events are outside of the time range of the clock properties";
+    ClockOffset Error "clock_offset" "clock offsets of locations are not in chronological order";
+    Attributes Error "attributes" "attributes occur twice, or their type differs from that in their definition";
+    Parameter Error "parameter" "the type of parameter values differs from that in the definition of the parameter";
+    Metric Error "metric" "metrics have values that differ from those that their class defines";
+    Nesting Error "nesting" "regions are left that are not the innermost region";
+    NotLeft Error "not_left" "regions are entered but never left";
     ForkJoin Error "fork_join" "forks and joins do not match";
     Team Error "team" "begins and ends of teams do not match";
-    NotAMember Error "not_a_member" "threads work in a team that they are no member of";
-    TaskUnknown Error "task_unknown" "tasks run or complete that were not created, or have completed";
-    TaskTwice Error "task_twice" "tasks are created that exist already";
-    TaskNotComplete Warning "task_not_complete" "tasks were created and are never complete";
-    TaskNotLeft Error "task_not_left" "tasks are complete whose regions were not left";
-    Lock Error "lock" "locks are released that the thread did not acquire, or acquired and not released";
-    LockOrder Error "lock_order" "acquisitions of locks do not count up from 1";
-    Program Error "program" "begin and end of programs do not match, or do not enclose their events";
-    Rank Error "rank" "messages and transfers are with a rank that their communicator does not have";
+    NotAMember Error "not_a_member" "threads work in a team of which they are not a member";
+    TaskUnknown Error "task_unknown" "tasks run or complete that were not created or are already complete";
+    TaskTwice Error "task_twice" "tasks are created that already exist";
+    TaskNotComplete Warning "task_not_complete" "tasks were created but never complete";
+    TaskNotLeft Error "task_not_left" "tasks complete before their regions were left";
+    Lock Error "lock" "locks are released by a thread that did not acquire them, or are acquired but not released";
+    LockOrder Error "lock_order" "acquisitions of locks are not numbered consecutively from 1";
+    Program Error "program" "the begin and end of programs do not match, or do not enclose the events of the program";
+    Rank Error "rank" "messages or transfers refer to a rank that their communicator does not have";
     Rma Error "rma" "transfers and their completions do not match";
 }
 

@@ -57,10 +57,10 @@ impl Anchor {
         let (trace_format, events, definitions, substrate, compression, locations, count) =
             anchor().ok_or_else(|| bad("ends too early"))?;
         if trace_format > 2 || substrate != 1 || compression > 1 {
-            return Err(bad("is of a kind that nobody reads without the reference library"));
+            return Err(bad("is of a kind that can be read only with the reference library"));
         }
         if !CHUNK_BYTES.contains(&events) || !CHUNK_BYTES.contains(&definitions) {
-            return Err(bad("states no valid size of chunks"));
+            return Err(bad("states no valid chunk size"));
         }
         if bytes[bytes.len().saturating_sub(3)..] != [END_OF_FILE, 1, END_OF_CHUNK] {
             return Err(bad("has no end"));

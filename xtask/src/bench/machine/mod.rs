@@ -21,7 +21,7 @@ pub(super) fn warn_if_busy(load: f64) {
     println!("load average: {load:.2}");
     if load > QUIET {
         println!(
-            "warning: other programs may be running; times are then of no use, instructions and bytes are"
+            "warning: other programs may be running; times are then meaningless, but instructions and bytes are still valid"
         );
     }
 }

@@ -34,7 +34,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let path = &answers.critical_path;
     if !path.rows.is_empty() {
         let lead = format!(
-            "The longest chain of work through all threads: {} of {} are useful. Only speeding up this path shortens the run.",
+            "The longest chain of dependent work across all threads. {} of its {} are useful work. Only a faster critical path shortens the run.",
             time(path.useful_ns),
             time(path.length_ns)
         );
@@ -58,7 +58,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
             out,
             "what-if",
             "What if",
-            "Savings of changes, predicted by replaying the recorded dependences.",
+            "How much each change would save, predicted by replaying the recorded dependences.",
         );
         let rows = answers.what_if.iter().map(|row| {
             vec![
@@ -95,7 +95,7 @@ fn blocked(out: &mut String, report: &Report<'_>, limits: &Limits) {
         return;
     }
     let lead =
-        "Rows: the thread that had the lock or critical region. Columns: the thread that waited for it.";
+        "Rows: the thread that held the lock or critical region. Columns: the thread that waited for it.";
     section(out, "blocked", "Who blocked whom", lead);
     let most = (limits.rows / 6).max(1);
     let total = |side: fn(&(String, String)) -> &String| {

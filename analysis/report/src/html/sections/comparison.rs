@@ -6,7 +6,7 @@ use super::*;
 pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits) {
     if let Some(diff) = report.diff {
         let lead = format!(
-            "{} before, {} on average; {} after, {} on average. The rest of this page is about the first run after.",
+            "Before: {}, {} on average. After: {}, {} on average. The rest of this page is about the first of the runs after the change.",
             counted(diff.before.runs.len() as u64, "run"),
             time(diff.before.duration_ns),
             counted(diff.after.runs.len() as u64, "run"),
@@ -14,7 +14,7 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
         );
         section(out, "compared", "Before and after", &lead);
         if !diff.is_noise_known {
-            *out += "<p>A set is a single run, which does not show how much equal runs differ. Three runs of each set do.</p>";
+            *out += "<p>At least one set has only one run, which does not show how much equal runs differ. Compare at least three runs per set.</p>";
         }
         let rows = diff.rows.iter().filter(|row| match diff.is_noise_known {
             true => row.is_different,
@@ -58,7 +58,7 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
             out,
             "scaling",
             "Scaling",
-            "Compared with the fewest threads; efficiencies as POP defines them.",
+            "Relative to the run with the fewest threads. Efficiencies are those that POP defines.",
         );
         *out += "<div id=scaling-chart aria-hidden=true></div>";
         let rows = scaling.columns.iter().map(|column| {

@@ -18,7 +18,7 @@ pub(crate) fn findings(out: &mut String, report: &Report<'_>, limits: &Limits) {
         *out += "<p>No finding would save 3 % of the wall time or more.</p></section>";
         return;
     }
-    let lead = "Estimated wall-time savings, from replaying the run without the problem. Savings overlap.";
+    let lead = "Savings are in wall time and estimated by replaying the run without the problem. Savings of several findings may overlap.";
     section(out, "findings", "Findings", lead);
     *out += "<ol class=cards>";
     let shown = (limits.rows / 10).max(1);

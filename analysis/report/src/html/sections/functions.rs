@@ -13,7 +13,7 @@ pub(crate) fn functions(out: &mut String, report: &Report<'_>, limits: &Limits) 
         return;
     };
     let lead = format!(
-        "Where {} spent {} of CPU time, on all threads, in the call stacks of the source code: a frame is as wide as its time and lies below its caller. The program\u{2019}s code is blue, the runtime orange.",
+        "How {} spent {} of CPU time on all threads, by call stack. The width of a frame shows its time; callers are above the functions that they call. The program\u{2019}s code is blue, the runtime is orange.",
         counted(sampled.samples, "sample"),
         time(sampled.sampled_ns)
     );
@@ -106,7 +106,7 @@ fn table_of(out: &mut String, report: &Report<'_>, limits: &Limits, sampled: &Sa
         "function",
         "itself",
         "share",
-        "with what it called",
+        "including callees",
         "OpenMP wait",
         "others waited",
         "on the critical path",

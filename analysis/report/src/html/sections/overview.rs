@@ -9,7 +9,7 @@ const MAX_PLACES: usize = 4;
 pub(crate) fn headline(out: &mut String, report: &Report<'_>) {
     let answers = &report.stats.answers;
     let headline = answers.headline();
-    let headline = headline.as_deref().unwrap_or("The traces hold no time: nothing was recorded.");
+    let headline = headline.as_deref().unwrap_or("Nothing was recorded, so the traces contain no time.");
     // A number stays with its unit.
     let headline = headline.replace(" %", "\u{a0}%");
     let _ = write!(out, "<p id=headline>{}</p>", Text(&headline));
@@ -55,7 +55,7 @@ pub(crate) fn tree(out: &mut String, report: &Report<'_>) {
     let answers = &report.stats.answers;
     let total = answers.accounting.total();
     let lead = format!(
-        "Total thread time is {} \u{d7} {}. The rows of causes add up to it, and the places below a cause add up to that cause.",
+        "Total thread time is {} \u{d7} {}. The causes add up to this total, and the places below a cause add up to the time of that cause.",
         counted(answers.threads.into(), "thread"),
         time(answers.duration_ns)
     );
@@ -181,10 +181,10 @@ fn efficiencies(out: &mut String, of: &Efficiency) {
 pub(crate) fn timeline(out: &mut String, report: &Report<'_>) {
     let lead = match report.overview.levels.is_empty() {
         true => {
-            "The activity of each thread, from the program\u{2019}s start to its end. Drag over a part to enlarge it."
+            "The activity of each thread from the program\u{2019}s start to its end. Drag across an interval to enlarge it."
         }
         false => {
-            "The activity of each thread, from the program\u{2019}s start to its end, and below it devices and counters, each relative to its largest value. Drag over a part to enlarge it."
+            "The activity of each thread from the program\u{2019}s start to its end. Devices and counters are below, each relative to its largest value. Drag across an interval to enlarge it."
         }
     };
     section(out, "time", "Timeline", lead);

@@ -61,7 +61,11 @@ pub(crate) fn provenance(report: &Report<'_>) -> Vec<(String, String)> {
     let share = accounting.share(Cause::Tracer).unwrap_or(0.0);
     rows.push((
         "the tracer\u{2019}s own cost".to_owned(),
-        format!("{} of all threads, {}, spent on writing its buffers", time(tracer), percent(share)),
+        format!(
+            "{} on all threads ({} of their time), spent on writing buffers",
+            time(tracer),
+            percent(share)
+        ),
     ));
     for note in report.stats.notes.iter().take(MAX_TRACES * 2) {
         rows.push(("corrected or missing".to_owned(), note.clone()));

@@ -75,7 +75,7 @@ fn constructs(out: &mut String, report: &Report<'_>, limits: &Limits) {
     if stats.constructs.is_empty() {
         return;
     }
-    let lead = "Counts and times of each construct: sums over threads, sorted by self time.";
+    let lead = "Counts and times of each construct, summed over all threads and sorted by self time.";
     section(out, "constructs", "Constructs", lead);
     let rows = stats.constructs.iter().map(|row| {
         let times = row.times;
@@ -91,7 +91,7 @@ fn constructs(out: &mut String, report: &Report<'_>, limits: &Limits) {
             Cell::known_time(row.waiting_ns),
         ]
     });
-    let headings = ["construct", "count", "total", "of its own", "mean", "shortest", "longest", "waiting"];
+    let headings = ["construct", "count", "total", "self", "mean", "shortest", "longest", "waiting"];
     let more = format!("{} --by construct --all", report.stats_command);
     let limit = (limits.rows / 3, &*more);
     table(out, "constructs-table", "Constructs", &headings, rows.collect(), limit);
@@ -118,11 +118,11 @@ fn grains(out: &mut String, report: &Report<'_>, limits: &Limits) {
     if tasks.is_empty() && loops.is_empty() {
         return;
     }
-    let lead = "Durations of tasks and loop chunks. If these approach the runtime\u{2019}s cost of scheduling one, larger ones lose less.";
+    let lead = "Durations of tasks and loop chunks. If the runtime takes about as long to schedule them, make them larger.";
     section(out, "grains", "Grains of work", lead);
     let more = format!("{} --by construct --all", report.stats_command);
     if !loops.is_empty() {
-        let headings = ["loop", "schedule", "chunks", "mean time of a chunk", "iterations in one"];
+        let headings = ["loop", "schedule", "chunks", "mean time of a chunk", "iterations per chunk"];
         table(
             out,
             "chunks-table",
@@ -172,7 +172,7 @@ fn devices(out: &mut String, report: &Report<'_>, limits: &Limits) {
         ]
     });
     let headings =
-        ["device", "kernels", "kernel time", "transfer time", "both at once", "idle", "memory at once"];
+        ["device", "kernels", "kernel time", "transfer time", "both at the same time", "idle", "peak memory"];
     let more = |by: &str| format!("{} --by {by} --all", report.stats_command);
     table(
         out,

@@ -3,7 +3,7 @@
 //! A library that is preloaded may have a function of its own in the place of the C library's, as libfaketime has for
 //! `fstat`. When the process ends, its destructor runs before ours, or while the writer is at work, and its function
 //! must not be called any more. The C library's `syscall` may be replaced, too. So whatever the tracer does besides
-//! starting goes through here. There is no cancellation point in it, and `errno` stays as it is.
+//! starting goes through here, and the memory of preloaded libraries ([`crate::memory`]). There is no cancellation point in it, and `errno` stays as it is.
 
 use std::ffi::c_long;
 use std::io;
@@ -19,7 +19,7 @@ const MAX_ERROR: isize = 4095;
 /// # Errors
 /// The system's error.
 #[inline]
-pub(crate) unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> io::Result<usize> {
+pub unsafe fn call<const N: usize>(number: c_long, arguments: [usize; N]) -> io::Result<usize> {
     let mut all = [0; 6];
     all[..N].copy_from_slice(&arguments);
     // SAFETY: the caller's contract.

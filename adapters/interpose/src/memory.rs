@@ -1,13 +1,17 @@
-//! Memory of this library's own, from the kernel.
+//! Memory of a library's own, from the kernel, and not of `malloc`.
 //!
-//! The program may have functions of its own in the place of `malloc` and `free`, and may use OpenMP in them. What is
-//! allocated here would come back as a call of an entry point. A checker of leaks would report what is kept on purpose.
+//! * The program may have functions of its own in the place of `malloc` and `free`, and may use OpenMP in them: an allocation
+//!   would come back as a call of an entry point or of a callback.
+//! * A checker of leaks would report what is kept on purpose. LeakSanitizer takes for a pointer what a piece of `malloc`'s holds,
+//!   be it what was there before or a number that looks like one: a leak of the program would go unreported.
+//! * `malloc` adapts itself to what it is asked for (`mallopt(3)`, `M_MMAP_THRESHOLD`).
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::hint;
 use core::ptr::{self, null_mut};
-use std::alloc::System;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+use crate::system_call;
 
 /// How much memory is asked for at once. What is larger has a mapping of its own.
 const CHUNK: usize = 1 << 16;
@@ -37,21 +41,13 @@ static IS_USED: AtomicBool = AtomicBool::new(false);
 /// How often a thread tries to get [`IS_USED`], which is used for a few instructions only.
 const ATTEMPTS: usize = 256;
 
-struct Memory;
-
-#[global_allocator]
-static MEMORY: Memory = Memory;
-
-/// Sanitizers must see what is allocated and freed.
-const IS_WATCHED: bool = cfg!(any(omptrace_memory_is_watched, omptrace_thread_sanitizer));
+/// The allocator. Threads and forked children may use it at any time, and in a signal handler.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelMemory;
 
 // SAFETY: pieces are as large as asked for, and aligned to their size, a power of two, or to a page. None is given out twice.
-unsafe impl GlobalAlloc for Memory {
+unsafe impl GlobalAlloc for KernelMemory {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        if IS_WATCHED {
-            // SAFETY: the caller's own contract.
-            return unsafe { System.alloc(layout) };
-        }
         if layout.align() > PAGE {
             return null_mut();
         }
@@ -64,11 +60,18 @@ unsafe impl GlobalAlloc for Memory {
         }
     }
 
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        if IS_WATCHED {
-            // SAFETY: the caller's own contract.
-            return unsafe { System.dealloc(memory, layout) };
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's own contract.
+        let made = unsafe { self.alloc(layout) };
+        // A mapping of its own is new, and zero; it has no memory before it is used.
+        if !made.is_null() && piece(layout).is_some() {
+            // SAFETY: new, and as long as the layout says.
+            unsafe { made.write_bytes(0, layout.size()) };
         }
+        made
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         let Some(size) = piece(layout) else {
             // SAFETY: `alloc` has mapped it.
             unsafe { unmap(memory, layout.size()) };
@@ -78,13 +81,16 @@ unsafe impl GlobalAlloc for Memory {
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        if IS_WATCHED {
-            // SAFETY: the caller's own contract.
-            return unsafe { System.realloc(memory, layout, size) };
-        }
         // SAFETY: the caller's own contract: the size is one that this alignment may have.
+        let new = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
+        match (piece(layout), piece(new)) {
+            (Some(before), Some(after)) if before == after => return memory,
+            // SAFETY: `alloc` has mapped it.
+            (None, None) => return unsafe { map_again(memory, layout.size(), size) },
+            _ => {}
+        }
+        // SAFETY: the caller's own contract; both have as many bytes as are copied.
         unsafe {
-            let new = Layout::from_size_align_unchecked(size, layout.align());
             let made = self.alloc(new);
             if !made.is_null() {
                 copy(memory, made, layout.size().min(size));
@@ -190,59 +196,26 @@ fn map(bytes: usize) -> *mut u8 {
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
     let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS) as usize;
     // SAFETY: new memory, in the place that the kernel chooses.
-    let address = unsafe { system_call(libc::SYS_mmap, [0, bytes, protection, flags, usize::MAX, 0]) };
-    // The kernel's errors are small negative numbers.
-    if address > -4096_isize as usize {
-        return null_mut();
-    }
-    ptr::with_exposed_provenance_mut(address)
+    let mapped = unsafe { system_call::call(libc::SYS_mmap, [0, bytes, protection, flags, usize::MAX, 0]) };
+    mapped.map_or(null_mut(), ptr::with_exposed_provenance_mut)
+}
+
+/// A mapping of another size with the same content; NULL where there is no memory for it, and the mapping stays.
+///
+/// # Safety
+/// As of [`unmap`]: only what is returned is used from then on, unless that is NULL.
+unsafe fn map_again(memory: *mut u8, before: usize, bytes: usize) -> *mut u8 {
+    let arguments = [memory.expose_provenance(), before, bytes, libc::MREMAP_MAYMOVE as usize];
+    // SAFETY: by the caller's promise.
+    let mapped = unsafe { system_call::call(libc::SYS_mremap, arguments) };
+    mapped.map_or(null_mut(), ptr::with_exposed_provenance_mut)
 }
 
 /// # Safety
 /// [`map`] has mapped as many bytes there, and nothing uses them any more.
 unsafe fn unmap(memory: *mut u8, bytes: usize) {
-    // SAFETY: by the caller's promise.
-    unsafe { system_call(libc::SYS_munmap, [memory as usize, bytes, 0, 0, 0, 0]) };
-}
-
-/// Makes a system call by the instruction: the program may replace the C library's functions.
-///
-/// # Safety
-/// As of the system call.
-#[cfg(target_arch = "x86_64")]
-unsafe fn system_call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> usize {
-    let result;
-    // SAFETY: the kernel changes the result's register, rcx and r11, and what the caller's contract says.
-    unsafe {
-        core::arch::asm!(
-            "syscall",
-            inlateout("rax") number as usize => result,
-            in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d, in("r8") e, in("r9") f,
-            lateout("rcx") _, lateout("r11") _,
-            options(nostack)
-        );
-    }
-    result
-}
-
-/// Makes a system call by the instruction: the program may replace the C library's functions.
-///
-/// # Safety
-/// As of the system call.
-#[cfg(target_arch = "aarch64")]
-unsafe fn system_call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> usize {
-    let result;
-    // SAFETY: the kernel changes the result's register, and what the caller's contract says.
-    unsafe {
-        core::arch::asm!(
-            "svc 0",
-            in("x8") number,
-            inlateout("x0") a => result,
-            in("x1") b, in("x2") c, in("x3") d, in("x4") e, in("x5") f,
-            options(nostack)
-        );
-    }
-    result
+    // SAFETY: by the caller's promise. The kernel refuses nothing that it has mapped.
+    let _ = unsafe { system_call::call(libc::SYS_munmap, [memory.expose_provenance(), bytes]) };
 }
 
 #[cfg(test)]
@@ -255,13 +228,50 @@ mod tests {
         let layout = Layout::from_size_align(LARGEST, 8).unwrap();
         // SAFETY: given back once, with the layout that it was allocated with.
         unsafe {
-            let piece = MEMORY.alloc(layout);
+            let piece = KernelMemory.alloc(layout);
             IS_USED.store(true, Ordering::Relaxed);
-            MEMORY.dealloc(piece, layout);
-            let other = MEMORY.alloc(layout);
+            KernelMemory.dealloc(piece, layout);
+            let other = KernelMemory.alloc(layout);
             IS_USED.store(false, Ordering::Relaxed);
             assert_ne!(other, piece);
-            assert_eq!(MEMORY.alloc(layout), piece);
+            assert_eq!(KernelMemory.alloc(layout), piece);
+        }
+    }
+
+    #[test]
+    fn what_grows_keeps_its_content() {
+        let mut bytes: Vec<u8> = Vec::new();
+        let pattern = |place: usize| (place % 251) as u8;
+        // SAFETY: each piece is used with the layout that it has.
+        unsafe {
+            let layout = |size| Layout::from_size_align(size, 1).unwrap();
+            let mut piece = KernelMemory.alloc(layout(1));
+            piece.write(pattern(0));
+            for size in 2..3 * LARGEST {
+                piece = KernelMemory.realloc(piece, layout(size - 1), size);
+                piece.add(size - 1).write(pattern(size - 1));
+            }
+            let size = 3 * LARGEST - 1;
+            bytes.extend_from_slice(std::slice::from_raw_parts(piece, size));
+            piece = KernelMemory.realloc(piece, layout(size), 100);
+            assert_eq!(std::slice::from_raw_parts(piece, 100), &bytes[..100]);
+            KernelMemory.dealloc(piece, layout(100));
+        }
+        assert!(bytes.iter().enumerate().all(|(place, byte)| *byte == pattern(place)));
+    }
+
+    #[test]
+    fn zeros_are_zeros_in_pieces_that_were_used() {
+        // No other test uses pieces of this size.
+        let layout = Layout::from_size_align(LARGEST / 2, 8).unwrap();
+        // SAFETY: as above.
+        unsafe {
+            let piece = KernelMemory.alloc(layout);
+            piece.write_bytes(7, layout.size());
+            KernelMemory.dealloc(piece, layout);
+            let again = KernelMemory.alloc_zeroed(layout);
+            assert_eq!(again, piece);
+            assert!(std::slice::from_raw_parts(again, layout.size()).iter().all(|byte| *byte == 0));
         }
     }
 }

@@ -1,0 +1,262 @@
+//! Copies of traces that can be handed on: `omptrace convert --anonymise`.
+//!
+//! | what | in the copy |
+//! | --- | --- |
+//! | host names, boot ids | `host1`, `boot1`, in the order in which they come |
+//! | directories, but for the system's | `/dir1`; names of files stay |
+//! | arguments of the program | none |
+//! | images of devices, events and keys of newer tracers | none |
+//!
+//! Names of functions, files, threads and OpenMP variables stay, since they are what an analysis is about.
+
+use std::collections::BTreeMap;
+
+use omptrace_symbols::{self as symbols, Table};
+use omptrace_trace_format::field::Text;
+use omptrace_trace_format::{Event, Fate, Reader};
+use serde_json::{Map, Value};
+
+/// Directories of the system, which are the same everywhere.
+const OF_SYSTEM: [&str; 10] = [
+    "/usr/lib",
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/share",
+    "/usr/include",
+    "/lib",
+    "/bin",
+    "/proc",
+    "/sys",
+    "/dev",
+];
+
+/// Gives hosts and directories other names, the same in all copies.
+#[derive(Debug, Default)]
+pub(crate) struct Anonymiser {
+    hosts: BTreeMap<String, String>,
+    boots: BTreeMap<String, String>,
+    directories: BTreeMap<String, String>,
+}
+
+/// The new name of `old`: the kind and a number.
+fn renamed(names: &mut BTreeMap<String, String>, kind: &str, old: &str) -> String {
+    let number = names.len() + 1;
+    names.entry(old.to_owned()).or_insert_with(|| format!("{kind}{number}")).clone()
+}
+
+fn is_of_system(directory: &str) -> bool {
+    OF_SYSTEM.iter().any(|system| {
+        let rest = directory.strip_prefix(system);
+        // `/usr/lib64`, and not `/library`.
+        rest.is_some_and(|rest| {
+            rest.trim_start_matches(|c: char| c.is_ascii_digit()).is_empty() || rest.starts_with('/')
+        })
+    })
+}
+
+impl Anonymiser {
+    /// The metadata of the copy, with the names of the code in it: later they cannot be looked up.
+    pub(crate) fn metadata(&mut self, reader: &Reader, options: &symbols::Options) -> Map<String, Value> {
+        let mut object = reader.metadata_object();
+        object.insert(symbols::KEY.to_owned(), Table::renewed(reader, options).to_json());
+        for key in reader.metadata().other.keys().filter(|key| *key != symbols::KEY) {
+            object.remove(key);
+        }
+        if let Some(host) = reader.metadata().machine.as_ref().map(|machine| &machine.host) {
+            self.host(host);
+        }
+        // Whole paths first: texts are searched for their directories.
+        let mut paths = |key: &str, text: &str| self.of_key(key, text);
+        object.iter_mut().for_each(|(key, value)| change(key, value, &mut paths));
+        let mut texts =
+            |key: &str, text: &str| Some(text).filter(|_| !is_whole(key)).map(|text| self.text(text));
+        object.iter_mut().for_each(|(key, value)| change(key, value, &mut texts));
+        object
+    }
+
+    /// Changes an event.
+    pub(crate) fn event(&mut self, event: &mut Event<'static>) -> Fate {
+        let text = |text: &mut Text<'static>, new: &mut dyn FnMut(&str) -> String| {
+            if text.0.is_some() {
+                *text = Text(Some(new(&text.lossy()).into_bytes().into()));
+            }
+            Fate::Changed
+        };
+        match event {
+            Event::Module(module) => text(&mut module.path, &mut |path| self.path(path)),
+            Event::DeviceLoad(load) => text(&mut load.filename, &mut |path| self.path(path)),
+            Event::ControlTool(call) => text(&mut call.text, &mut |text| self.text(text)),
+            Event::Error(error) => text(&mut error.message, &mut |text| self.text(text)),
+            Event::DeviceImage(_) | Event::Unknown(_) => Fate::LeftOut,
+            _ => Fate::Kept,
+        }
+    }
+
+    /// The new value of a key that holds a host, a path or the like as a whole.
+    fn of_key(&mut self, key: &str, text: &str) -> Option<String> {
+        match key {
+            "host" => Some(self.host(text)),
+            "boot" => Some(renamed(&mut self.boots, "boot", text)),
+            "directory" => Some(self.directory(text)),
+            "executable" | "path" => Some(self.path(text)),
+            // The program alone.
+            "command_line" => Some(self.path(text)),
+            // Names of functions and files.
+            "strings" if is_file(text) => Some(self.path(text)),
+            _ => None,
+        }
+    }
+
+    fn host(&mut self, host: &str) -> String {
+        match host {
+            "" => String::new(),
+            host => renamed(&mut self.hosts, "host", host),
+        }
+    }
+
+    fn directory(&mut self, directory: &str) -> String {
+        match directory {
+            "" | "." | "/" => directory.to_owned(),
+            known if self.directories.values().any(|new| new == known) => known.to_owned(),
+            system if is_of_system(system) => system.to_owned(),
+            own => renamed(&mut self.directories, "/dir", own),
+        }
+    }
+
+    /// A path with another directory.
+    fn path(&mut self, path: &str) -> String {
+        match path.rsplit_once('/') {
+            None | Some(("", _)) => path.to_owned(),
+            Some((directory, name)) => format!("{}/{name}", self.directory(directory)),
+        }
+    }
+
+    /// A text with other directories and hosts in it.
+    fn text(&mut self, text: &str) -> String {
+        let mut text = text.to_owned();
+        // The longest first: one may lie in the other. They may have blanks.
+        let mut known: Vec<(String, String)> = self.directories.clone().into_iter().collect();
+        known.sort_by_key(|(old, _)| std::cmp::Reverse(old.len()));
+        for (old, new) in &known {
+            text = text.replace(old, new);
+        }
+        let is_part = |c: char| c.is_alphanumeric() || "/._-+@~".contains(c);
+        let mut rest = text.as_str();
+        let mut changed = String::with_capacity(text.len());
+        while let Some(begin) = rest.find(is_part) {
+            let (before, from) = rest.split_at(begin);
+            let (word, behind) = from.split_at(from.find(|c| !is_part(c)).unwrap_or(from.len()));
+            changed.push_str(before);
+            match self.hosts.get(word) {
+                Some(new) => changed.push_str(new),
+                None if word.starts_with(['/', '~']) || word.starts_with("../") => {
+                    changed.push_str(&self.path(word))
+                }
+                None => changed.push_str(word),
+            }
+            rest = behind;
+        }
+        changed.push_str(rest);
+        changed
+    }
+}
+
+/// Whether the key's value is no text with others around it.
+fn is_whole(key: &str) -> bool {
+    ["host", "boot", "directory", "executable", "path", "command_line", "strings"].contains(&key)
+}
+
+/// Whether a name is a file's: functions have no slash, but for C++'s operator and some arguments of templates.
+fn is_file(name: &str) -> bool {
+    name.contains('/') && !name.contains(['(', '<']) && !name.contains("operator")
+}
+
+/// Lets `new` change each text in `value`, the value of `key`.
+fn change(key: &str, value: &mut Value, new: &mut dyn FnMut(&str, &str) -> Option<String>) {
+    match value {
+        Value::String(text) => {
+            if let Some(new) = new(key, text) {
+                *text = new;
+            }
+        }
+        Value::Array(all) => {
+            if key == "command_line" {
+                all.truncate(1);
+            }
+            all.iter_mut().for_each(|value| change(key, value, new));
+        }
+        Value::Object(object) => object.iter_mut().for_each(|(key, value)| change(key, value, new)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use omptrace_trace_format::event;
+
+    use super::*;
+
+    #[test]
+    fn directories_and_hosts_in_texts_are_renamed() {
+        let mut names = Anonymiser::default();
+        assert_eq!(names.host("node17"), "host1");
+        assert_eq!(names.path("/home/anne/my work/solve.c"), "/dir1/solve.c");
+        assert_eq!(names.path("/home/anne/my work/lib/fft.c"), "/dir2/fft.c");
+        assert_eq!(
+            names.path("/usr/lib/x86_64-linux-gnu/libgomp.so.1"),
+            "/usr/lib/x86_64-linux-gnu/libgomp.so.1"
+        );
+        assert_eq!(names.path("/lib64/libc.so.6"), "/lib64/libc.so.6");
+        assert_eq!(names.path("/library/secret/x"), "/dir3/x");
+        assert_eq!(names.path("src/a.c"), "/dir4/a.c");
+        assert_eq!(names.path("a.c"), "a.c");
+        let text = "cannot open \"/home/anne/my work/lib/fft.c\" on node17: /scratch/bob/x=/home/anne/my work/a, ../bob/y";
+        assert_eq!(names.text(text), "cannot open \"/dir2/fft.c\" on host1: /dir5/x=/dir1/a, /dir6/y");
+        // What was renamed stays.
+        assert_eq!(names.text("/dir2/fft.c node170 1/2"), "/dir2/fft.c node170 1/2");
+    }
+
+    #[test]
+    fn arguments_are_left_out_wherever_they_are() {
+        let mut names = Anonymiser::default();
+        let mut value = serde_json::json!({
+            "process": { "command_line": ["/home/anne/app", "--key", "s3cret"], "pid": 7 },
+            "record": { "command_line": ["./app", "s3cret"] },
+            "symbols": { "strings": ["solve", "operator/", "/home/anne/a.c", "f<int>(a/b)"] },
+        });
+        change("", &mut value, &mut |key, text| names.of_key(key, text));
+        let expected = serde_json::json!({
+            "process": { "command_line": ["/dir1/app"], "pid": 7 },
+            "record": { "command_line": ["./app"] },
+            "symbols": { "strings": ["solve", "operator/", "/dir1/a.c", "f<int>(a/b)"] },
+        });
+        assert_eq!(value, expected);
+    }
+
+    /// A new row with a text must be thought of here.
+    #[test]
+    fn each_text_of_the_event_table_is_known() {
+        let mut texts = Vec::new();
+        for row in event::schema() {
+            for argument in
+                row.arguments.iter().filter(|argument| ["text", "bytes"].contains(&argument.type_name))
+            {
+                texts.push(format!("{}.{}", row.name, argument.name));
+            }
+        }
+        texts.sort();
+        let changed = ["control_tool.text", "device_load.filename", "error.message", "omptrace_module.path"];
+        let left_out = ["omptrace_device_image.bytes"];
+        let kept = [
+            "device_initialize.documentation",
+            "device_initialize.type",
+            "omptrace_device_kernel.name",
+            "omptrace_device_native_record.type",
+            "omptrace_module.build_id",
+            "omptrace_thread_info.name",
+        ];
+        let mut known = [&changed[..], &left_out, &kept].concat();
+        known.sort_unstable();
+        assert_eq!(texts, known);
+    }
+}
