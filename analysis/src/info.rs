@@ -27,6 +27,9 @@ pub struct Info {
     pub program: ProgramInfo,
     /// Where.
     pub machine: MachineInfo,
+    /// The clock that the times of events come from; left out where the trace does not say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockInfo>,
     /// When it began: RFC 3339.
     pub start: String,
     /// From the process's start to its end; from the session's start to the last event where the trace does not say these.
@@ -140,6 +143,17 @@ pub struct MachineInfo {
     pub kernel: String,
 }
 
+/// The clock of a session.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ClockInfo {
+    /// `tsc`, `cntvct` or `monotonic`.
+    pub kind: String,
+    /// How often it ticks.
+    pub ticks_per_second: f64,
+    /// How far apart two times are at least, if they are not the same.
+    pub resolution_ns: f64,
+}
+
 /// The OpenMP runtime.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RuntimeInfo {
@@ -229,6 +243,7 @@ impl Info {
             file: reader.path().display().to_string(),
             program: program(reader),
             machine: machine(reader),
+            clock: clock(reader),
             start: metadata.start.clone().unwrap_or_default(),
             duration_ns: lived.duration_ns,
             before_tracing_ns: lived.before_tracing_ns,
@@ -294,6 +309,12 @@ fn machine(reader: &Reader) -> MachineInfo {
         affinity: affinity.unwrap_or_default(),
         kernel: machine.kernel,
     }
+}
+
+fn clock(reader: &Reader) -> Option<ClockInfo> {
+    let clock = reader.metadata().clock.as_ref()?;
+    let resolution_ns = clock.resolution_ns()?;
+    Some(ClockInfo { kind: clock.kind.clone(), ticks_per_second: clock.ticks_per_second, resolution_ns })
 }
 
 fn ending(reader: &Reader) -> String {
@@ -390,6 +411,9 @@ impl fmt::Display for Info {
         lines.line("command", &self.program.command_line.join(" "))?;
         lines.line("directory", &self.program.directory)?;
         lines.line("machine", &machine_line(&self.machine))?;
+        if let Some(clock) = &self.clock {
+            lines.line("clock", &clock_line(clock))?;
+        }
         lines.line("start", &self.start)?;
         lines.line("duration", &duration_line(self))?;
         if let Some(serial) = &self.serial {
@@ -480,6 +504,15 @@ fn machine_line(machine: &MachineInfo) -> String {
         let _ = write!(line, ", process on {}", machine.affinity);
     }
     line
+}
+
+fn clock_line(clock: &ClockInfo) -> String {
+    let rate = match clock.ticks_per_second {
+        rate if rate >= 1e9 => format!("{:.2} GHz", rate / 1e9),
+        rate => format!("{:.1} MHz", rate / 1e6),
+    };
+    // Times are printed in whole nanoseconds.
+    format!("{}, {rate}: times are exact to {:.0} ns", clock.kind, clock.resolution_ns.max(1.0))
 }
 
 fn runtime_line(runtime: &RuntimeInfo) -> String {

@@ -273,6 +273,22 @@ pub struct Clock {
     pub ticks_per_second: f64,
     /// Ticks that passed while the first pair of clocks was read.
     pub uncertainty_ticks: u64,
+    /// The fewest ticks by which the clock was seen to go on; 0 where nobody has looked.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub step_ticks: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl Clock {
+    /// The nanoseconds that two times are apart at least, if they are not the same; `None` where the trace does not say.
+    pub fn resolution_ns(&self) -> Option<f64> {
+        let ns = self.step_ticks.max(1) as f64 * 1e9 / self.ticks_per_second;
+        // A damaged trace may say anything.
+        (ns > 0.0 && ns < 1e9).then_some(ns)
+    }
 }
 
 /// How samples were taken.

@@ -42,7 +42,10 @@
 //! and no failure leaves the tracer: tracing turns itself off, says so in one line, and the program runs on.
 
 #![allow(rustdoc::private_intra_doc_links, reason = "the words above are for those who read the code")]
-#![cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "rings and mappings of samples"))]
+#![cfg_attr(
+    not(any(target_arch = "x86_64", target_arch = "aarch64")),
+    expect(dead_code, reason = "rings and mappings of samples")
+)]
 
 pub mod callbacks;
 mod config;
@@ -55,9 +58,9 @@ mod os;
 mod recorder;
 mod runtime;
 mod runtime_faults;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod samples;
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 #[path = "no_samples.rs"]
 mod samples;
 mod second_tool;

@@ -28,7 +28,7 @@ impl Part for NoSampler {
         let Sample::On(wanted) = session.config.sample else {
             return;
         };
-        let problem = "no samples: sampling is supported only on x86_64";
+        let problem = "no samples: sampling is supported only on x86_64 and aarch64";
         warning!("{problem}");
         session.write_metadata(&Metadata {
             sampling: Some(Sampling {

@@ -431,7 +431,8 @@ pub fn ends_with(text: &[u8], end: &[u8]) -> bool {
 /// # Safety
 /// `one` points to a string.
 unsafe fn is_same(one: *const c_char, other: &CStr) -> bool {
+    let one = one.cast::<u8>();
     let mut other = other.to_bytes_with_nul().iter().enumerate();
     // SAFETY: no byte behind the first difference is read, so none behind the end.
-    other.all(|(place, byte)| unsafe { one.add(place).read() } as u8 == *byte)
+    other.all(|(place, byte)| unsafe { one.add(place).read() } == *byte)
 }

@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{Ordering, fence};
 
 use crate::layout::block::{
     CHUNK_HEADER_WORDS, ChunkState, FILE_HEADER_BYTES, FileHeader, SPOOL_MAGIC, SpoolChunk,
@@ -202,7 +203,11 @@ impl Spool {
 
     fn header_bytes(&self, offset: u64) -> Option<[u8; HEADER_BYTES]> {
         let mut bytes = [0; HEADER_BYTES];
+        // Acquire, twice; pair with Release in the tracer's `Header`: what was read before the header is no newer than it, and what is
+        // read behind it no older. The kernel copies both. Nothing else keeps a processor that reorders loads from mixing them.
+        fence(Ordering::Acquire);
         self.file.read_exact_at(&mut bytes, offset).ok()?;
+        fence(Ordering::Acquire);
         Some(bytes)
     }
 

@@ -6,39 +6,28 @@
 //! does not get the page. Only the clock keeps a descriptor.
 
 use std::io;
-#[cfg(target_arch = "x86_64")]
-use std::os::fd::{AsFd, IntoRawFd};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 #[cfg(target_arch = "x86_64")]
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use interpose::system_call;
 
-#[cfg(target_arch = "x86_64")]
 use crate::os::files::protected_fd::{HIGH, LOWEST};
 use crate::os::system;
 
 /// `PERF_TYPE_HARDWARE`, `PERF_TYPE_SOFTWARE`.
 const HARDWARE: u32 = 0;
-#[cfg(target_arch = "x86_64")]
 const SOFTWARE: u32 = 1;
 /// `PERF_COUNT_SW_TASK_CLOCK`.
-#[cfg(target_arch = "x86_64")]
 const TASK_CLOCK: u64 = 1;
 /// `F_SETSIG` and `F_SETOWN_EX`, and who gets the signal: `F_OWNER_TID`.
-#[cfg(target_arch = "x86_64")]
 const SET_SIGNAL: usize = 10;
-#[cfg(target_arch = "x86_64")]
 const SET_OWNER: usize = 15;
-#[cfg(target_arch = "x86_64")]
 const OWNER_IS_THREAD: i32 = 0;
 /// `PERF_EVENT_IOC_REFRESH` and `PERF_EVENT_IOC_ID`.
-#[cfg(target_arch = "x86_64")]
 const REFRESH: usize = 0x2402;
-#[cfg(target_arch = "x86_64")]
 const ID: usize = 0x8008_2407;
 /// Not before [`REFRESH`].
-#[cfg(target_arch = "x86_64")]
 const DISABLED: u64 = 1;
 /// Bits of `perf_event_attr`'s flags. Pinned: an error rather than half of the time.
 const PINNED: u64 = 1 << 2;
@@ -49,7 +38,6 @@ const CLOSE_ON_EXEC: usize = 1 << 3;
 const THIS_THREAD: usize = 0;
 const ANY_PROCESSOR: usize = usize::MAX;
 const NO_GROUP: usize = usize::MAX;
-const PAGE: usize = 4096;
 /// Times that a page is read again which changes meanwhile: when the thread loses its processor in between.
 #[cfg(target_arch = "x86_64")]
 const ATTEMPTS: u32 = 8;
@@ -101,7 +89,7 @@ impl Attributes {
         let descriptor = self.open()?;
         let arguments = [
             0,
-            PAGE,
+            system::page_bytes(),
             libc::PROT_READ as usize,
             libc::MAP_SHARED as usize,
             descriptor.as_raw_fd() as usize,
@@ -118,7 +106,7 @@ impl Attributes {
 fn unmap(page: usize) {
     if page != 0 {
         // SAFETY: mapped by `Attributes::map`; who ends a counter does not read it any more.
-        let _ = unsafe { system_call::call(libc::SYS_munmap, [page, PAGE]) };
+        let _ = unsafe { system_call::call(libc::SYS_munmap, [page, system::page_bytes()]) };
     }
 }
 
@@ -127,14 +115,12 @@ fn unmap(page: usize) {
 /// Without the halt, signals of a thread that blocks them would fill its user's queue. Then the kernel sends SIGIO instead, which
 /// ends programs. To go on needs a descriptor. It has a high number, as all of ours, and is used only where it still is the
 /// clock's.
-#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticker {
     descriptor: i32,
     id: u64,
 }
 
-#[cfg(target_arch = "x86_64")]
 impl Ticker {
     /// Sends `signal`, as of a file (`POLL_IN` to `POLL_HUP`), after `period_ns` of the calling thread.
     ///
@@ -204,7 +190,6 @@ impl Ticker {
 }
 
 /// What the kernel calls the event of a descriptor.
-#[cfg(target_arch = "x86_64")]
 fn id_of(descriptor: i32) -> io::Result<u64> {
     let mut id: u64 = 0;
     let arguments = [descriptor as usize, ID, &raw mut id as usize];
@@ -245,6 +230,7 @@ pub(crate) enum Refusal {
     /// The system has it, and does not let programs read it by themselves.
     NotReadable,
     /// Others have all registers of the processor.
+    #[cfg_attr(not(target_arch = "x86_64"), expect(dead_code, reason = "no register is read there"))]
     Busy,
 }
 

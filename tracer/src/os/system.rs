@@ -225,13 +225,13 @@ pub(crate) fn give_back(file: BorrowedFd<'_>, offset: usize, len: usize) -> io::
 /// The system's error.
 pub(crate) fn map_shared(file: BorrowedFd<'_>, offset: usize, len: usize) -> io::Result<*mut u8> {
     let (access, flags) = (libc::PROT_NONE, libc::MAP_SHARED | libc::MAP_NORESERVE);
-    let before = offset % page_bytes();
-    let base = map(len + before, access, flags, Some((file, offset - before)))?;
+    let (begin, bytes) = pages_of(offset, len, page_bytes());
+    let base = map(bytes, access, flags, Some((file, begin)))?;
     // A core dump has no use for it. Failure costs disk space, no more.
     // SAFETY: the range was just mapped.
-    let _ = unsafe { advise(base, len + before, libc::MADV_DONTDUMP) };
+    let _ = unsafe { advise(base, bytes, libc::MADV_DONTDUMP) };
     // SAFETY: within the mapping.
-    Ok(unsafe { base.add(before) })
+    Ok(unsafe { base.add(offset - begin) })
 }
 
 /// A new mapping at an address of the kernel's choice, of a file from some offset on, or of zeros.
@@ -320,16 +320,20 @@ pub(crate) fn map_private(len: usize) -> io::Result<*mut u8> {
 /// # Errors
 /// The system's error: memory is short.
 pub(crate) fn open_memory(base: *mut u8, len: usize) -> io::Result<()> {
-    let before = base as usize % page_bytes();
+    let (begin, bytes) = pages_of(base.expose_provenance(), len, page_bytes());
     let access = libc::PROT_READ | libc::PROT_WRITE;
-    // SAFETY: the caller's own mapping.
-    let begin = unsafe { base.sub(before) }.expose_provenance();
-    let arguments = [begin, len + before, access as usize];
+    let arguments = [begin, bytes, access as usize];
     // SAFETY: it becomes more accessible; it begins at a page, as this part does now.
     unsafe { system_call::call(libc::SYS_mprotect, arguments) }.map(drop)
 }
 
-/// Not 4 KiB everywhere.
+/// `len` bytes from `begin` on, extended so that they begin at a page of `page` bytes. The kernel extends their end itself.
+fn pages_of(begin: usize, len: usize, page: usize) -> (usize, usize) {
+    let before = begin % page;
+    (begin - before, len + before)
+}
+
+/// Not 4 KiB everywhere: aarch64 has kernels with 16 and 64 KiB.
 pub(crate) fn page_bytes() -> usize {
     // SAFETY: no pointers.
     unsafe { libc::getauxval(libc::AT_PAGESZ) as usize }
@@ -343,12 +347,10 @@ pub(crate) fn forget_memory(base: *mut u8, len: usize) {
 
 /// Puts private memory, of zeros, in the place of a part of a mapping, and of what else is in its pages.
 pub(crate) fn detach_memory(base: *mut u8, len: usize) {
-    let before = base as usize % page_bytes();
+    let (begin, bytes) = pages_of(base.expose_provenance(), len, page_bytes());
     let access = libc::PROT_READ | libc::PROT_WRITE;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
-    // SAFETY: the caller's own mapping.
-    let begin = unsafe { base.sub(before) }.expose_provenance();
-    let arguments = [begin, len + before, access as usize, flags as usize, usize::MAX, 0];
+    let arguments = [begin, bytes, access as usize, flags as usize, usize::MAX, 0];
     // SAFETY: nobody relies on its content any more. Failure leaves it as it was.
     let _ = unsafe { system_call::call(libc::SYS_mmap, arguments) };
 }
@@ -707,4 +709,35 @@ pub(crate) fn host() -> String {
 /// `path` made absolute, without looking at the file system's links.
 pub(crate) fn absolute(path: &Path) -> std::path::PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sizes that Linux has on aarch64.
+    const PAGES: [usize; 3] = [4 << 10, 16 << 10, 64 << 10];
+
+    #[test]
+    fn a_part_of_a_mapping_is_extended_to_where_its_page_begins() {
+        for page in PAGES {
+            for (begin, len) in
+                [(0, 1), (4096, 256 << 10), (4096 + (256 << 10), 256 << 10), (page, page), (1, 0)]
+            {
+                let (first, bytes) = pages_of(begin, len, page);
+                assert!(
+                    first.is_multiple_of(page) && first <= begin && begin - first < page,
+                    "{begin} {page}"
+                );
+                assert_eq!(first + bytes, begin + len);
+            }
+        }
+        assert_eq!(pages_of(4096, 100, 4 << 10), (4096, 100));
+        assert_eq!(pages_of(4096, 100, 16 << 10), (0, 4196));
+    }
+
+    #[test]
+    fn the_page_is_one_of_these() {
+        assert!(PAGES.contains(&page_bytes()));
+    }
 }

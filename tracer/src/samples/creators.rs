@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ompt_sys::{ompt_data_t, ompt_frame_t, ompt_task_flag_t, ompt_task_taskwait, ompt_task_undeferred};
 
 use super::session_samples;
-use super::unwind::{self, Registers};
+use super::unwind;
 use crate::callbacks;
 use crate::os::system;
 use crate::os::time::clock;
@@ -20,6 +20,7 @@ use crate::recorder::callback::Function;
 use crate::recorder::guarded::guarded;
 use crate::recorder::this_thread;
 use crate::samples::loaded_code;
+use crate::samples::processor::Registers;
 use crate::samples::ring_record::{Context, Taken};
 use crate::samples::sampled_threads;
 use crate::samples::sampled_threads::Sampled;
@@ -137,8 +138,8 @@ fn store_stack(created: Created) -> bool {
 }
 
 fn store(record: &Sampled, created: Created) -> bool {
-    let start = registers();
-    let stack = record.stack_above(start.stack_pointer);
+    let start = Registers::here();
+    let stack = record.stack_above(start.stack_pointer());
     if stack.is_empty() {
         return true;
     }
@@ -161,19 +162,4 @@ fn store(record: &Sampled, created: Created) -> bool {
         samples.hurry();
     }
     is_stored
-}
-
-/// Those of the calling function.
-#[inline(always)]
-pub(super) fn registers() -> Registers {
-    let (pc, stack_pointer, frame_pointer);
-    // SAFETY: reads registers.
-    unsafe {
-        core::arch::asm!(
-            "lea {}, [rip]", "mov {}, rsp", "mov {}, rbp",
-            out(reg) pc, out(reg) stack_pointer, out(reg) frame_pointer,
-            options(nomem, nostack, preserves_flags)
-        );
-    }
-    Registers { pc, stack_pointer, frame_pointer, r10: 0 }
 }

@@ -10,21 +10,20 @@ use std::ops::RangeInclusive;
 use omptrace_trace_format::field::StackEnd;
 
 use super::creators;
-use super::unwind::{self, Found, NO_FRAME, Registers};
+use super::unwind::{self, Found, NO_FRAME};
 use crate::os::system;
 use crate::os::time::clock;
 use crate::recorder::recorder::Mode;
 use crate::recorder::this_thread;
 use crate::samples::loaded_code;
+use crate::samples::processor::{Cache, Registers};
 use crate::samples::ring_record::{Sample, Taken};
 use crate::samples::runtime_state;
 use crate::samples::sampled_threads;
-use crate::samples::sampled_threads::Sampled;
+use crate::samples::sampled_threads::{ROOM, Sampled};
 
 /// From `POLL_IN` to `POLL_HUP` of <signal.h>.
 const POLLED: RangeInclusive<c_int> = 1..=6;
-/// The stack that unwinding needs below the handler's frame. Measured: 17 KiB.
-const ROOM: u64 = 24 << 10;
 
 /// The handler.
 pub(super) extern "C" fn handle(_: c_int, information: *mut libc::siginfo_t, context: *mut c_void) {
@@ -78,25 +77,25 @@ fn stack(
     record: &Sampled,
     context: &libc::ucontext_t,
     inside_of: [u64; 2],
-    cache: &mut unwind::Cache,
+    cache: &mut Cache,
     frames: &mut [u64],
 ) -> Found {
-    let register = |number: c_int| context.uc_mcontext.gregs[number as usize] as u64;
-    let start = Registers {
-        pc: register(libc::REG_RIP),
-        stack_pointer: register(libc::REG_RSP),
-        frame_pointer: register(libc::REG_RBP),
-        r10: register(libc::REG_R10),
-    };
+    let start = Registers::interrupted(context);
     let alternate = context.uc_stack.ss_sp as u64;
     let alternate = alternate..alternate.saturating_add(context.uc_stack.ss_size as u64);
     let here = 0_u8;
-    let room = record.room_below(&raw const here as u64, alternate);
-    let stack = record.stack_above(start.stack_pointer);
+    let here = &raw const here as u64;
+    let ours = record.stack_around(here, alternate);
+    let room = here - ours.start;
+    let stack = record.stack_above(start.stack_pointer());
     let end = match () {
         () if stack.is_empty() => StackEnd::other_stack,
-        () if room < ROOM => StackEnd::no_room,
-        () => return unwind::unwind(loaded_code::loaded(), cache, start, stack, inside_of, frames),
+        () if room < ROOM as u64 => StackEnd::no_room,
+        () => {
+            let code = loaded_code::loaded();
+            unwind::find_signal_return(code, cache, ours, frames);
+            return unwind::unwind(code, cache, start, stack, inside_of, frames);
+        }
     };
     frames[0] = start.pc;
     Found { frames: 1, end, inside: [NO_FRAME; 2] }

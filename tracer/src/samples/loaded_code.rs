@@ -10,14 +10,12 @@ use std::ops::Range;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use framehop::x86_64::UnwinderX86_64;
-use framehop::{ExplicitModuleSectionInfo, Module, MustNotAllocateDuringUnwind, Unwinder};
+use framehop::{ExplicitModuleSectionInfo, Module, Unwinder};
 
 use crate::os::loader;
+use crate::samples::processor::{Unwinding, plain};
 use crate::samples::unwind_rules::Rules;
 use crate::session::loaded_modules;
-
-pub(super) type Unwinding = UnwinderX86_64<&'static [u8], MustNotAllocateDuringUnwind>;
 
 /// How often modules are read again: each time leaves a list of them behind.
 const MAX_READINGS: u32 = 1000;
@@ -113,10 +111,11 @@ struct Copied {
 
 impl Found {
     fn keep(self) -> &'static Code {
-        let copied = match self {
+        let mut copied = match self {
             Found::Known(code) => return code,
             Found::New(copied) => copied,
         };
+        plain(&mut copied.eh_frame, copied.eh_frame_address);
         let eh_frame: &'static [u8] = copied.eh_frame.leak();
         Box::leak(Box::new(Code {
             start: copied.start,

@@ -21,12 +21,14 @@
 //! | [`runtime_state`] | what the runtime says of the interrupted thread |
 //! | [`unwind`] | the frames of a stack |
 //! | [`loaded_code`], [`unwind_rules`] | unwind information of modules, for handlers |
+//! | [`processor`] | registers, and what else depends on the processor |
 //! | [`drain`] | from the rings into streams |
 
 mod creators;
 mod drain;
 mod handler;
 mod loaded_code;
+mod processor;
 mod ring_record;
 mod runtime_state;
 mod sampled_threads;

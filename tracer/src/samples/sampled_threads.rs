@@ -18,7 +18,7 @@ use crate::os::system;
 use crate::os::threads::alternate_stack;
 use crate::os::time::timer;
 use crate::os::time::timer::Timer;
-use crate::samples::unwind::Cache;
+use crate::samples::processor::{Cache, RED_ZONE, thread_pointer};
 use crate::session::Session;
 
 /// Words of a thread's ring, 64 KiB.
@@ -27,6 +27,8 @@ const RING_WORDS: usize = 8 << 10;
 pub(super) const MAX_FRAMES: usize = 256;
 /// Bytes of the stack that a handler runs on where the thread has no alternate one.
 const ALTERNATE_BYTES: usize = 64 << 10;
+/// The stack that unwinding needs below the handler's frame. Measured: 17 KiB.
+pub(super) const ROOM: usize = 24 << 10;
 /// The most records: threads at one time, and those whose samples are not in the trace yet.
 const MAX_RECORDS: usize = 4096;
 
@@ -199,7 +201,7 @@ pub(super) fn begin(
     record.session.store(std::ptr::from_ref(session).cast_mut(), Ordering::Release);
     record.thread_pointer.store(thread_pointer(), Ordering::Relaxed);
     let alternate = record.alternate.get().cast();
-    record.has_alternate.set(alternate_stack::lend(alternate, ALTERNATE_BYTES));
+    record.has_alternate.set(alternate_stack::lend(alternate, ALTERNATE_BYTES, ROOM));
     // Relaxed: whoever ends the session has waited for this thread, or finds none.
     let armed = match clock {
         SamplingClock::Cpu => Timer::on_this_thread(signal, record.number.get() as usize, period_ns)
@@ -310,7 +312,6 @@ impl Sampled {
 
     /// The stack that the thread began with, from the red zone below `stack_pointer` on; empty where that is on another.
     pub(super) fn stack_above(&self, stack_pointer: u64) -> Range<u64> {
-        const RED_ZONE: u64 = 128;
         let (low, high) = self.stack.get();
         match (low..high).contains(&stack_pointer) {
             true => stack_pointer.saturating_sub(RED_ZONE).max(low)..high,
@@ -318,12 +319,11 @@ impl Sampled {
         }
     }
 
-    /// Bytes of the handler's stack below `address`. `alternate` is the thread's alternate stack.
-    pub(super) fn room_below(&self, address: u64, alternate: Range<u64>) -> u64 {
+    /// The handler's stack, which `address` lies in; an empty one where that is not known. `alternate` is the thread's alternate stack.
+    pub(super) fn stack_around(&self, address: u64, alternate: Range<u64>) -> Range<u64> {
         let (low, high) = self.stack.get();
         let stacks = [alternate, low..high];
-        let of = stacks.iter().find(|stack| stack.contains(&address));
-        of.map_or(0, |stack| address - stack.start)
+        stacks.into_iter().find(|stack| stack.contains(&address)).unwrap_or(address..address)
     }
 
     /// On its thread, in the handler or with the signal blocked: framehop's cache, and room for frames.
@@ -364,19 +364,27 @@ impl Sampled {
 
     /// In the handler: a sample found no room.
     pub(super) fn lose(&self, now: u64, weight_ns: u64) {
-        // Relaxed: counts, which who drains takes away.
-        if self.lost.fetch_add(1, Ordering::Relaxed) == 0 {
+        // Relaxed, as all of it but the last: ordered by that. Who drains may take the count away meanwhile: then the time is that of an
+        // earlier loss.
+        if self.lost.load(Ordering::Relaxed) == 0 {
             self.lost_since.store(now, Ordering::Relaxed);
         }
         self.lost_ns.fetch_add(weight_ns, Ordering::Relaxed);
+        // Release; pairs with Acquire in `take_lost`: the time and the weight are there.
+        self.lost.fetch_add(1, Ordering::Release);
     }
 
     /// Who drains: the number of samples lost, the sum of their weights, and when the first was.
     pub(super) fn take_lost(&self) -> Option<(u64, u64, u64)> {
+        // Acquire; pairs with Release in `lose`.
+        if self.lost.load(Ordering::Acquire) == 0 {
+            return None;
+        }
+        // Relaxed: changes only where the count is 0.
         let since = self.lost_since.load(Ordering::Relaxed);
         let lost = self.lost.swap(0, Ordering::Relaxed);
         let lost_ns = self.lost_ns.swap(0, Ordering::Relaxed);
-        (lost > 0 || lost_ns > 0).then_some((lost, lost_ns, since))
+        Some((lost, lost_ns, since))
     }
 
     /// Who drains: the next record of words; false where there is none.
@@ -407,17 +415,6 @@ impl Sampled {
         self.session.store(null_mut(), Ordering::Relaxed);
         self.link.give_back();
     }
-}
-
-/// What distinguishes the calling thread from all others alive, without a system call.
-fn thread_pointer() -> usize {
-    let pointer;
-    // SAFETY: the first word of a thread's control block is its own address (the psABI of x86_64).
-    unsafe {
-        core::arch::asm!("mov {}, qword ptr fs:[0]", out(reg) pointer,
-            options(readonly, nostack, preserves_flags, pure));
-    }
-    pointer
 }
 
 /// Where the calling thread's stack lies; empty where that is not known.

@@ -4,28 +4,17 @@
 
 use std::ops::Range;
 
-use framehop::x86_64::{CacheX86_64, Reg, UnwindRegsX86_64};
-use framehop::{FrameAddress, MustNotAllocateDuringUnwind, Unwinder};
+use framehop::{Error, FrameAddress, Unwinder};
 use omptrace_trace_format::field::StackEnd;
 
 use crate::samples::loaded_code::LoadedCode;
-use crate::samples::unwind_rules::{Base, Row, Rule};
-
-pub(super) type Cache = CacheX86_64<MustNotAllocateDuringUnwind>;
+use crate::samples::processor::{self, Cache, LEAF_HAS_NO_FRAME, Registers};
+use crate::samples::unwind_rules::{Row, Rule};
 
 /// A frame that the runtime does not report.
 pub(super) const NO_FRAME: i32 = -1;
 /// A frame that lies in none of the frames found.
 const NOT_FOUND: i32 = -2;
-
-/// What is known of the innermost frame.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Registers {
-    pub(super) pc: u64,
-    pub(super) stack_pointer: u64,
-    pub(super) frame_pointer: u64,
-    pub(super) r10: u64,
-}
 
 /// What unwinding found.
 #[derive(Clone, Copy, Debug)]
@@ -52,8 +41,7 @@ pub(super) fn unwind(
         end: StackEnd::limit,
         inside: inside_of.map(|address| if address == 0 { NO_FRAME } else { NOT_FOUND }),
     };
-    let mut registers = UnwindRegsX86_64::new(start.pc, start.stack_pointer, start.frame_pointer);
-    registers.set(Reg::R10, start.r10);
+    let mut registers = start;
     let mut read = |address: u64| {
         let is_there = address.is_multiple_of(8) && stack.contains(&address) && stack.end - address >= 8;
         // SAFETY: the caller's promise, that the thread's stack may be read there.
@@ -61,7 +49,7 @@ pub(super) fn unwind(
     };
     let mut at = FrameAddress::from_instruction_pointer(start.pc);
     while found.frames < out.len() {
-        let before = registers.sp();
+        let before = registers.stack_pointer();
         let is_first = found.frames == 1;
         let caller = match next(code, cache, at, is_first, &mut registers, &mut read) {
             Ok(caller) => caller,
@@ -71,12 +59,13 @@ pub(super) fn unwind(
             }
         };
         // Each frame lies behind the one that it called. Else a stack would never end.
-        if registers.sp() <= before {
+        let may_be_same = LEAF_HAS_NO_FRAME && !at.is_return_address();
+        if registers.stack_pointer() < before || (registers.stack_pointer() == before && !may_be_same) {
             found.end = StackEnd::unreadable;
             return found;
         }
         for (inside, address) in found.inside.iter_mut().zip(inside_of) {
-            if *inside == NOT_FOUND && registers.sp() > address {
+            if *inside == NOT_FOUND && registers.stack_pointer() > address {
                 *inside = found.frames as i32 - 1;
             }
         }
@@ -87,24 +76,69 @@ pub(super) fn unwind(
     found
 }
 
+/// In a signal handler that runs on `stack`: finds out what handlers return to, where unwinding needs to know that.
+pub(super) fn find_signal_return(
+    code: Option<&LoadedCode>,
+    cache: &mut Cache,
+    stack: Range<u64>,
+    frames: &mut [u64],
+) {
+    /// The handler's own frames are fewer.
+    const MAX_OWN: usize = 16;
+    let Some(code) = code.filter(|_| !processor::knows_signal_return()) else {
+        return;
+    };
+    let here = Registers::here();
+    let frames = &mut frames[..MAX_OWN];
+    let found = unwind(Some(code), cache, here, stack, [0; 2], frames);
+    let module_at = |pc: u64| code.module_at(pc).map(std::ptr::from_ref);
+    let ours = module_at(here.pc);
+    let mut callers = frames[1..found.frames].iter();
+    if let Some(place) = callers.find(|caller| module_at(**caller - 1) != ours) {
+        // SAFETY: it called the outermost of this library's functions, all of which have unwind information.
+        unsafe { processor::note_signal_return(*place) };
+    }
+}
+
 /// The caller of the frame whose registers these are; they become the caller's.
 fn next(
     code: Option<&LoadedCode>,
     cache: &mut Cache,
     at: FrameAddress,
     is_first: bool,
-    registers: &mut UnwindRegsX86_64,
+    registers: &mut Registers,
     read: &mut impl FnMut(u64) -> Result<u64, ()>,
 ) -> Result<FrameAddress, StackEnd> {
+    if let Some(interrupted) = processor::interrupted_code(at.address(), registers, read) {
+        return interrupted.map(FrameAddress::from_instruction_pointer).map_err(|()| StackEnd::unreadable);
+    }
     let pc = at.address_for_lookup();
     let code = code.ok_or(StackEnd::no_unwind_information)?;
-    let module =
-        code.module_at(pc).filter(|module| module.rules.cover(pc)).ok_or(StackEnd::no_unwind_information)?;
+    let module = code.module_at(pc).ok_or(StackEnd::no_unwind_information)?;
+    if !module.rules.cover(pc) {
+        // SAFETY: the thread executes the code from here on, up to a branch, behind which nothing is read; and what is before it in its
+        // page is there.
+        let instruction = |address: u64| unsafe { (address as *const u32).read() };
+        let is_aligned = !at.is_return_address() && pc.is_multiple_of(4);
+        let caller = if is_aligned { processor::by_stub(pc, registers, instruction) } else { None };
+        return caller.and_then(FrameAddress::from_return_address).ok_or(StackEnd::no_unwind_information);
+    }
     let (return_address, is_signal) = match module.rules.row(pc) {
-        Some(row) => (by_row(row, is_first, registers, read)?, row.is_signal),
+        Some(row) => (by_row(row, is_first, !at.is_return_address(), registers, read)?, row.is_signal),
         None => {
-            let caller = code.unwinder.unwind_frame(at, registers, cache, read);
-            (caller.map_err(|_| StackEnd::unreadable)?, false)
+            let caller = match code.unwinder.unwind_frame(at, &mut registers.others, cache, read) {
+                Err(Error::DidNotAdvance) if at.is_return_address() => {
+                    let instruction = |address: u64| {
+                        let is_code = module.rules.cover(address) && address.is_multiple_of(4);
+                        // SAFETY: code of a module that is there: the thread returns to it.
+                        is_code.then(|| unsafe { (address as *const u32).read() })
+                    };
+                    let caller = processor::by_epilogue(at.address(), registers, instruction, read);
+                    Some(caller.ok_or(StackEnd::unreadable)?)
+                }
+                caller => caller.map_err(|_| StackEnd::unreadable)?,
+            };
+            (caller, false)
         }
     };
     let return_address = return_address.ok_or(StackEnd::outermost)?;
@@ -118,36 +152,30 @@ fn next(
 fn by_row(
     row: &Row,
     is_first: bool,
-    registers: &mut UnwindRegsX86_64,
+    is_interrupted: bool,
+    registers: &mut Registers,
     read: &mut impl FnMut(u64) -> Result<u64, ()>,
 ) -> Result<Option<u64>, StackEnd> {
     if row.return_address == Rule::Undefined {
         return Ok(None);
     }
     let before = *registers;
-    let register = |base| match base {
-        Base::StackPointer => Ok(before.sp()),
-        Base::FramePointer => Ok(before.bp()),
-        Base::R10 if is_first => Ok(before.get(Reg::R10)),
-        Base::R10 => Err(StackEnd::no_unwind_information),
-    };
+    let register = |base| before.get(base, is_first, is_interrupted).ok_or(StackEnd::no_unwind_information);
     let mut value = |rule, frame_address: u64| match rule {
-        Rule::Sum(base, bytes) => Ok(register(base)?.wrapping_add_signed(bytes)),
+        Rule::Sum(base, bytes) => Ok(register(base)?.wrapping_add_signed(bytes.into())),
         Rule::Memory(base, bytes) => {
-            read(register(base)?.wrapping_add_signed(bytes)).map_err(|()| StackEnd::unreadable)
+            read(register(base)?.wrapping_add_signed(bytes.into())).map_err(|()| StackEnd::unreadable)
         }
         Rule::AtFrame(bytes) => {
-            read(frame_address.wrapping_add_signed(bytes)).map_err(|()| StackEnd::unreadable)
+            read(frame_address.wrapping_add_signed(bytes.into())).map_err(|()| StackEnd::unreadable)
         }
-        Rule::Same => Ok(before.bp()),
+        Rule::Same => Ok(before.frame_pointer()),
         Rule::Undefined | Rule::Unknown => Err(StackEnd::no_unwind_information),
     };
     let frame_address = value(row.frame_address, 0)?;
     let return_address = value(row.return_address, frame_address)?;
-    registers.set_bp(value(row.frame_pointer, frame_address)?);
-    registers.set_sp(frame_address);
-    registers.set_ip(return_address);
-    Ok(Some(return_address))
+    let frame_pointer = value(row.frame_pointer, frame_address)?;
+    Ok(Some(registers.become_callers(frame_address, return_address, frame_pointer)))
 }
 
 #[cfg(test)]
@@ -155,7 +183,6 @@ mod tests {
     use std::ffi::{c_int, c_void};
     use std::hint::black_box;
 
-    use super::super::creators;
     use super::*;
     use crate::os::loader;
     use crate::os::threads::lock::Mutex;
@@ -181,20 +208,23 @@ mod tests {
 
     /// The frames of a call that is this deep.
     #[inline(never)]
-    fn both(depth: usize, room: usize) -> Both {
+    fn both(depth: usize, room: usize, is_handler: bool) -> Both {
         if depth > 0 {
-            return black_box(both(black_box(depth - 1), room));
+            return black_box(both(black_box(depth - 1), room, is_handler));
         }
         let mut theirs = Vec::new();
         // SAFETY: as libgcc has it.
         unsafe { _Unwind_Backtrace(visit, (&raw mut theirs).cast()) };
         theirs.retain(|frame| *frame != 0);
-        let (_, high) = timer::stack_of_this_thread().unwrap();
-        let start = creators::registers();
+        let (low, high) = timer::stack_of_this_thread().unwrap();
+        let start = Registers::here();
         let mut frames = vec![0; room];
         let mut cache = Cache::new_in();
-        let stack = start.stack_pointer..high;
+        let stack = start.stack_pointer()..high;
         let loaded = loaded_code::loaded();
+        if is_handler {
+            find_signal_return(loaded, &mut cache, low..high, &mut frames);
+        }
         let found = unwind(loaded, &mut cache, start, stack, [0; 2], &mut frames);
         frames.truncate(found.frames);
         (theirs, frames, found.end)
@@ -205,14 +235,14 @@ mod tests {
         loader::prepare();
         loaded_code::refresh();
         for depth in [0, 1, 100] {
-            let (theirs, ours, end) = both(depth, 1000);
+            let (theirs, ours, end) = both(depth, 1000, false);
             assert_eq!(end, StackEnd::outermost);
             // The innermost is this function at two places of it.
             let callers = theirs.iter().rev().zip(ours[1..].iter().rev());
             assert!(callers.clone().all(|(theirs, ours)| theirs == ours));
             assert!(callers.count() > depth + 2);
         }
-        let (_, ours, end) = both(100, 50);
+        let (_, ours, end) = both(100, 50, false);
         assert_eq!((ours.len(), end), (50, StackEnd::limit));
     }
 
@@ -220,7 +250,7 @@ mod tests {
     fn a_stack_goes_on_behind_a_signal_handler() {
         static FOUND: Mutex<Option<Both>> = Mutex::new(None);
         extern "C" fn handle(_: c_int) {
-            *FOUND.lock() = Some(both(0, 1000));
+            *FOUND.lock() = Some(both(0, 1000, true));
         }
         loader::prepare();
         loaded_code::refresh();
@@ -243,8 +273,8 @@ mod tests {
         loader::prepare();
         loaded_code::refresh();
         let mut frames = [0; 8];
-        let start = Registers { pc: 0x1234, ..creators::registers() };
-        let stack = start.stack_pointer..start.stack_pointer + 64;
+        let start = Registers { pc: 0x1234, ..Registers::here() };
+        let stack = start.stack_pointer()..start.stack_pointer() + 64;
         let mut cache = Cache::new_in();
         let loaded = loaded_code::loaded();
         let found = unwind(loaded, &mut cache, start, stack, [0, 1], &mut frames);

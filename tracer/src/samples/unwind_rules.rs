@@ -5,32 +5,29 @@
 //! framehop does not know. Their rules dereference memory, or count from a register that is neither stack pointer nor frame
 //! pointer. GCC has these in functions that realign the stack, the C library where a signal handler returns.
 
+use std::ops::Range;
+
 use gimli::{
-    BaseAddresses, CallFrameInstruction, CfaRule, CieOrFde, EhFrame, FrameDescriptionEntry, LittleEndian,
-    Operation, Register, RegisterRule, UnwindContext, UnwindExpression, UnwindSection, X86_64,
+    BaseAddresses, CfaRule, CieOrFde, EhFrame, FrameDescriptionEntry, LittleEndian, Operation, RegisterRule,
+    UnwindContext, UnwindExpression, UnwindSection,
+};
+
+use crate::samples::processor::{
+    Base, FRAME_POINTER, RETURN_ADDRESS, UNSAVED_RETURN_ADDRESS, base, framehop_evaluates, may_need_rows,
 };
 
 type Slice = gimli::EndianSlice<'static, LittleEndian>;
 type Fde = FrameDescriptionEntry<Slice>;
 
-/// A register that a rule counts from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Base {
-    StackPointer,
-    FramePointer,
-    /// Known of the innermost frame only.
-    R10,
-}
-
 /// A place, or a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rule {
     /// The register plus this number of bytes.
-    Sum(Base, i64),
+    Sum(Base, i32),
     /// What memory holds there.
-    Memory(Base, i64),
+    Memory(Base, i32),
     /// What memory holds this number of bytes from the canonical frame address.
-    AtFrame(i64),
+    AtFrame(i32),
     /// As it is in the frame itself.
     Same,
     /// There is none: the outermost frame.
@@ -42,8 +39,9 @@ pub(super) enum Rule {
 /// How the caller of the code from `start` on, up to `end`, is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Row {
-    start: u64,
-    end: u64,
+    /// From the module's base on.
+    start: u32,
+    end: u32,
     /// The canonical frame address: the caller's stack pointer.
     pub(super) frame_address: Rule,
     pub(super) return_address: Rule,
@@ -85,8 +83,8 @@ impl Rules {
                 continue;
             };
             rules.covered.push((first, last));
-            if is_special(&fde, &section, &bases) {
-                rules.add_rows(&fde, &section, &bases, &mut context);
+            if may_need_rows(&fde, &section, &bases) {
+                rules.add_rows(&fde, first..last, &section, &bases, &mut context);
             }
         }
         rules.covered.sort_unstable();
@@ -99,12 +97,14 @@ impl Rules {
         });
         rules.covered.shrink_to_fit();
         rules.rows.sort_unstable_by_key(|row| row.start);
+        rules.rows.shrink_to_fit();
         rules
     }
 
     fn add_rows(
         &mut self,
         fde: &Fde,
+        code: Range<u32>,
         section: &EhFrame<Slice>,
         bases: &BaseAddresses,
         context: &mut UnwindContext<usize>,
@@ -118,39 +118,49 @@ impl Rules {
             is_signal: false,
         };
         let value = |expression: UnwindExpression<usize>| evaluated(&expression, fde, section);
-        let mut done = fde.initial_address();
+        // Within the function, so that the difference is no greater than its own.
+        let start = fde.initial_address();
+        let from_base = |address: u64| code.start + address.saturating_sub(start) as u32;
+        let mut done = code.start;
         if let Ok(mut table) = fde.rows(section, bases, context) {
             while let Ok(Some(row)) = table.next_row() {
+                let end = from_base(row.end_address());
+                done = end;
+                if framehop_evaluates(row) {
+                    continue;
+                }
                 let saved = |register| match row.register(register) {
-                    Some(RegisterRule::Offset(bytes)) => Rule::AtFrame(bytes),
+                    Some(RegisterRule::Offset(bytes)) => short(bytes).map_or(Rule::Unknown, Rule::AtFrame),
                     Some(RegisterRule::Undefined) => Rule::Undefined,
                     Some(RegisterRule::Expression(expression)) => match value(expression) {
                         Rule::Sum(base, bytes) => Rule::Memory(base, bytes),
                         _ => Rule::Unknown,
                     },
+                    None | Some(RegisterRule::SameValue) if register == RETURN_ADDRESS => {
+                        UNSAVED_RETURN_ADDRESS.map_or(Rule::Unknown, |base| Rule::Sum(base, 0))
+                    }
                     // By the platform's convention, a function keeps what it says nothing about.
-                    None | Some(RegisterRule::SameValue) if register != X86_64::RA => Rule::Same,
+                    None | Some(RegisterRule::SameValue) => Rule::Same,
                     _ => Rule::Unknown,
                 };
                 let frame_address = match row.cfa() {
-                    CfaRule::RegisterAndOffset { register, offset } => {
-                        base(*register).map_or(Rule::Unknown, |base| Rule::Sum(base, *offset))
-                    }
+                    CfaRule::RegisterAndOffset { register, offset } => base(*register)
+                        .zip(short(*offset))
+                        .map_or(Rule::Unknown, |(base, bytes)| Rule::Sum(base, bytes)),
                     CfaRule::Expression(expression) => value(*expression),
                 };
                 self.rows.push(Row {
-                    start: row.start_address(),
-                    end: row.end_address(),
+                    start: from_base(row.start_address()),
+                    end,
                     frame_address,
-                    return_address: saved(X86_64::RA),
-                    frame_pointer: saved(X86_64::RBP),
+                    return_address: saved(RETURN_ADDRESS),
+                    frame_pointer: saved(FRAME_POINTER),
                     is_signal: fde.is_signal_trampoline(),
                 });
-                done = row.end_address();
             }
         }
-        if done < fde.end_address() {
-            self.rows.push(unknown(done, fde.end_address()));
+        if done < code.end {
+            self.rows.push(unknown(done, code.end));
         }
     }
 
@@ -165,38 +175,16 @@ impl Rules {
 
     /// The row of `pc`, in a function that framehop does not evaluate.
     pub(super) fn row(&self, pc: u64) -> Option<&Row> {
+        let pc = u32::try_from(pc.wrapping_sub(self.base)).ok()?;
         let next = self.rows.partition_point(|row| row.start <= pc);
         let row = self.rows.get(next.checked_sub(1)?)?;
         (pc < row.end).then_some(row)
     }
 }
 
-/// Whether framehop would go on by the frame pointer in a part of the function.
-fn is_special(fde: &Fde, section: &EhFrame<Slice>, bases: &BaseAddresses) -> bool {
-    let is_known = |register: Register| [X86_64::RSP, X86_64::RBP].contains(&register);
-    let dereferences = |expression: &UnwindExpression<usize>| {
-        expression.get(section).is_ok_and(|expression| {
-            let mut operations = expression.operations(fde.cie().encoding());
-            std::iter::from_fn(|| operations.next().ok().flatten())
-                .any(|operation| matches!(operation, Operation::Deref { .. }))
-        })
-    };
-    let special = |instruction: CallFrameInstruction<usize>| match instruction {
-        CallFrameInstruction::DefCfa { register, .. }
-        | CallFrameInstruction::DefCfaSf { register, .. }
-        | CallFrameInstruction::DefCfaRegister { register } => !is_known(register),
-        CallFrameInstruction::DefCfaExpression { expression } => dereferences(&expression),
-        CallFrameInstruction::Expression { register, .. }
-        | CallFrameInstruction::ValExpression { register, .. } => {
-            register == X86_64::RA || register == X86_64::RBP
-        }
-        _ => false,
-    };
-    let of_cie = fde.cie().instructions(section, bases);
-    let of_fde = fde.instructions(section, bases);
-    [of_cie, of_fde]
-        .into_iter()
-        .any(|mut instructions| std::iter::from_fn(|| instructions.next().ok().flatten()).any(special))
+/// As a row has it.
+fn short(bytes: i64) -> Option<i32> {
+    i32::try_from(bytes).ok()
 }
 
 /// What an expression comes to: a register plus a number, or what memory holds there.
@@ -210,27 +198,21 @@ fn evaluated(expression: &UnwindExpression<usize>, fde: &Fde, section: &EhFrame<
         rule = match (operations.next(), rule) {
             (Ok(None), rule) => return rule,
             (Ok(Some(Operation::RegisterOffset { register, offset, .. })), Rule::Unknown) => {
-                match base(register) {
-                    Some(base) => Rule::Sum(base, offset),
+                match base(register).zip(short(offset)) {
+                    Some((base, bytes)) => Rule::Sum(base, bytes),
                     None => return Rule::Unknown,
                 }
             }
-            (Ok(Some(Operation::PlusConstant { value })), Rule::Sum(base, offset)) => {
-                Rule::Sum(base, offset.wrapping_add(value as i64))
+            (Ok(Some(Operation::PlusConstant { value })), Rule::Sum(base, bytes)) => {
+                match short(value as i64).and_then(|more| bytes.checked_add(more)) {
+                    Some(bytes) => Rule::Sum(base, bytes),
+                    None => return Rule::Unknown,
+                }
             }
             (Ok(Some(Operation::Deref { size: 8, space: false, .. })), Rule::Sum(base, offset)) => {
                 Rule::Memory(base, offset)
             }
             _ => return Rule::Unknown,
         };
-    }
-}
-
-fn base(register: Register) -> Option<Base> {
-    match register {
-        X86_64::RSP => Some(Base::StackPointer),
-        X86_64::RBP => Some(Base::FramePointer),
-        X86_64::R10 => Some(Base::R10),
-        _ => None,
     }
 }

@@ -317,3 +317,28 @@ impl Chunk {
         unsafe { self.header.add(CHUNK_HEADER_WORDS) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Chunks follow the file's header, so that larger pages hold parts of two. Where that is, both are of one mapping, and the pages that
+    /// a chunk needs beyond its own end are of the segment.
+    #[test]
+    fn chunks_lie_within_their_segment_on_pages_of_each_size() {
+        for page in [4 << 10, 16 << 10, 64 << 10_usize] {
+            // In the process's own memory, what is given back begins at a page.
+            assert!(CHUNK_BYTES.is_multiple_of(page));
+            let segment = SEGMENT_CHUNKS * CHUNK_BYTES;
+            for number in 0..SEGMENTS {
+                let begin = FILE_HEADER_BYTES + number * segment;
+                let mapped = begin / page * page..(begin + segment).next_multiple_of(page);
+                for chunk in [0, 1, SEGMENT_CHUNKS - 1] {
+                    let chunk = begin + chunk * CHUNK_BYTES;
+                    let pages = chunk / page * page..(chunk + CHUNK_BYTES).next_multiple_of(page);
+                    assert!(mapped.start <= pages.start && pages.end <= mapped.end, "{number} {page}");
+                }
+            }
+        }
+    }
+}

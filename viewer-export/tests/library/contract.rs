@@ -6,7 +6,7 @@ use std::fs;
 
 use omptrace_timeline::model::*;
 use omptrace_timeline::replay;
-use omptrace_trace_format::Severity;
+use omptrace_trace_format::{Reader, Severity};
 use omptrace_viewer_export::{ConvertOptions, Format, convert_to_folder};
 use otf2_archive::check_archive;
 
@@ -353,17 +353,21 @@ fn event(random: &mut Random) -> String {
     }
 }
 
+/// # Panics
+/// It does not.
+pub(crate) fn keeps_contract(trace: &Reader) {
+    let mut contract = Contract::default();
+    replay(&[trace], &mut contract, &mut |_| {});
+    contract.is_closed();
+}
+
 #[test]
 fn nonsense_keeps_the_contract() {
     let folder = tempfile::tempdir().expect("a folder");
     for seed in 1..=500 {
         let text = nonsense(seed);
         let readers = fixture::open(&text, folder.path());
-        let outcome = std::panic::catch_unwind(|| {
-            let mut contract = Contract::default();
-            replay(&[&readers[0]], &mut contract, &mut |_| {});
-            contract.is_closed();
-        });
+        let outcome = std::panic::catch_unwind(|| keeps_contract(&readers[0]));
         assert!(outcome.is_ok(), "seed {seed}:\n{text}");
     }
 }

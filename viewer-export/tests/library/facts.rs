@@ -8,12 +8,12 @@ use omptrace_viewer_export::{ConvertOptions, FORMATS, convert, dump_json, dump_t
 use crate::fixture;
 use crate::shared::Shared;
 
-fn with_trace<T>(text: &str, look: impl Fn(&Reader) -> T) -> T {
+pub(crate) fn with_trace<T>(text: &str, look: impl Fn(&Reader) -> T) -> T {
     let folder = tempfile::tempdir().expect("a folder");
     look(&fixture::open(text, folder.path())[0])
 }
 
-fn json_of(text: &str) -> String {
+pub(crate) fn json_of(text: &str) -> String {
     with_trace(text, |reader| {
         let out = Shared::default();
         dump_json(reader, Box::new(out.clone())).expect("memory can be written");

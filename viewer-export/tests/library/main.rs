@@ -3,6 +3,7 @@
 mod amd_devices;
 mod answers;
 mod causes;
+mod clocks;
 mod contract;
 mod device_traces;
 mod facts;

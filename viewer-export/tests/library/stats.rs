@@ -10,7 +10,7 @@ use omptrace_trace_format::Reader;
 use crate::contract::nonsense;
 use crate::fixture;
 
-fn stats(text: &str) -> Stats {
+pub(crate) fn stats(text: &str) -> Stats {
     let folder = tempfile::tempdir().expect("a folder");
     let readers = fixture::open(text, folder.path());
     let inputs: Vec<&Reader> = readers.iter().collect();

@@ -9,17 +9,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::checks::emulated::{self, TARGET, on_aarch64};
+use crate::checks::sampled;
 use crate::omptrace::{omptrace, release};
 use crate::process::{cargo, command, output, root, run, target};
 use crate::result::Result;
 use crate::setup;
 use crate::setup::requirements::Purpose;
 use crate::setup::tools::tools;
-
-const TARGET: &str = "aarch64-unknown-linux-gnu";
-
-/// Where the cross compiler's libraries lie.
-const SYSROOT: &str = "/usr/aarch64-linux-gnu";
 
 /// Counts its constructs, one group per argument.
 const PROGRAM: &str = "tests/programs/closed_forms.c";
@@ -68,7 +65,7 @@ pub(crate) fn check(install: bool) -> Result<()> {
         }
     }
     println!("{compared} runs on aarch64 have the same events and results as on this machine");
-    Ok(())
+    sampled::check(&built, &folder)
 }
 
 fn package(name: &str) -> String {
@@ -77,53 +74,29 @@ fn package(name: &str) -> String {
 
 fn runtimes(folder: &Path) -> [Runtime; 2] {
     let program = root().join(PROGRAM);
-    let gcc = |compiler: &str, name: &str| {
-        let mut gcc = command(compiler, ["-O1", "-g", "-fopenmp", "-o"]);
-        gcc.arg(folder.join(name)).arg(&program);
-        gcc
-    };
+    let mut gcc_here = command("gcc", ["-O1", "-g", "-fopenmp", "-o"]);
+    gcc_here.arg(folder.join("gcc-here")).arg(&program);
     let headers = tools().join("headers/llvm-19");
-    let library = |name: &str| tools().join("runtimes").join(name);
-    let clang = |name: &str| {
-        let mut clang = command("clang-22", ["-O1", "-g", "-fopenmp", "-isystem"]);
-        clang.arg(&headers).arg("-o").arg(folder.join(name)).arg(&program);
-        clang
-    };
-    let mut clang_here = clang("llvm-here");
-    let of_here = library("llvm-19");
+    let mut clang_here = command("clang-22", ["-O1", "-g", "-fopenmp", "-isystem"]);
+    clang_here.arg(&headers).arg("-o").arg(folder.join("llvm-here")).arg(&program);
+    let of_here = tools().join("runtimes/llvm-19");
     clang_here.arg("-L").arg(&of_here).arg(format!("-Wl,-rpath,{}", of_here.display()));
-    let mut clang_there = clang("llvm.o");
-    clang_there.args(["--target=aarch64-linux-gnu", "-c"]).arg(format!("--sysroot={SYSROOT}"));
-    clang_there.arg("-isystem").arg(format!("{SYSROOT}/include"));
-    let of_there = library("aarch64-llvm-19");
-    let mut link = command("aarch64-linux-gnu-gcc", ["-o"]);
-    link.args([folder.join("llvm-there"), folder.join("llvm.o")]).arg("-L").arg(&of_there).arg("-lomp");
     [
         Runtime {
             name: "gcc",
-            here: gcc("gcc", "gcc-here"),
-            there: vec![gcc("aarch64-linux-gnu-gcc", "gcc-there")],
+            here: gcc_here,
+            there: emulated::gcc(PROGRAM, &["-O1"], &folder.join("gcc-there")),
             preloaded: &["libomptgomp.so"],
             library: None,
         },
         Runtime {
             name: "llvm",
             here: clang_here,
-            there: vec![clang_there, link],
+            there: emulated::clang(PROGRAM, &["-O1"], &folder.join("llvm-there")),
             preloaded: &[],
-            library: Some(of_there),
+            library: Some(emulated::llvm()),
         },
     ]
-}
-
-/// A program for aarch64 with its arguments, and variables that are its own and not qemu's.
-fn on_aarch64(program: &Path, variables: &[(&str, String)]) -> Command {
-    let mut qemu = command("qemu-aarch64-static", ["-L", SYSROOT]);
-    for (name, value) in variables {
-        qemu.arg("-E").arg(format!("{name}={value}"));
-    }
-    qemu.arg(program);
-    qemu
 }
 
 /// Records a group here and there, and compares the two traces.

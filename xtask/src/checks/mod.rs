@@ -2,10 +2,12 @@
 
 pub(crate) mod aarch64;
 pub(crate) mod compare;
+mod emulated;
 pub(crate) mod fuzz;
 pub(crate) mod growth;
 pub(crate) mod language;
 pub(crate) mod runtimes;
+mod sampled;
 pub(crate) mod sanitize;
 pub(crate) mod soak;
 pub(crate) mod test;

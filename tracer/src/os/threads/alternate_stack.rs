@@ -4,10 +4,26 @@ use std::ffi::c_int;
 
 use interpose::system_call;
 
-/// Gives the calling thread the memory at `base` as its alternate stack, if it has none; whether it has.
-pub(crate) fn lend(base: *mut u8, len: usize) -> bool {
+/// Gives the calling thread the memory at `base` as its alternate stack, if it has none, and if a handler has `room` there beside what the
+/// kernel stores; whether it has.
+pub(crate) fn lend(base: *mut u8, len: usize, room: usize) -> bool {
     let has_none = current().is_some_and(|stack| stack.ss_flags & libc::SS_DISABLE != 0);
-    has_none && set(base, len, 0)
+    has_none && suffices(len, room, frame_bytes()) && set(base, len, 0)
+}
+
+/// The most that the kernel stores for a signal. The wider the processor's registers are, the more: with Arm's matrix extension, 64 KiB and
+/// more.
+fn frame_bytes() -> usize {
+    /// <linux/auxvec.h>
+    const AT_MINSIGSTKSZ: libc::c_ulong = 51;
+    // SAFETY: no pointers.
+    let told = unsafe { libc::getauxval(AT_MINSIGSTKSZ) } as usize;
+    // Older kernels do not tell.
+    told.max(libc::MINSIGSTKSZ)
+}
+
+fn suffices(len: usize, room: usize, frame: usize) -> bool {
+    frame.checked_add(room).is_some_and(|needed| needed <= len)
 }
 
 /// Takes it back; false where the thread runs on it. Another one that the program has given the thread stays.
@@ -38,4 +54,19 @@ fn current() -> Option<libc::stack_t> {
     // SAFETY: valid for writing.
     unsafe { system_call::call(libc::SYS_sigaltstack, arguments) }.ok()?;
     Some(stack)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stack_has_room_beside_what_the_kernel_stores() {
+        const LEN: usize = 64 << 10;
+        const ROOM: usize = 24 << 10;
+        assert!(suffices(LEN, ROOM, frame_bytes()));
+        assert!(suffices(LEN, ROOM, 40 << 10) && !suffices(LEN, ROOM, (40 << 10) + 1));
+        // With Arm's widest matrix.
+        assert!(!suffices(LEN, ROOM, 70 << 10) && !suffices(LEN, ROOM, usize::MAX));
+    }
 }

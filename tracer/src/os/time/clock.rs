@@ -1,7 +1,10 @@
 //! The session's clock: raw ticks, read on every event, and pairs with the system's clocks, read rarely.
 //!
 //! Reading the clock is the largest part of an event's cost. On x86_64 the time stamp counter is used where it is invariant
-//! and the kernel itself trusts it (its own clocksource). On Arm it is the generic timer. Elsewhere it is `CLOCK_MONOTONIC`,
+//! and the kernel itself trusts it (its own clocksource). On Arm it is the generic timer, of 1 MHz to 1 GHz: several events may have one
+//! time. Neither instruction waits for those before it, so that a thread's time may be some ticks earlier than that of its event before.
+//! The reader keeps a thread's events in their order, and gives such an event the time of the one before. An `isb` before each reading
+//! would prevent it; what that costs has not been measured. Elsewhere it is `CLOCK_MONOTONIC`,
 //! whose ticks are nanoseconds, by the function that the kernel maps into the process ([`vdso`]) where there is one.
 
 use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
@@ -150,7 +153,26 @@ pub(crate) fn describe(first: ClockPair, uncertainty_ticks: u64) -> metadata::Cl
         }
         ClockKind::Monotonic => ("monotonic", 1e9),
     };
-    metadata::Clock { kind: kind.into(), ticks_per_second, uncertainty_ticks }
+    metadata::Clock { kind: kind.into(), ticks_per_second, uncertainty_ticks, step_ticks: step_ticks() }
+}
+
+/// The fewest ticks by which the counter goes on, if that may be more than one: from Armv8.6 on the generic timer counts nanoseconds, but the
+/// clock behind it may be slower. 0 where nobody has to look.
+fn step_ticks() -> u64 {
+    /// A step takes 40 ns at most.
+    const STEPS: usize = 16;
+    const MOST_READINGS: usize = 10_000;
+    if !cfg!(target_arch = "aarch64") || kind() != ClockKind::Counter {
+        return 0;
+    }
+    let mut last = counter();
+    let readings = std::iter::repeat_with(|| {
+        let now = counter();
+        now.wrapping_sub(std::mem::replace(&mut last, now))
+    });
+    // One that went back is none.
+    let steps = readings.take(MOST_READINGS).filter(|step| (1..1 << 32).contains(step));
+    steps.take(STEPS).min().unwrap_or(0)
 }
 
 #[cfg(target_arch = "x86_64")]

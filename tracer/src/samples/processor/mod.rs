@@ -1,0 +1,20 @@
+//! What taking a sample depends on the processor for, in one file per processor: where the interrupted code's registers are, which
+//! of them its unwind information counts from, and what framehop makes of that.
+
+#[cfg(target_arch = "aarch64")]
+mod aarch64;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+#[cfg(target_arch = "aarch64")]
+pub(super) use aarch64::{
+    Base, Cache, FRAME_POINTER, LEAF_HAS_NO_FRAME, RED_ZONE, RETURN_ADDRESS, Registers,
+    UNSAVED_RETURN_ADDRESS, Unwinding, base, by_epilogue, by_stub, framehop_evaluates, interrupted_code,
+    knows_signal_return, may_need_rows, note_signal_return, plain, thread_pointer,
+};
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86_64::{
+    Base, Cache, FRAME_POINTER, LEAF_HAS_NO_FRAME, RED_ZONE, RETURN_ADDRESS, Registers,
+    UNSAVED_RETURN_ADDRESS, Unwinding, base, by_epilogue, by_stub, framehop_evaluates, interrupted_code,
+    knows_signal_return, may_need_rows, note_signal_return, plain, thread_pointer,
+};
