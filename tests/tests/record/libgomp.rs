@@ -211,7 +211,7 @@ fn what_is_loaded_apart_is_observed_by_audit() {
         assert!(!words.contains("were not recorded"), "{words}");
     }
     let (_, words, regions) = run(&["--audit"], &host, "dlmopen");
-    assert!(words.contains("loaded it by dlmopen"), "{words}");
+    assert!(words.contains("loaded this library with dlmopen"), "{words}");
     assert_eq!(regions, None, "{words}");
 
     let failed = Command::new(omptrace_program())

@@ -163,7 +163,7 @@ fn the_reason_is_known_where_the_tracer_could_not_begin_or_the_trace_has_gone() 
     for (output, script, reason) in [
         ("/proc/x.omptrace", &*ends, "the tracer could not start: cannot create /proc/x.omptrace"),
         ("a.omptrace", &removes.replace("$1", "a"), "a.omptrace was moved or removed"),
-        ("b.omptrace", &clears, "b.omptrace is of this run"),
+        ("b.omptrace", &clears, "b.omptrace belongs to this run"),
         ("c.omptrace", &clears_and_moves, "the program removed the directory"),
     ] {
         let mut command = recording(&traces, ["-o", output, "--", "sh", "-c", script]);

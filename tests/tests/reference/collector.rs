@@ -331,7 +331,7 @@ fn what_a_runtime_does_not_answer_is_counted() {
     check_without(round, tracer::dump(&traced.file()), "wait_id");
     assert_eq!(traced.states(), [""; 0]);
     let events: usize = round.threads.iter().map(|thread| thread.played.len()).sum();
-    let message = format!("{events} times the runtime did not report the thread's state");
+    let message = format!("{events} times, the runtime did not report the thread's state");
     let words = traced.words();
     assert!(words.contains(&message), "{words}");
 

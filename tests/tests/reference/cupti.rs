@@ -406,7 +406,7 @@ fn nothing_is_loaded_where_the_process_does_not_use_cuda() {
 fn a_driver_that_is_too_old_gets_no_newer_library() {
     let variables = [("CUDA_STAND_IN_VERSION", "11080")];
     let traced = trace_in(&script(1), OsStr::new("auto"), &variables);
-    check_observed("CUDA 11", &traced, "supports CUDA 11 only");
+    check_observed("CUDA 11", &traced, "supports only CUDA 11");
 }
 
 #[test]
@@ -431,8 +431,8 @@ fn finds_the_library_that_fits_the_driver() {
 #[test]
 fn nvidias_own_library_refuses_without_a_device_and_harms_nothing() {
     for (major, refusal) in [
-        (12, "cuptiActivityEnable of EXTERNAL_CORRELATION answered CUPTI_ERROR_NOT_INITIALIZED"),
-        (13, "libcupti.so.13 answered CUPTI_ERROR_UNKNOWN"),
+        (12, "cuptiActivityEnable of EXTERNAL_CORRELATION returned CUPTI_ERROR_NOT_INITIALIZED"),
+        (13, "libcupti.so.13 returned CUPTI_ERROR_UNKNOWN"),
     ] {
         let library = nvidias_own(major);
         let traced = trace_with(&script(1), library.as_os_str(), "");

@@ -367,12 +367,12 @@ fn says_what_is_missing_and_shows_what_the_host_saw() {
     for (device, problem) in [
         (
             refusing(RefusesOmpt),
-            "ompt_set_trace_ompt answered never for target_data_op, never for target_submit",
+            "ompt_set_trace_ompt returned never for target_data_op, never for target_submit",
         ),
         (refusing(RefusesStart), "ompt_start_trace refused"),
         (
             Device { format: Format::Native, ..refusing(RefusesNative) },
-            "ompt_set_trace_native answered never",
+            "ompt_set_trace_native returned never",
         ),
         (missing(&["start_trace"]), "ompt_start_trace is missing"),
         (missing(&["advance_buffer_cursor"]), "ompt_advance_buffer_cursor is missing"),
