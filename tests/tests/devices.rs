@@ -223,8 +223,8 @@ fn intel_refuses_to_trace_and_shows_as_the_host_observed_it() {
     let trace = traces.only();
     let device = &info(&trace)["devices"]["0"];
     let problems = [
-        "ompt_set_trace_ompt answered never for target_data_op, never for target_submit",
-        "ompt_set_trace_native answered never",
+        "ompt_set_trace_ompt returned never for target_data_op, never for target_submit",
+        "ompt_set_trace_native returned never",
     ];
     assert_eq!(device["problems"], serde_json::json!(problems));
     assert_eq!(device["provider"], "runtime");
