@@ -13,20 +13,33 @@ pub(crate) fn release() -> PathBuf {
     target().join("release")
 }
 
-/// Builds the program and the libraries for release.
+/// The folder of the build for a first try: see `profile.quick` in the workspace's Cargo.toml.
+pub(crate) fn quick() -> PathBuf {
+    target().join("quick")
+}
+
+/// What users get.
+const PRODUCT: [&str; 4] = [
+    "--package=omptrace-tracer",
+    "--package=omptrace-cli",
+    "--package=omptrace-libgomp-adapter",
+    "--package=omptrace-waits",
+];
+
+/// Builds the program and the libraries for release, and the conformance tool.
 ///
 /// # Errors
 /// They do not compile.
 pub(crate) fn build() -> Result<()> {
-    run(&mut cargo([
-        "build",
-        "--release",
-        "--package=omptrace-tracer",
-        "--package=omptrace-cli",
-        "--package=omptrace-libgomp-adapter",
-        "--package=omptrace-waits",
-        "--package=ompt-conformance",
-    ]))
+    run(cargo(["build", "--release", "--package=ompt-conformance"]).args(PRODUCT))
+}
+
+/// Builds the program and the libraries for a first try.
+///
+/// # Errors
+/// They do not compile.
+pub(crate) fn build_quickly() -> Result<()> {
+    run(cargo(["build", "--profile=quick"]).args(PRODUCT))
 }
 
 /// `omptrace`, as [`build`] made it.
@@ -43,11 +56,18 @@ pub(crate) struct Traced {
     pub(crate) timeline: PathBuf,
 }
 
-/// Compiles `examples/NAME`, in C or Fortran, traces a run of it with `arguments`, and converts the trace, all in `folder`.
+/// Compiles `examples/NAME`, in C or Fortran, traces a run of it with `arguments` by the `omptrace` of the folder `product`, and
+/// converts the trace, all in `folder`.
 ///
 /// # Errors
 /// One of the steps failed; it has said why.
-pub(crate) fn trace_example(source: &str, arguments: &[&str], folder: &Path) -> Result<Traced> {
+pub(crate) fn trace_example(
+    product: &Path,
+    source: &str,
+    arguments: &[&str],
+    folder: &Path,
+) -> Result<Traced> {
+    let omptrace = |words: &[&str]| command(product.join("omptrace"), words);
     fs::create_dir_all(folder)?;
     let (name, compiler, openmp) = match source.rsplit_once('.') {
         Some((name, "f90")) => (name, "gfortran", vec!["-fopenmp".to_owned()]),

@@ -156,7 +156,7 @@ settings! {
         variable: "OMPTRACE_MODE",
         default: "record",
         recorded: true,
-        meaning: "`flight` keeps only the newest events of each thread, as many as fit into `OMPTRACE_BUFFER`, and writes them at the end. In this mode, the buffer has at least 512K.",
+        meaning: "`flight` keeps only the newest events of each thread, as many as fit into `OMPTRACE_BUFFER`, and writes them at the end. In this mode, the buffer is at least 512K large.",
         option: None,
     }
     flush_on: Option<FlushSignal> {

@@ -116,7 +116,7 @@ tables! {
         line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
         category: Word = "parallel, implicit_task, work, task, sync, wait, mutex, target, user or omptrace.";
-        position: Option<&'a str> = "How the function, file and line are related to the construct: at (it is there), inside (it is in code at or called from that line), near (the line may be that of an earlier statement) or, for serial code, before or after.";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at, inside (it is in code at or called from that line), near (the line may be an earlier statement's) or, for serial code, before or after.";
     }
     SliceRow "slices": "A period in which a thread was in a region." {
         thread: i32 = "The number of the thread in the table threads.";
@@ -231,7 +231,7 @@ tables! {
         line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
         ns: i64 = "The time, summed over all threads.";
-        position: Option<&'a str> = "How the function, file and line are related to the construct: at (it is there), inside (it is in code at or called from that line), near (the line may be that of an earlier statement) or, for serial code, before or after.";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at, inside (it is in code at or called from that line), near (the line may be an earlier statement's) or, for serial code, before or after.";
     }
     RegionRow<'a> "regions": "Thread time by cause in the outermost parallel regions of each place." {
         construct: &'a str = "The construct.";
@@ -242,7 +242,7 @@ tables! {
         duration_ns: i64 = "The time from start to end on the thread that encountered the region; the same in all rows of the place.";
         cause: Word = "The cause.";
         ns: i64 = "The time, summed over all threads.";
-        position: Option<&'a str> = "How the function, file and line are related to the construct: at (it is there), inside (it is in code at or called from that line), near (the line may be that of an earlier statement) or, for serial code, before or after.";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at, inside (it is in code at or called from that line), near (the line may be an earlier statement's) or, for serial code, before or after.";
     }
     PathRow<'a> "critical_path": "The useful work on the longest chain of work through all threads of the process." {
         construct: &'a str = "The construct.";
@@ -250,7 +250,7 @@ tables! {
         line: Option<i32> = "The line in the source file.";
         function: Option<&'a str> = "The function.";
         ns: i64 = "The time.";
-        position: Option<&'a str> = "How the function, file and line are related to the construct: at (it is there), inside (it is in code at or called from that line), near (the line may be that of an earlier statement) or, for serial code, before or after.";
+        position: Option<&'a str> = "How the function, file and line relate to the construct: at, inside (it is in code at or called from that line), near (the line may be an earlier statement's) or, for serial code, before or after.";
     }
     EventRow "events": "The runtime's events without interpretation. Written only with --raw-events." {
         stream: i32 = "The stream of the thread or device queue in the trace.";

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::Stdio;
 
-use crate::omptrace::{build, omptrace, trace_example};
+use crate::omptrace::{build, omptrace, release, trace_example};
 use crate::process;
 use crate::process::{root, target};
 use crate::result::Result;
@@ -45,7 +45,7 @@ pub(crate) fn run(install: bool) -> Result<()> {
     let pictures = root().join("docs/images");
     fs::create_dir_all(&pictures)?;
     for (example, arguments) in EXAMPLES {
-        let traced = trace_example(example, arguments, &target().join("screenshots"))?;
+        let traced = trace_example(&release(), example, arguments, &target().join("screenshots"))?;
         if *example == OF_VIEW {
             view(&traced.trace, &pictures.join(example).with_extension("png"))?;
             continue;
