@@ -59,9 +59,9 @@ fn a_library_apart_that_runs_on_libgomp_is_reported() {
     let observed = &["--libgomp", "observe", "--"][..];
     for (way, how) in [
         ("plain", None),
-        ("deepbind", Some("by dlopen with RTLD_DEEPBIND")),
-        ("closed", Some("by dlopen with RTLD_DEEPBIND")),
-        ("dlmopen", Some("by dlmopen")),
+        ("deepbind", Some("with dlopen with RTLD_DEEPBIND")),
+        ("closed", Some("with dlopen with RTLD_DEEPBIND")),
+        ("dlmopen", Some("with dlmopen")),
     ] {
         for options in [&["--"][..], observed] {
             let traces = Traces::folder();
@@ -171,7 +171,7 @@ fn the_trace_of_a_process_of_another_user_is_found() {
             panic!("{found:?} {said}");
         };
         let name = format!("{folder}/{}", trace.file_name().expect("a name").display());
-        assert!(said.contains(&format!("{name} is of this run")), "{said}");
+        assert!(said.contains(&format!("{name} belongs to this run")), "{said}");
         assert!(said.contains(&format!("  Trace  {name} (")), "{said}");
         assert!(!said.contains("nothing was traced"), "{said}");
         assert!(info(trace)["record"].is_object(), "{said}");

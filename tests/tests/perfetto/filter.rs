@@ -159,7 +159,7 @@ fn a_series_of_files_says_how_many_arrows_it_cuts() {
         assert!(convert.status.success(), "{said}");
         let cut = said
             .lines()
-            .find_map(|line| line.split_once("arrows from one file to another were left out:  "))
+            .find_map(|line| line.split_once("arrows from one file to another were left out: "))
             .map_or(0, |(_, count)| count.replace(',', "").parse().expect("a number"));
         let parts: Vec<_> = (1..)
             .map(|number| traced.path(&format!("b-{number:03}.{extension}")))
