@@ -134,7 +134,7 @@ fn record_says_how_to_find_out_who_killed_a_program() {
             .expect("omptrace can be run");
         let words = String::from_utf8_lossy(&output.stderr);
         assert!(words.contains(&format!("was killed by signal {signal}")), "{how}: {words}");
-        for hint in ["run it without omptrace", "--events default,-dependences"] {
+        for hint in ["run the program without omptrace", "--events default,-dependences"] {
             assert!(words.contains(hint), "{how}: {words}");
         }
     }
