@@ -220,11 +220,16 @@ unsafe fn unmap(memory: *mut u8, bytes: usize) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Mutex;
+
     use super::*;
+
+    /// They look at the lists that all of them use.
+    static ONE_TEST: Mutex<()> = Mutex::new(());
 
     #[test]
     fn what_is_given_back_while_another_thread_takes_is_used_again() {
-        // No other test uses pieces of this size.
+        let _alone = ONE_TEST.lock();
         let layout = Layout::from_size_align(LARGEST, 8).unwrap();
         // SAFETY: given back once, with the layout that it was allocated with.
         unsafe {
@@ -240,6 +245,7 @@ mod tests {
 
     #[test]
     fn what_grows_keeps_its_content() {
+        let _alone = ONE_TEST.lock();
         let mut bytes: Vec<u8> = Vec::new();
         let pattern = |place: usize| (place % 251) as u8;
         // SAFETY: each piece is used with the layout that it has.
@@ -262,7 +268,7 @@ mod tests {
 
     #[test]
     fn zeros_are_zeros_in_pieces_that_were_used() {
-        // No other test uses pieces of this size.
+        let _alone = ONE_TEST.lock();
         let layout = Layout::from_size_align(LARGEST / 2, 8).unwrap();
         // SAFETY: as above.
         unsafe {

@@ -110,7 +110,8 @@ unsafe impl GlobalAlloc for WithReserve {
         }
         // SAFETY: the caller's contract: the size is one that this alignment may have.
         let new_layout = unsafe { Layout::from_size_align_unchecked(size, layout.align()) };
-        let new = self.take(new_layout);
+        // SAFETY: as above.
+        let new = unsafe { self.alloc(new_layout) };
         if !new.is_null() {
             // SAFETY: both are as long as what is copied, and the new one is nobody else's.
             unsafe {

@@ -3,7 +3,7 @@
 //! They take the place of functions of the C library, and check who calls them by what instrumented code did before. The
 //! tracer is not instrumented. So MemorySanitizer takes each text that we wrote for uninitialized, and ends the program over
 //! it. ThreadSanitizer knows none of our orderings. LeakSanitizer follows no pointers in memory that we mapped ourselves, and
-//! reports what we keep on purpose as a leak of the program. Each has functions for code like ours. The loader finds them
+//! reports what the C library and the runtime allocate for us, and we keep, as a leak of the program. Each has functions for code like ours. The loader finds them
 //! where the program has the sanitizer, and leaves null elsewhere.
 //!
 //! Calls nest, and belong to the thread. What the runtime allocates when we ask it something is not looked at either.

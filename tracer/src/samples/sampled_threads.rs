@@ -147,33 +147,6 @@ fn new_record() -> Option<&'static Sampled> {
     None
 }
 
-/// The cache of a record, kept for good.
-struct Kept {
-    cache: Cache,
-    /// The one before it.
-    next: *mut Kept,
-}
-
-/// The newest cache. The records lie in memory that LeakSanitizer does not search, so it finds the caches here.
-static KEPT: AtomicPtr<Kept> = AtomicPtr::new(null_mut());
-
-fn keep(cache: Cache) -> *mut Cache {
-    let next = null_mut();
-    let kept = Box::into_raw(Box::new(Kept { cache, next }));
-    // Relaxed, as below: nobody follows the list but LeakSanitizer.
-    let mut first = KEPT.load(Ordering::Relaxed);
-    loop {
-        // SAFETY: just made, and nobody else's yet.
-        unsafe { (*kept).next = first };
-        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-        match KEPT.compare_exchange(first, kept, success, failure) {
-            // SAFETY: as above.
-            Ok(_) => return unsafe { &raw mut (*kept).cache },
-            Err(newer) => first = newer,
-        }
-    }
-}
-
 /// The calling thread is sampled from now on, by `signal` each `period_ns` of its processor time; `stream` is that of its
 /// events.
 ///
@@ -194,7 +167,8 @@ pub(super) fn begin(
     // Relaxed: as the stream.
     record.period_ns.store(period_ns, Ordering::Relaxed);
     if record.cache.get().is_null() {
-        record.cache.set(keep(Cache::new_in()));
+        // For good, as the record.
+        record.cache.set(Box::into_raw(Box::new(Cache::new_in())));
     }
     // Relaxed: who drains finds them by the ring's words.
     record.stream.store(stream, Ordering::Relaxed);
