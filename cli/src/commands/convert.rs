@@ -183,13 +183,9 @@ fn anonymise(arguments: &Convert, output: &Path) -> Result<Outcome> {
         let target = Target::open(copy, &paths)?;
         let metadata = anonymiser.metadata(reader, &symbols);
         let writer = target.writer().map_err(cannot_write(copy))?;
-        let (mut done, mut total) = (0, 0);
-        copy_changed(reader, metadata, &mut |event| anonymiser.event(event), writer, &mut |now, of| {
-            bar.inc_length(of.saturating_sub(total));
-            bar.inc(now.saturating_sub(done));
-            (done, total) = (now, of);
-        })
-        .map_err(|error| Failure::because(format!("cannot copy {}", reader.path().display()), &error))?;
+        let change = &mut |event: &mut _| anonymiser.event(event);
+        copy_changed(reader, metadata, change, writer, &mut progress::of_file(&bar))
+            .map_err(|error| Failure::because(format!("cannot copy {}", reader.path().display()), &error))?;
         target.finish().map_err(cannot_write(copy))?;
     }
     bar.finish_and_clear();

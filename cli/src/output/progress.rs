@@ -22,6 +22,16 @@ pub(crate) fn chunks(doing: &'static str) -> ProgressBar {
     bar(doing, 0, "{msg} [{bar:30}] {percent}%, {eta} left")
 }
 
+/// Shows on a bar of [`chunks`], which several files share, how many chunks of one file are done, of all that it has.
+pub(crate) fn of_file(bar: &ProgressBar) -> impl FnMut(u64, u64) {
+    let (mut done, mut total) = (0, 0);
+    move |now, of| {
+        bar.inc_length(of.saturating_sub(total));
+        bar.inc(now.saturating_sub(done));
+        (done, total) = (now, of);
+    }
+}
+
 /// A bar for an analysis of so many bytes of events.
 pub(crate) fn analysis(event_bytes: u64) -> ProgressBar {
     let total = event_bytes.saturating_mul(PASSES);

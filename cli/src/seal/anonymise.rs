@@ -68,8 +68,7 @@ impl Anonymiser {
         // Whole paths first: texts are searched for their directories.
         let mut paths = |key: &str, text: &str| self.of_key(key, text);
         object.iter_mut().for_each(|(key, value)| change(key, value, &mut paths));
-        let mut texts =
-            |key: &str, text: &str| Some(text).filter(|_| !is_whole(key)).map(|text| self.text(text));
+        let mut texts = |key: &str, text: &str| (Kind::of(key) == Kind::Text).then(|| self.text(text));
         object.iter_mut().for_each(|(key, value)| change(key, value, &mut texts));
         object
     }
@@ -92,18 +91,15 @@ impl Anonymiser {
         }
     }
 
-    /// The new value of a key that holds a host, a path or the like as a whole.
+    /// The new value of a key that is not a text with other words around it.
     fn of_key(&mut self, key: &str, text: &str) -> Option<String> {
-        match key {
-            "host" => Some(self.host(text)),
-            "boot" => Some(renamed(&mut self.boots, "boot", text)),
-            "directory" => Some(self.directory(text)),
-            "executable" | "path" => Some(self.path(text)),
-            // The program alone.
-            "command_line" => Some(self.path(text)),
-            // Names of functions and files.
-            "strings" if is_file(text) => Some(self.path(text)),
-            _ => None,
+        match Kind::of(key) {
+            Kind::Host => Some(self.host(text)),
+            Kind::Boot => Some(renamed(&mut self.boots, "boot", text)),
+            Kind::Directory => Some(self.directory(text)),
+            Kind::Path => Some(self.path(text)),
+            Kind::Name if is_file(text) => Some(self.path(text)),
+            Kind::Name | Kind::Text => None,
         }
     }
 
@@ -135,7 +131,9 @@ impl Anonymiser {
     fn text(&mut self, text: &str) -> String {
         let mut text = text.to_owned();
         // The longest first: one may lie in the other. They may have blanks.
-        let mut known: Vec<(String, String)> = self.directories.clone().into_iter().collect();
+        // A relative one may be a word, or a part of one.
+        let known = self.directories.iter().filter(|(old, _)| old.starts_with('/'));
+        let mut known: Vec<(String, String)> = known.map(|(old, new)| (old.clone(), new.clone())).collect();
         known.sort_by_key(|(old, _)| std::cmp::Reverse(old.len()));
         for (old, new) in &known {
             text = text.replace(old, new);
@@ -161,9 +159,31 @@ impl Anonymiser {
     }
 }
 
-/// Whether the key's value is no text with others around it.
-fn is_whole(key: &str) -> bool {
-    ["host", "boot", "directory", "executable", "path", "command_line", "strings"].contains(&key)
+/// What the value of a key is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Host,
+    Boot,
+    Directory,
+    Path,
+    /// Of a function or a file.
+    Name,
+    /// Words, which may have hosts and paths in them.
+    Text,
+}
+
+impl Kind {
+    fn of(key: &str) -> Kind {
+        match key {
+            "host" => Kind::Host,
+            "boot" => Kind::Boot,
+            "directory" => Kind::Directory,
+            // Of a command line, the program alone is left.
+            "executable" | "path" | "command_line" => Kind::Path,
+            "strings" => Kind::Name,
+            _ => Kind::Text,
+        }
+    }
 }
 
 /// Whether a name is a file's: functions have no slash, but for C++'s operator and some arguments of templates.
@@ -214,6 +234,7 @@ mod tests {
         assert_eq!(names.text(text), "cannot open \"/dir2/fft.c\" on host1: /dir5/x=/dir1/a, /dir6/y");
         // What was renamed stays.
         assert_eq!(names.text("/dir2/fft.c node170 1/2"), "/dir2/fft.c node170 1/2");
+        assert_eq!(names.text("the srcs in src"), "the srcs in src");
     }
 
     #[test]

@@ -69,7 +69,6 @@ fn seal_one(
     nameless: &mut Vec<(String, symbols::Problem)>,
     bar: &ProgressBar,
 ) -> Result<Sealed, String> {
-    let (mut done, mut total) = (0, 0);
     let mut additions = job.additions.clone();
     if let Some(options) = &job.symbols
         && let Ok(reader) = Reader::open(&job.trace)
@@ -79,12 +78,7 @@ fn seal_one(
         additions[symbols::KEY] = table.to_json();
     }
     temp_files::will_make(seal::temporary(&job.trace));
-    seal(&job.trace, additions, job.in_doubt, &mut |now, of| {
-        bar.inc_length(of.saturating_sub(total));
-        bar.inc(now.saturating_sub(done));
-        (done, total) = (now, of);
-    })
-    .map_err(|error| match error {
+    seal(&job.trace, additions, job.in_doubt, &mut progress::of_file(bar)).map_err(|error| match error {
         SealError::Running => {
             format!("the process is still running; when it has ended: omptrace recover {}", typed(&job.trace))
         }

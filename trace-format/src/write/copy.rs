@@ -103,17 +103,15 @@ pub enum Fate {
     LeftOut,
 }
 
-/// Keeps each event.
-pub(super) fn keep(_: &mut Event<'static>) -> Fate {
-    Fate::Kept
-}
+/// What decides so, and changes an event.
+pub(super) type Change<'c> = dyn FnMut(&mut Event<'static>) -> Fate + 'c;
 
 /// Writes a sealed file of all that `reader` can read, with `object` as its metadata.
 pub(super) fn copy(
     reader: &Reader,
     object: Map<String, Value>,
     output: &mut Output<impl Write>,
-    change: &mut dyn FnMut(&mut Event<'static>) -> Fate,
+    mut change: Option<&mut Change<'_>>,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Sealed, SealError> {
     let session = reader.header().session;
@@ -138,7 +136,7 @@ pub(super) fn copy(
         if count(&chunks.words, &mut sealed) {
             of_samples.insert(stored.chunk().stream);
         }
-        let changed = changed(&chunks.words, change);
+        let changed = change.as_mut().and_then(|change| changed(&chunks.words, *change));
         if let Stored::File(block) = stored
             && block.header.codec == Codec::COLUMNS
             && changed.is_none()
@@ -178,33 +176,28 @@ pub(super) fn copy(
     Ok(sealed)
 }
 
-/// The words of a chunk whose events are as `change` leaves them; `None` if it keeps all. An event that is cut off is left out.
-fn changed(words: &[u64], change: &mut dyn FnMut(&mut Event<'static>) -> Fate) -> Option<Vec<u64>> {
+/// The words of a chunk whose events are as `change` leaves them; `None` if it keeps all. An event that cannot be understood is left
+/// out: it may hold any text.
+fn changed(words: &[u64], change: &mut Change<'_>) -> Option<Vec<u64>> {
     // As in `count`.
     let mut state = State::new(0);
     let mut changed: Option<Vec<u64>> = None;
     let mut before = 0;
     for event in split(words) {
-        let decoded = is_wide_prefix(event[0]).then(|| decode(event, &mut state));
-        let fate = match decoded {
-            Some(Ok(mut decoded)) => {
-                let fate = change(&mut decoded.event);
-                (fate, Some(decoded))
-            }
-            _ => (Fate::Kept, None),
+        let mut decoded = is_wide_prefix(event[0]).then(|| decode(event, &mut state));
+        let fate = match &mut decoded {
+            None => Fate::Kept,
+            Some(Ok(decoded)) => change(&mut decoded.event),
+            Some(Err(_)) => Fate::LeftOut,
         };
-        match fate {
-            (Fate::Kept, _) | (Fate::Changed, None) => {
-                if let Some(changed) = &mut changed {
-                    changed.extend_from_slice(event);
-                }
-            }
-            (Fate::LeftOut, _) => {
-                changed.get_or_insert_with(|| words[..before].to_vec());
-            }
-            (Fate::Changed, Some(decoded)) => {
-                let changed = changed.get_or_insert_with(|| words[..before].to_vec());
-                push_event(&decoded.event, decoded.ticks, changed);
+        if fate != Fate::Kept {
+            changed.get_or_insert_with(|| words[..before].to_vec());
+        }
+        if let Some(changed) = &mut changed {
+            match (fate, decoded) {
+                (Fate::Kept, _) => changed.extend_from_slice(event),
+                (Fate::Changed, Some(Ok(decoded))) => push_event(&decoded.event, decoded.ticks, changed),
+                _ => {}
             }
         }
         before += event.len();

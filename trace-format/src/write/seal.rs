@@ -15,12 +15,11 @@ use std::{process, thread};
 
 use serde_json::{Map, Value};
 
-use crate::event::Event;
 use crate::live::liveness::{boot, pid_namespace, started};
 use crate::live::spool::{Spool, default_path};
 use crate::read::diagnostic::Diagnostics;
 use crate::read::reader::{Ending, OpenError, Reader};
-use crate::write::copy::{Fate, Output, STAYS, SealError, Sealed, copy, keep, stays};
+use crate::write::copy::{Change, Output, STAYS, SealError, Sealed, copy, stays};
 use crate::write::lock;
 use crate::write::lock::{Purpose, Reach, State as LockState};
 
@@ -66,7 +65,7 @@ pub fn seal(
     let news = news(&reader, additions);
     let sealed = if is_sealed(&reader) && news.is_empty() {
         let object = reader.metadata_object();
-        let counted = copy(&reader, object, &mut Output::new(io::sink()), &mut keep, progress)?;
+        let counted = copy(&reader, object, &mut Output::new(io::sink()), None, progress)?;
         Sealed {
             bytes: reader.summary().file_bytes,
             spool_left: remove_leftover_spool(&reader, &path),
@@ -98,13 +97,13 @@ fn check_ended(reader: &Reader, in_doubt: InDoubt) -> Result<(), SealError> {
 pub fn copy_changed(
     reader: &Reader,
     metadata: Map<String, Value>,
-    change: &mut dyn FnMut(&mut Event<'static>) -> Fate,
+    change: &mut Change<'_>,
     out: impl Write,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Sealed, SealError> {
     check_ended(reader, InDoubt::Refuse)?;
     let mut output = Output::new(BufWriter::with_capacity(1 << 20, out));
-    let sealed = copy(reader, metadata, &mut output, change, progress)?;
+    let sealed = copy(reader, metadata, &mut output, Some(change), progress)?;
     output.out.flush()?;
     Ok(sealed)
 }
@@ -310,7 +309,7 @@ fn write(
     let mut output = Output::new(BufWriter::with_capacity(1 << 20, file));
     let mut object = reader.metadata_object();
     object.extend(news);
-    let sealed = copy(reader, object, &mut output, &mut keep, progress)?;
+    let sealed = copy(reader, object, &mut output, None, progress)?;
     let file = output.out.into_inner().map_err(io::IntoInnerError::into_error)?;
     file.sync_all()?;
     Ok((sealed, file))
