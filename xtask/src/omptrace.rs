@@ -44,7 +44,12 @@ pub(crate) fn build_quickly() -> Result<()> {
 
 /// `omptrace`, as [`build`] made it.
 pub(crate) fn omptrace(words: &[&str]) -> Command {
-    command(release().join("omptrace"), words)
+    omptrace_in(&release(), words)
+}
+
+/// `omptrace` in the folder `product`.
+pub(crate) fn omptrace_in(product: &Path, words: &[&str]) -> Command {
+    command(product.join("omptrace"), words)
 }
 
 /// A traced run of an example.
@@ -67,7 +72,6 @@ pub(crate) fn trace_example(
     arguments: &[&str],
     folder: &Path,
 ) -> Result<Traced> {
-    let omptrace = |words: &[&str]| command(product.join("omptrace"), words);
     fs::create_dir_all(folder)?;
     let (name, compiler, openmp) = match source.rsplit_once('.') {
         Some((name, "f90")) => (name, "gfortran", vec!["-fopenmp".to_owned()]),
@@ -95,13 +99,16 @@ pub(crate) fn trace_example(
         .arg(root().join("examples").join(source))
         .args(flags)
         .arg("-lm"))?;
-    let mut record = omptrace(&["record", "-o"]);
+    let mut record = omptrace_in(product, &["record", "-o"]);
     record.arg(&traced.trace).arg("--").arg(&program).args(arguments);
     if name == "offload" {
         // libomptarget opens the runtime once more, by a name and at a place where another may lie.
         record.env("LD_LIBRARY_PATH", tools().join("runtimes/llvm-19"));
     }
     run(&mut record)?;
-    run(omptrace(&["convert"]).arg(&traced.trace).args(["--to", "perfetto", "-o"]).arg(&traced.timeline))?;
+    run(omptrace_in(product, &["convert"])
+        .arg(&traced.trace)
+        .args(["--to", "perfetto", "-o"])
+        .arg(&traced.timeline))?;
     Ok(traced)
 }

@@ -1,7 +1,7 @@
 //! The newcomer's first command: from nothing to an answer.
 
-use crate::omptrace::{build_quickly, quick, trace_example};
-use crate::process::{self, command, target};
+use crate::omptrace::{build_quickly, omptrace_in, quick, trace_example};
+use crate::process::{self, target};
 use crate::result::Result;
 use crate::setup;
 use crate::setup::requirements::Purpose;
@@ -17,13 +17,12 @@ pub(crate) fn run(install: bool) -> Result<()> {
     setup::ensure(Purpose::Demo, install)?;
     build_quickly()?;
     let folder = target().join("demo");
-    let program = quick().join("omptrace");
-    let omptrace = |words: &[&str]| command(&program, words);
-    let offload = trace_example(&quick(), "offload.c", &[], &folder)?;
-    let traced = trace_example(&quick(), "stencil.c", &[], &folder)?;
+    let product = quick();
+    let offload = trace_example(&product, "offload.c", &[], &folder)?;
+    let traced = trace_example(&product, "stencil.c", &[], &folder)?;
     let report = folder.join("stencil.html");
-    process::run(omptrace(&["report", "-o"]).arg(&report).arg(&traced.trace))?;
-    process::run(omptrace(&["stats"]).arg(&traced.trace))?;
+    process::run(omptrace_in(&product, &["report", "-o"]).arg(&report).arg(&traced.trace))?;
+    process::run(omptrace_in(&product, &["stats"]).arg(&traced.trace))?;
     println!(
         "
 This is the result for examples/stencil.c. The same as a web page, with a timeline of all threads:
@@ -37,7 +36,7 @@ This build records as fast as a release, but analyses traces at less than half t
         report.display(),
         traced.trace.display(),
         offload.trace.display(),
-        program = program.display(),
+        program = product.join("omptrace").display(),
     );
     Ok(())
 }
