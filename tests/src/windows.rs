@@ -24,7 +24,7 @@ use crate::trace::difference;
 /// Checkpoints of a trace, about.
 const CHECKPOINTS: u64 = 20;
 /// Events between two checkpoints, at least.
-const MIN_DISTANCE: u64 = 20;
+pub const DISTANCE: u64 = 20;
 
 /// How lines begin that are about a counter, and how far its changes are apart.
 const COUNT: &str = "counter ";
@@ -184,8 +184,9 @@ fn numbers(reader: &Reader, window: (Ns, Ns)) -> Vec<String> {
     lines
 }
 
-/// A copy of the sealed trace at `path` in `folder`, with checkpoints; how many these are, and when the trace ends.
-pub fn with_checkpoints(path: &Path, folder: &Path) -> (PathBuf, usize, Ns) {
+/// A copy of the sealed trace at `path` in `folder`, with checkpoints that are at least `distance` events apart; how many these are, and
+/// when the trace ends.
+pub fn with_checkpoints(path: &Path, folder: &Path, distance: u64) -> (PathBuf, usize, Ns) {
     let copy = folder.join(path.file_name().expect("the name of a file"));
     fs::copy(path, &copy).expect("a copy");
     let plain = Reader::open(path).expect("a trace");
@@ -195,7 +196,7 @@ pub fn with_checkpoints(path: &Path, folder: &Path) -> (PathBuf, usize, Ns) {
         replay_with(&[&plain], &names, manner, &mut NullSink, &mut |_| {})
     };
     let all = replayed(None);
-    let distance = (all.processes[0].events / CHECKPOINTS).max(MIN_DISTANCE);
+    let distance = (all.processes[0].events / CHECKPOINTS).max(distance);
     let report = replayed(Some(distance));
     let checkpoints = &report.processes[0].checkpoints;
     // An empty summary is none.
@@ -269,7 +270,10 @@ const ANALYSTS: NonZero<usize> = NonZero::new(5).expect("more than none");
 
 /// Compares the numbers of a process that is analysed in segments, each of one event or more, and in one go. Gives how many segments
 /// there are.
-fn numbers_agree(reader: &Reader) -> Result<usize, String> {
+///
+/// # Errors
+/// The numbers differ.
+pub fn numbers_agree(reader: &Reader) -> Result<usize, String> {
     parallel::limit_threads(ANALYSTS);
     let Some(segments) = Segments::between_regions(reader, ANALYSTS.get(), MIN_SEGMENT) else {
         return Ok(0);
@@ -337,7 +341,7 @@ fn random(state: &mut u64, below: i64) -> i64 {
 pub fn agree(path: &Path, seed: u64, count: usize) -> Result<Tried, String> {
     let folder = tempfile::tempdir().expect("a folder");
     let plain = Reader::open(path).expect("a trace");
-    let (copy, checkpoints, end) = with_checkpoints(path, folder.path());
+    let (copy, checkpoints, end) = with_checkpoints(path, folder.path(), DISTANCE);
     let with = Reader::open(&copy).expect("a trace");
     if with.checkpoint_ticks().count() != checkpoints {
         return Err("not all checkpoints were written".to_owned());
@@ -384,7 +388,7 @@ pub fn agree(path: &Path, seed: u64, count: usize) -> Result<Tried, String> {
 /// Events are missing, come twice or are of another thread. Gives how many windows were read.
 pub fn read_crafted(path: &Path, seed: u64, count: usize) -> usize {
     let folder = tempfile::tempdir().expect("a folder");
-    let (copy, _, end) = with_checkpoints(path, folder.path());
+    let (copy, _, end) = with_checkpoints(path, folder.path(), DISTANCE);
     let sound = fs::read(&copy).expect("a file");
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     let mut read = 0;

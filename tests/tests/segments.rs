@@ -5,7 +5,7 @@ use std::path::Path;
 
 use omptrace_tests::trace::{Traced, difference, omptrace};
 use omptrace_tests::viewers::query;
-use omptrace_tests::windows::{perfetto, with_checkpoints};
+use omptrace_tests::windows::{DISTANCE, perfetto, with_checkpoints};
 use omptrace_trace_format::Reader;
 
 /// Slices that last. Others may be marks at the ends of arrows, which are fields of events where these are at hand.
@@ -42,7 +42,7 @@ fn agree(traced: &Traced, has_arrows: bool) {
     let folder = tempfile::tempdir().expect("a folder");
     let recovered = omptrace([Path::new("recover"), traced.trace()]);
     assert!(recovered.status.success(), "{recovered:?}");
-    let (trace, checkpoints, _) = with_checkpoints(traced.trace(), folder.path());
+    let (trace, checkpoints, _) = with_checkpoints(traced.trace(), folder.path(), DISTANCE);
     let [whole, segments] = ["whole.pftrace", "segments.pftrace"].map(|name| folder.path().join(name));
     export(&trace, u64::MAX, 1, &whole);
     export(&trace, 1, 3, &segments);

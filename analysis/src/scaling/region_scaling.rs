@@ -102,6 +102,12 @@ impl Scaling {
         });
     }
 
+    /// Gives its places the numbers that `place` has for them.
+    pub(crate) fn renumber(&mut self, place: impl Fn(PlaceId) -> PlaceId) {
+        let loops = std::mem::take(&mut self.loops);
+        self.loops = loops.into_iter().map(|(id, times)| (place(id), times)).collect();
+    }
+
     pub(crate) fn merge(&mut self, other: &Scaling) {
         self.threads = self.threads.max(other.threads);
         self.modelled.grow_by(other.modelled);

@@ -96,7 +96,8 @@ impl<const S: usize> Finished<S> {
         for (id, ns) in next.path_by_place {
             self.path_by_place.entry(place(id)).or_default().grow_by(ns);
         }
-        for (id, scaling) in next.scaling {
+        for (id, mut scaling) in next.scaling {
+            scaling.renumber(&place);
             self.scaling.entry(place(id)).or_default().merge(&scaling);
         }
         self.activity.append(next.activity, known);

@@ -5,12 +5,12 @@
 
 mod library;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
-use omptrace_analysis::{Options, Stats};
 use omptrace_model::callback::{Callback, Scope};
 use omptrace_model::case::Case;
 use omptrace_model::checker::{Checker, write_trace};
@@ -21,6 +21,7 @@ use omptrace_model::run::Run;
 use omptrace_model::simulate::simulate;
 use omptrace_model::truth::accounting::{Accounting, Part, accounting};
 use omptrace_model::write::{Dialect, Ending, Process, text};
+use omptrace_tests::windows;
 use omptrace_trace_format::Reader;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Row, RowAccessor};
@@ -30,6 +31,11 @@ use library::{number, omptrace};
 
 /// Programs of each test unless the user says otherwise.
 const PROGRAMS: u64 = 150;
+/// Programs that are analysed in segments: few have a loop whose schedules are compared behind a cut.
+const PROGRAMS_IN_SEGMENTS: u64 = 500;
+
+/// Events between two checkpoints, at least: the programs are small.
+const CHECKPOINT_DISTANCE: u64 = 4;
 
 fn whole<'r>(run: &'r Run) -> Process<'r> {
     Process { pid: 10, start: 0, run, ending: Ending::Complete }
@@ -42,8 +48,13 @@ fn os_tid(thread: usize) -> usize {
 
 /// Calls `check` with the runs of many programs. What it returns are failures.
 fn each(check: impl Fn(&Checker, &Run, &mut Random) -> Vec<String>) {
+    each_of(PROGRAMS, check);
+}
+
+/// The same, of so many programs unless the user says otherwise.
+fn each_of(programs: u64, check: impl Fn(&Checker, &Run, &mut Random) -> Vec<String>) {
     let first = number("OMPTRACE_TEST_SEED").unwrap_or(1);
-    let programs = number("OMPTRACE_TEST_PROGRAMS").unwrap_or(PROGRAMS);
+    let programs = number("OMPTRACE_TEST_PROGRAMS").unwrap_or(programs);
     println!("{programs} programs from OMPTRACE_TEST_SEED={first}");
     let folder = tempfile::tempdir().expect("a folder");
     let checker = Checker { omptrace: omptrace(), folder: folder.path().to_owned() };
@@ -265,20 +276,32 @@ fn processes_in_turn_and_at_once_add_up() {
 }
 
 #[test]
-fn summaries_segments_and_jobs_give_the_same() {
+fn segments_give_the_same() {
+    let segments = Cell::new(0);
+    each_of(PROGRAMS_IN_SEGMENTS, |checker, run, _| {
+        let trace = checker.folder.join("in_one.omptrace");
+        write_trace(&text(&whole(run), Dialect::Llvm), &trace).expect("a writable folder");
+        let folder = checker.folder.join("in_segments");
+        fs::create_dir_all(&folder).expect("a writable folder");
+        let (copy, ..) = windows::with_checkpoints(&trace, &folder, CHECKPOINT_DISTANCE);
+        match windows::numbers_agree(&Reader::open(&copy).expect("a trace")) {
+            Ok(of_run) => {
+                segments.set(segments.get() + of_run);
+                vec![]
+            }
+            Err(difference) => vec![difference],
+        }
+    });
+    println!("{} segments", segments.get());
+    assert!(segments.get() > 0, "no run has segments");
+}
+
+#[test]
+fn summaries_and_jobs_give_the_same() {
     each(|checker, run, _| {
         let trace = checker.folder.join("same.omptrace");
         write_trace(&text(&whole(run), Dialect::Llvm), &trace).expect("a writable folder");
-        let reader = Reader::open(&trace).expect("a trace");
-        let stats = |min_segment_events| {
-            let options = Options { min_segment_events, ..Options::default() };
-            let (stats, _) = Stats::with(&[&reader], &options).expect("nothing is selected");
-            serde_json::to_value(&stats).expect("JSON")
-        };
         let mut failures = vec![];
-        if stats(None) != stats(Some(40)) {
-            failures.push("segments give other numbers".to_owned());
-        }
         let one = checker.stats(&[&trace], &["--jobs", "1"]);
         if one != checker.stats(&[&trace], &["--jobs", "8"]) {
             failures.push("eight jobs give other numbers than one".to_owned());
