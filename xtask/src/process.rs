@@ -108,7 +108,7 @@ pub(crate) enum End {
     Silent,
 }
 
-/// Runs to the end, passing both its outputs on to stdout, and shows each line to `look` as well. Where nothing comes for as
+/// Runs to the end, and gives each line of both its outputs to `look`. Where nothing comes for as
 /// long as `patience`, the command and what it has started are ended.
 ///
 /// # Errors
@@ -141,9 +141,7 @@ pub(crate) fn run_watched(
     loop {
         match lines.recv_timeout(patience) {
             Ok(line) => {
-                let line = String::from_utf8_lossy(&line);
-                print!("{line}");
-                look(line.trim_end());
+                look(String::from_utf8_lossy(&line).trim_end());
             }
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {

@@ -206,14 +206,19 @@ fn rustc(subject: &Subject, folder: &Path) -> std::process::Command {
 impl Sanitizer {
     fn check(&self, folder: &Path) -> Result<()> {
         let planted = format!("--cfg=omptrace_planted=\"{}\"", self.planted);
-        self.run(folder, &[&planted], &[self.subject.case_with_mistakes])?;
+        let mut printed = String::new();
+        self.run(folder, &[&planted], &[self.subject.case_with_mistakes], |line| {
+            printed.push_str(line);
+            printed.push('\n');
+        })?;
         let name = format!("{}, {}", self.name, self.subject.library);
+        // A test that fails by the mistake, as it should, is not shown: it would be taken for one that should not.
         if self.reports()?.is_empty() {
-            return Err(format!("{name}: the planted {} was not found", self.planted).into());
+            return Err(format!("{printed}{name}: the planted {} was not found", self.planted).into());
         }
         println!("{name}: the planted {} was found", self.planted);
 
-        let passed = self.run(folder, &[], self.subject.cases)?;
+        let passed = self.run(folder, &[], self.subject.cases, |line| println!("{line}"))?;
         for report in self.reports()? {
             println!("{report}");
         }
@@ -227,8 +232,8 @@ impl Sanitizer {
         }
     }
 
-    /// Whether the tests pass with the subject that is built with these flags.
-    fn run(&self, folder: &Path, flags: &[&str], cases: &[&str]) -> Result<bool> {
+    /// Whether the tests pass with the subject that is built with these flags. `look` gets the lines that they print.
+    fn run(&self, folder: &Path, flags: &[&str], cases: &[&str], look: impl FnMut(&str)) -> Result<bool> {
         let subject = self.subject;
         let built = (self.build)(subject, folder, flags)?;
         let product = folder.join("product");
@@ -248,7 +253,7 @@ impl Sanitizer {
             .args(cases)
             .env("OMPTRACE_TEST_BIN_DIR", &product)
             .envs(self.variables.iter().map(|(name, value)| (name, value)));
-        Ok(run_watched(&mut command, PATIENCE, |_| ())? == End::Well)
+        Ok(run_watched(&mut command, PATIENCE, look)? == End::Well)
     }
 
     /// The reports of it, process by process.

@@ -245,6 +245,7 @@ impl Step {
         let mut count = Count::default();
         let mut last = VecDeque::new();
         let end = run_watched(command, PATIENCE, |line| {
+            println!("{line}");
             if self.runs != Runs::Check {
                 count.look(line);
             }
