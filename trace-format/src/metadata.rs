@@ -64,6 +64,9 @@ pub struct Metadata {
     /// Whether waits that are not OpenMP's were recorded (`omptrace_external_wait`), as since version 0.3.0 where that is asked for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub external_waits: bool,
+    /// The MPI library, where its calls were recorded, as since version 0.3.0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mpi: Option<Mpi>,
     /// The devices that were initialized, by device number.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub devices: BTreeMap<i32, Device>,
@@ -134,6 +137,35 @@ impl Metadata {
         let metadata = serde_json::from_value(Value::Object(understood)).unwrap_or_default();
         (metadata, left_out)
     }
+}
+
+/// The MPI library of a process, and the process's place in its job.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Mpi {
+    /// What the library says of itself, its first line.
+    pub library: String,
+    /// The library's file.
+    pub file: String,
+    /// The application binary interface: `openmpi`, `mpich` or `abi` (that of MPI 5).
+    pub family: String,
+    /// The version of the standard that the library follows.
+    pub version: Vec<u32>,
+    /// The process's rank in `MPI_COMM_WORLD`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// The number of processes in `MPI_COMM_WORLD`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u32>,
+    /// The level of thread support that the program asked for and that it got, as the standard names them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub thread_level: BTreeMap<String, Value>,
+    /// The host, by MPI's name for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// The start of the host's system, which processes of one host share.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
 }
 
 /// The traced process.

@@ -343,6 +343,65 @@ own_enums! {
         /// The other end of a connection; the socket's file descriptor.
         connect = 14,
     }
+    /// What a call of another programming interface is for (`omptrace_call_begin`).
+    CallClass {
+        /// A blocking send.
+        send = 1,
+        /// A blocking receive.
+        receive = 2,
+        /// A blocking send and receive in one.
+        send_receive = 3,
+        /// A send that goes on when the call returns.
+        nonblocking_send = 4,
+        /// A receive that goes on when the call returns.
+        nonblocking_receive = 5,
+        /// Persistent or partitioned requests are started.
+        start = 6,
+        /// Waiting for requests.
+        wait = 7,
+        /// A test whether requests are complete, which found some.
+        test = 8,
+        /// A look for a message that can be received.
+        probe = 9,
+        /// A blocking collective operation.
+        collective = 10,
+        /// A collective operation that goes on when the call returns.
+        nonblocking_collective = 11,
+        /// One-sided communication and its synchronisation.
+        one_sided = 12,
+        /// Input or output.
+        file = 13,
+        /// Communicators, groups, windows and types are made or freed; begin and end of the library; processes are started.
+        management = 14,
+        /// Anything else.
+        other = 15,
+    }
+    /// How the objects of a call take part in it (`omptrace_call_objects`).
+    CallRole {
+        /// The call waits for these requests.
+        awaited = 1,
+        /// These requests are complete.
+        completed = 2,
+        /// These requests are started.
+        started = 3,
+        /// No objects: tests that found nothing complete.
+        spun = 4,
+    }
+    /// What an object is (`omptrace_object_defined`).
+    ObjectKind {
+        /// A communicator.
+        communicator = 1,
+        /// A group of processes.
+        group = 2,
+        /// A window of memory.
+        window = 3,
+        /// A file.
+        file = 4,
+        /// A datatype.
+        datatype = 5,
+        /// A persistent request.
+        request = 6,
+    }
     /// A change of a module (`omptrace_module`).
     ModuleChange {
         /// A code address in it was seen for the first time.

@@ -15,7 +15,7 @@ const SUSPENDED: usize = 32;
 /// Arguments remembered per depth of that stack.
 const FRAMES: usize = 2;
 /// Arguments remembered per code address.
-const HERE: usize = 3;
+const HERE: usize = 5;
 
 /// All that prediction remembers of one stream within one chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,6 +126,14 @@ classes! {
     CancelFlags,
     /// The task whose dependence was resolved last.
     Sink,
+    /// The object at a call's end.
+    CallObject,
+    /// Peer and tag at a call's end.
+    CallPeer,
+    /// The bytes of a message.
+    CallBytes,
+    /// What a call returns.
+    CallResult,
 }
 
 /// Predicted from the first class; remembered in both.

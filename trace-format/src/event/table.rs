@@ -13,8 +13,8 @@ use super::encoding::{
     argument_name, encode_compact, extra_words, push_group, wide,
 };
 use crate::event::field::{
-    Address, Bytes, DependenceList, Field, Id, ModuleChange, MonitoringChange, Numbers, Register,
-    SampleClock, Seconds, Stack, StackEnd, Text, Ticks, Value, WaitKind, WideField,
+    Address, Bytes, CallClass, CallRole, DependenceList, Field, Id, ModuleChange, MonitoringChange, Numbers,
+    ObjectKind, Register, SampleClock, Seconds, Stack, StackEnd, Text, Ticks, Value, WaitKind, WideField,
 };
 use crate::event::predict::*;
 
@@ -166,6 +166,27 @@ events! {
             [instance: Address] = Last<Instance>,
             [start: u64] = Last<ChunkStart>,
             [iterations: u64] = Last<ChunkIterations>,
+        }
+        /// The program calls a function of another programming interface; `domain` 1 is MPI, whose functions have the numbers of
+        /// `adapters/mpi/api`. `object` is the handle of the communicator, window or file. `peer` and `tag` are as the program passes them;
+        /// -1: any; `peer` -2: `MPI_PROC_NULL`, -3: `MPI_ROOT`; -4: the call has none. `count` elements of `datatype` are in the buffer.
+        42 CallBegin = 281 "omptrace_call_begin" (class: CallClass) {
+            [function: u32, domain: u32] = Here<0>,
+            [object: Address] = Here<1>,
+            [peer: i32, tag: i32] = Here<2>,
+            [count: u64] = Here<3>,
+            [datatype: Address] = Here<4>,
+            [codeptr_ra: Address] = Code,
+        }
+        /// The function returns. `object` is the handle of the request, or of what the call made. `peer`, `tag` and `bytes` are
+        /// those of the message that was received, where the call has a status; else -4, -4 and 0.
+        43 CallEnd = 282 "omptrace_call_end" (class: CallClass) {
+            [function: u32, domain: u32] = Here<0>,
+            [object: Address] = Last<CallObject>,
+            [peer: i32, tag: i32] = Last<CallPeer>,
+            [bytes: u64] = Last<CallBytes>,
+            [result: i32] = Last<CallResult>,
+            [codeptr_ra: Address] = Code,
         }
     }
     wide {
@@ -327,5 +348,19 @@ events! {
         ExternalWait = 280 "omptrace_external_wait" {
             endpoint: ompt_scope_endpoint_t, begin: Ticks, kind: WaitKind, object: Address, codeptr_ra: Address,
         }
+        /// Objects of the call that the thread is in. Awaited and started ones are handles of requests. Of each one that is completed, the
+        /// handle, `peer`, `tag` and bytes follow each other. Spun: how many tests before this call found nothing complete.
+        CallObjects<'a> = 283 "omptrace_call_objects" { role: CallRole, numbers: Numbers<'a> }
+        /// The program has made an object, or has it from the start. `parent` is the handle of what it was made from. `facts` of a
+        /// communicator: its size, the process's rank, the size of the remote group (0: there is none), and its members' ranks in
+        /// `MPI_COMM_WORLD`, or nothing where these are many and another process tells them. Of a datatype: its bytes. Of a window: the
+        /// communicator, bytes, displacement unit.
+        ObjectDefined<'a> = 284 "omptrace_object_defined" {
+            domain: u32, kind: ObjectKind, handle: Address, parent: Address, facts: Numbers<'a>, name: Text<'a>,
+        }
+        /// The program gives an object a name.
+        ObjectNamed<'a> = 285 "omptrace_object_named" { domain: u32, kind: ObjectKind, handle: Address, name: Text<'a> }
+        /// An object's handle is no longer valid.
+        ObjectFreed = 286 "omptrace_object_freed" { domain: u32, kind: ObjectKind, handle: Address }
     }
 }
