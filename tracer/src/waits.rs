@@ -163,7 +163,8 @@ fn leave_out((first, last): (usize, usize)) -> bool {
 fn belongs_to_runtime(path: &[u8]) -> bool {
     let name = Path::new(OsStr::from_bytes(path)).file_name().and_then(OsStr::to_str);
     name.is_some_and(|name| {
-        name.starts_with("libomptrace") || name.starts_with("libomptgomp") || Runtime::has_code_in(name)
+        ["libomptrace", "libomptgomp", "libomptmpi"].iter().any(|own| name.starts_with(own))
+            || Runtime::has_code_in(name)
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::dialects::old::collector_counts;
 use crate::runtime_faults::{lock_after_exit, undeferred_dependences};
 use crate::session::part::Part;
-use crate::{counters, devices, samples, waits};
+use crate::{calls, counters, devices, samples, waits};
 
 /// In the order in which they are called.
 pub(super) static PARTS: &[&dyn Part] = &[
@@ -14,5 +14,6 @@ pub(super) static PARTS: &[&dyn Part] = &[
     &counters::cpu_time::PART,
     &devices::PART,
     &waits::PART,
+    &calls::PART,
     &collector_counts::PART,
 ];

@@ -1,9 +1,10 @@
 //! The begin of a session, whichever generation of the tools interface starts it.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use omptrace_trace_format::block::ClockPair;
-use omptrace_trace_format::metadata::{Registration, Runtime};
+use omptrace_trace_format::metadata::{Metadata, Registration, Runtime};
 
 use crate::callbacks::control_tool;
 use crate::config::Config;
@@ -16,11 +17,15 @@ use crate::os::{panics, system};
 use crate::runtime::metadata;
 use crate::session::{self, Session, fork, part};
 
+/// Whether the session has begun by calls of another interface, and no runtime takes part in it yet.
+static AWAITS_RUNTIME: AtomicBool = AtomicBool::new(false);
+
 /// The settings, where the program shall be traced.
 pub(crate) fn configured() -> Option<Config> {
     panics::report_panics();
     // One runtime may have two interfaces, and a process two runtimes: the first that was found is traced.
-    if session::is_in_progress() {
+    // Relaxed: runtimes are initialised one after the other, and a session begins before `MPI_Init` returns.
+    if session::is_in_progress() && !AWAITS_RUNTIME.load(Ordering::Relaxed) {
         return None;
     }
     if !thread_word::is_usable() {
@@ -43,6 +48,8 @@ pub(crate) fn configured() -> Option<Config> {
 /// A session that has its file, and does not record yet: the runtime is being asked what it can report.
 pub(crate) struct Prepared {
     pub(crate) session: &'static Session,
+    /// The session has begun already.
+    goes_on: bool,
     first: ClockPair,
     uncertainty: u64,
 }
@@ -53,10 +60,17 @@ impl Prepared {
     /// # Errors
     /// A message that says what could not be done, and what to do about it.
     pub(crate) fn new(config: Config) -> Result<Prepared, String> {
+        // Relaxed: as in `configured`.
+        let goes_on = AWAITS_RUNTIME.swap(false, Ordering::Relaxed);
+        if let Some(session) = session::of_this_process().filter(|_| goes_on) {
+            control_tool::reset();
+            let (first, uncertainty) = clock::pair();
+            return Ok(Prepared { session, goes_on, first, uncertainty });
+        }
         clock::choose();
         control_tool::reset();
         let (first, uncertainty) = clock::pair();
-        Ok(Prepared { session: session::start(config)?, first, uncertainty })
+        Ok(Prepared { session: session::start(config)?, goes_on: false, first, uncertainty })
     }
 
     /// Records from now on what `runtime` reports, of which `callbacks` were registered.
@@ -71,6 +85,35 @@ impl Prepared {
         let mut facts = metadata::runtime(runtime, callbacks, clock);
         facts.withheld = withheld;
         self.session.report_runtime(facts);
+        if !self.goes_on {
+            self.session.begin();
+        }
+    }
+
+    /// Records from now on what is not a runtime's, until one comes.
+    fn begin_without_runtime(self) {
+        let clock = Some(clock::describe(self.first, self.uncertainty));
+        self.session.write_metadata(&Metadata { clock, ..Metadata::default() });
+        // Relaxed: as in `configured`.
+        AWAITS_RUNTIME.store(true, Ordering::Relaxed);
         self.session.begin();
+    }
+}
+
+/// Begins a session for calls of another interface than OpenMP's, where there is none. Whether there is one now.
+pub(crate) fn begin_without_runtime() -> bool {
+    if session::is_in_progress() {
+        return true;
+    }
+    let Some(config) = configured() else { return false };
+    match Prepared::new(config) {
+        Ok(prepared) => {
+            prepared.begin_without_runtime();
+            true
+        }
+        Err(message) => {
+            warning!("{message}; the program runs without tracing");
+            false
+        }
     }
 }

@@ -6,12 +6,13 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::dialects::old::collector;
+use crate::dialects::prepared;
 use crate::entry::isolated::{self, Way};
 use crate::entry::libgomp_threads;
 use crate::os::loader::{self, Dlopen, dlopen_of_c_library, global_scope};
 use crate::os::threads::thread_word;
 use crate::os::time::clock;
-use crate::waits;
+use crate::{calls, waits};
 
 /// See [`is_in_global_scope`]; as it was when the library was loaded.
 static IS_GLOBAL: AtomicBool = AtomicBool::new(false);
@@ -33,6 +34,7 @@ static CONSTRUCTOR: extern "C" fn() = {
         clock::find_offset();
         isolated::begin();
         waits::connect();
+        calls::connect(prepared::begin_without_runtime);
         // A runtime that has loaded the library as a tool will call it.
         if is_in_global_scope() {
             // Relaxed: read when the process ends.

@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicU64};
 
 use omptrace_settings::value::{Compress, Folder, Keep};
+use omptrace_trace_format::Metadata;
 use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::spool::default_path;
 
@@ -51,8 +52,13 @@ pub(crate) fn start_in_child(is_paused: bool) {
             let start = held_events::asleep_since().unwrap_or_else(|| clock::pair().0);
             session.write_metadata_of(start, &metadata::process(session, true));
             session.report_spool();
-            if let Some(runtime) = parent.runtime.get() {
-                session.report_runtime(runtime.clone());
+            match parent.runtime.get() {
+                Some(runtime) => session.report_runtime(runtime.clone()),
+                None => {
+                    let (first, uncertainty) = clock::pair();
+                    let clock = Some(clock::describe(first, uncertainty));
+                    session.write_metadata(&Metadata { clock, ..Metadata::default() });
+                }
             }
             session.install().begin();
             if is_paused {

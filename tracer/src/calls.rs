@@ -1,0 +1,281 @@
+//! Calls of other programming interfaces: `libomptmpi.so` reports those of MPI, where it is preloaded.
+//!
+//! The library stands between the program and the MPI library, whichever that is. It knows that library's handles and constants, and
+//! gives the tracer facts that mean the same for all of them:
+//!
+//! ```text
+//! MPI_Init   -> starts()                 a session, where the OpenMP runtime has begun none
+//!            -> the MPI library's function
+//!            -> describe(), defined()    the library and the job; the communicators and types that there are
+//! MPI_Recv   -> begins()                 a row
+//!            -> the MPI library's function
+//!            -> ends()                   a row
+//! ```
+//!
+//! The tracer keeps nothing of these facts: requests, communicators and messages are put together by the reader.
+
+use std::borrow::Cow;
+use std::ffi::{c_char, c_void};
+use std::mem::transmute;
+
+use omptrace_device::memory;
+use omptrace_trace_format::Event;
+use omptrace_trace_format::event::{
+    CallBegin, CallEnd, CallObjects, CompactRow, ObjectDefined, ObjectFreed, ObjectNamed, WideRow,
+};
+use omptrace_trace_format::field::{Address, CallClass, CallRole, Numbers, ObjectKind, Text};
+use omptrace_trace_format::metadata::{Metadata, Mpi};
+
+use crate::callbacks::control_tool;
+use crate::os::loader;
+use crate::os::threads::containment::contained;
+use crate::os::threads::lock::Mutex;
+use crate::os::threads::stack;
+use crate::recorder::guarded::guarded;
+use crate::recorder::recorder::Mode;
+use crate::recorder::this_thread;
+use crate::session::part::Part;
+use crate::session::{self, Session, cold_path};
+
+/// The number of MPI among the interfaces whose calls are recorded (`domain`).
+const MPI: u32 = 1;
+/// The longest name of an object, and the longest description.
+const MAX_NAME: usize = 1 << 10;
+const MAX_DESCRIPTION: usize = 1 << 14;
+/// The most numbers of a row: more do not fit into a chunk.
+const MAX_NUMBERS: usize = 1 << 10;
+
+/// What the library gets: see `adapters/mpi/src/tracer.rs`, which has the same structures.
+#[repr(C)]
+struct Functions {
+    version: u32,
+    starts: extern "C" fn() -> bool,
+    describe: unsafe extern "C" fn(*const c_char),
+    begins: unsafe extern "C" fn(*const CallBegins) -> bool,
+    ends: unsafe extern "C" fn(*const CallEnds),
+    objects: unsafe extern "C" fn(u32, *const u64, usize),
+    defined: unsafe extern "C" fn(u32, u64, u64, *const u64, usize, *const c_char),
+    named: unsafe extern "C" fn(u32, u64, *const c_char),
+    freed: extern "C" fn(u32, u64),
+    pauses: extern "C" fn(bool),
+}
+
+#[repr(C)]
+struct CallBegins {
+    function: u32,
+    class: u32,
+    object: u64,
+    peer: i32,
+    tag: i32,
+    count: u64,
+    datatype: u64,
+    code: *const c_void,
+}
+
+#[repr(C)]
+struct CallEnds {
+    function: u32,
+    class: u32,
+    result: i32,
+    peer: i32,
+    tag: i32,
+    object: u64,
+    bytes: u64,
+    code: *const c_void,
+}
+
+static FUNCTIONS: Functions =
+    Functions { version: 1, starts, describe, begins, ends, objects, defined, named, freed, pauses };
+
+/// Begins a session without an OpenMP runtime; true where there is one, or now is.
+type BeginSession = fn() -> bool;
+
+static BEGIN_SESSION: std::sync::OnceLock<BeginSession> = std::sync::OnceLock::new();
+
+/// Gives the library the functions, where it is in the scope that all libraries share. `begin_session` is what begins a session
+/// before the OpenMP runtime does. For the library's constructor, whose thread has the loader's lock.
+pub(crate) fn connect(begin_session: BeginSession) {
+    let _ = BEGIN_SESSION.set(begin_session);
+    // SAFETY: a constant of the loader.
+    let connect = unsafe { loader::symbol(libc::RTLD_DEFAULT, c"omptrace_mpi_connect") };
+    // SAFETY: null, or the library's function of this name, which has this type.
+    let connect =
+        unsafe { transmute::<*mut c_void, Option<unsafe extern "C" fn(&'static Functions)>>(connect) };
+    if let Some(connect) = connect {
+        // SAFETY: this library is never unloaded.
+        unsafe { connect(&FUNCTIONS) };
+    }
+}
+
+/// What is known of the MPI library, for sessions that begin later.
+static DESCRIPTION: Mutex<Option<Mpi>> = Mutex::new(None);
+
+/// Calls take part in sessions.
+#[derive(Debug)]
+pub(crate) struct Calls;
+
+pub(crate) static PART: Calls = Calls;
+
+impl Part for Calls {
+    fn begin(&self, session: &'static Session) {
+        if let Some(mpi) = DESCRIPTION.lock().clone() {
+            session.write_metadata(&Metadata { mpi: Some(mpi), ..Metadata::default() });
+        }
+    }
+}
+
+/// MPI is about to be initialised.
+extern "C" fn starts() -> bool {
+    let begin = || BEGIN_SESSION.get().is_some_and(|begin| begin());
+    contained(|| stack::with_much(begin)).unwrap_or(false)
+}
+
+/// MPI is initialised.
+///
+/// # Safety
+/// `json` is null or a C string.
+unsafe extern "C" fn describe(json: *const c_char) {
+    guarded(|| {
+        stack::with_much(|| {
+            let text = memory::text(json, MAX_DESCRIPTION).unwrap_or_default();
+            let Ok(mpi) = serde_json::from_slice::<Mpi>(&text) else { return };
+            *DESCRIPTION.lock() = Some(mpi.clone());
+            if let Some(session) = session::of_this_process() {
+                session.write_metadata(&Metadata { mpi: Some(mpi), ..Metadata::default() });
+            }
+        });
+    });
+}
+
+/// Records a row: by the hot path, where that can.
+#[inline(always)]
+fn put<R: CompactRow + Copy + Into<Event<'static>>>(row: R) {
+    let recorder = this_thread::recorder_if_near();
+    if !recorder.try_put_predicted(|_| row) && !recorder.try_put(|_| row) {
+        put_slowly(row);
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn put_slowly<R: CompactRow + Copy + Into<Event<'static>>>(row: R) {
+    guarded(|| cold_path::compact(|_| row));
+}
+
+fn put_wide<W: WideRow>(row: impl FnOnce() -> W) {
+    guarded(|| cold_path::wide(|_| row()));
+}
+
+/// A call begins; false where nothing is recorded.
+///
+/// # Safety
+/// `call` is valid.
+unsafe extern "C" fn begins(call: *const CallBegins) -> bool {
+    // A child that has not used OpenMP has no session: its calls begin one.
+    if !matches!(Mode::current(), Mode::Record | Mode::Child) {
+        return false;
+    }
+    // SAFETY: by this function's contract.
+    let call = unsafe { &*call };
+    put(CallBegin {
+        class: CallClass(call.class),
+        function: call.function,
+        domain: MPI,
+        object: Address(call.object),
+        peer: call.peer,
+        tag: call.tag,
+        count: call.count,
+        datatype: Address(call.datatype),
+        codeptr_ra: Address(call.code as usize as u64),
+    });
+    true
+}
+
+/// The call is over.
+///
+/// # Safety
+/// `call` is valid.
+unsafe extern "C" fn ends(call: *const CallEnds) {
+    // SAFETY: by this function's contract.
+    let call = unsafe { &*call };
+    put(CallEnd {
+        class: CallClass(call.class),
+        function: call.function,
+        domain: MPI,
+        object: Address(call.object),
+        peer: call.peer,
+        tag: call.tag,
+        bytes: call.bytes,
+        result: call.result,
+        codeptr_ra: Address(call.code as usize as u64),
+    });
+}
+
+/// The numbers at `numbers`, as many as fit.
+///
+/// # Safety
+/// `numbers` is valid for `count` numbers, or `count` is 0.
+unsafe fn some<'a>(numbers: *const u64, count: usize) -> Numbers<'a> {
+    let numbers = match numbers.is_null() || count == 0 {
+        true => &[],
+        // SAFETY: by this function's contract.
+        false => unsafe { std::slice::from_raw_parts(numbers, count.min(MAX_NUMBERS)) },
+    };
+    numbers.into()
+}
+
+/// # Safety
+/// `numbers` is valid for `count` numbers.
+unsafe extern "C" fn objects(role: u32, numbers: *const u64, count: usize) {
+    // SAFETY: by this function's contract.
+    put_wide(|| CallObjects { role: CallRole(role), numbers: unsafe { some(numbers, count) } });
+}
+
+/// A name of the program's.
+fn name(name: *const c_char) -> Text<'static> {
+    Text(memory::text(name, MAX_NAME).map(Cow::Owned))
+}
+
+/// # Safety
+/// `facts` is valid for `count` numbers.
+unsafe extern "C" fn defined(
+    kind: u32,
+    handle: u64,
+    parent: u64,
+    facts: *const u64,
+    count: usize,
+    text: *const c_char,
+) {
+    put_wide(|| ObjectDefined {
+        domain: MPI,
+        kind: ObjectKind(kind),
+        handle: Address(handle),
+        parent: Address(parent),
+        // SAFETY: by this function's contract.
+        facts: unsafe { some(facts, count) },
+        name: name(text),
+    });
+}
+
+/// # Safety
+/// `text` is null or a C string.
+unsafe extern "C" fn named(kind: u32, handle: u64, text: *const c_char) {
+    put_wide(|| ObjectNamed {
+        domain: MPI,
+        kind: ObjectKind(kind),
+        handle: Address(handle),
+        name: name(text),
+    });
+}
+
+extern "C" fn freed(kind: u32, handle: u64) {
+    put_wide(|| ObjectFreed { domain: MPI, kind: ObjectKind(kind), handle: Address(handle) });
+}
+
+/// `MPI_Pcontrol` pauses recording, or resumes it.
+extern "C" fn pauses(pauses: bool) {
+    const START: u64 = 1;
+    const PAUSE: u64 = 2;
+    let command = if pauses { PAUSE } else { START };
+    guarded(|| control_tool::control(command, 0, std::ptr::null_mut(), std::ptr::null()));
+}
