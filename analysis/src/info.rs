@@ -263,7 +263,7 @@ impl Info {
             size: size(reader, process.events),
             messages: metadata.messages.clone(),
             withheld: metadata.withheld.clone(),
-            mpi_note: mpi::is_used(reader).then(|| mpi::MPI_NOT_SEEN.to_owned()),
+            mpi_note: mpi::is_unseen(reader).then(|| mpi::MPI_NOT_SEEN.to_owned()),
             findings: findings(&process).into_iter().chain(of_recording(reader)).collect(),
         }
     }

@@ -36,13 +36,15 @@ enum Loss {
     Imbalance,
     Scheduling,
     Device,
+    Mpi,
 }
 
 impl Loss {
     fn of(cause: Cause) -> Loss {
         match cause {
             Cause::Useful => Loss::None,
-            Cause::Serial | Cause::NarrowTeam | Cause::Unobserved => Loss::Serialisation,
+            Cause::Mpi | Cause::MpiOther => Loss::Mpi,
+            Cause::Serial | Cause::IdleInMpi | Cause::NarrowTeam | Cause::Unobserved => Loss::Serialisation,
             Cause::Imbalance | Cause::TaskStarvation => Loss::Imbalance,
             Cause::Target => Loss::Device,
             _ => Loss::Scheduling,
@@ -113,7 +115,7 @@ fn metrics(
     let useful = accounting[Cause::Useful];
     let (serialisation, imbalance, scheduling, device) =
         (sum(Loss::Serialisation), sum(Loss::Imbalance), sum(Loss::Scheduling), sum(Loss::Device));
-    let outside_openmp = useful + device;
+    let outside_openmp = useful + device + sum(Loss::Mpi);
     let with_serialisation = outside_openmp + serialisation;
     let with_imbalance = with_serialisation + imbalance;
     let all = with_imbalance + scheduling;
@@ -170,8 +172,9 @@ impl Stats {
     pub fn talp(&self, timestamp: &str) -> Value {
         let answers = &self.answers;
         let hosts: BTreeSet<&str> = self.processes.iter().map(|of| &*of.host).collect();
+        let calls_mpi = answers.accounting.iter().any(|(cause, ns)| cause.is_of_mpi() && ns > 0);
         let resources = Resources {
-            has_mpi: answers.mpi_note.is_some(),
+            has_mpi: answers.mpi_note.is_some() || calls_mpi,
             threads: answers.threads,
             ranks: self.processes.iter().filter(|of| of.rank.is_some()).count(),
             nodes: hosts.len().max(1),

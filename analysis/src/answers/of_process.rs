@@ -104,6 +104,9 @@ impl Part {
             part.serial.insert(serial_place((*after, *before)), around);
         }
         part.idle(&activity.serial, &activity.regions, threads, serial_place, place);
+        for (call, span) in &activity.calls {
+            part.lose(Cause::IdleInMpi, place(*call), span.idle(threads));
+        }
         let tracer_ns = outcome.tracer_ns.min(activity.paused_ns);
         part.unobserved((activity.paused_ns - tracer_ns).saturating_mul(threads));
         part.lose(Cause::Tracer, Place::new(TRACER_ENDS), tracer_ns.saturating_mul(threads));
@@ -318,7 +321,7 @@ impl Part {
             self.lose(Cause::Serial, place, whole - total);
         }
         let mut rest = total.saturating_sub(whole);
-        let idle = |cause: Cause| matches!(cause, Cause::Serial | Cause::NarrowTeam);
+        let idle = |cause: Cause| matches!(cause, Cause::Serial | Cause::IdleInMpi | Cause::NarrowTeam);
         let mut rows: Vec<_> = self.blame.iter_mut().collect();
         rows.sort_by_key(|((cause, _), ns)| (!idle(*cause), Reverse(**ns)));
         for ((cause, _), ns) in rows {

@@ -250,9 +250,9 @@ pub(crate) struct Part {
     pub(crate) serial: BTreeMap<Place, Around>,
     #[serde(with = "map_as_pairs")]
     pub(super) not_seen: BTreeMap<Cause, String>,
-    /// A process uses MPI.
+    /// A process uses MPI, of whose calls nothing was recorded.
     #[serde(default)]
-    pub(crate) has_mpi: bool,
+    pub(crate) has_unseen_mpi: bool,
 }
 
 impl Part {
@@ -286,7 +286,7 @@ impl Part {
         self.max_useful = self.max_useful.max(other.max_useful);
         self.of_threads.0.grow_by(other.of_threads.0);
         self.of_threads.1.grow_by(other.of_threads.1);
-        self.has_mpi |= other.has_mpi;
+        self.has_unseen_mpi |= other.has_unseen_mpi;
         self.functions.merge(other.functions);
         if other.path.is_longer(&self.path) {
             self.path = other.path;
@@ -372,8 +372,8 @@ impl Part {
     }
 
     /// A process uses MPI: its time there counts as work.
-    pub(crate) fn set_mpi(&mut self) {
-        self.has_mpi = true;
+    pub(crate) fn set_unseen_mpi(&mut self) {
+        self.has_unseen_mpi = true;
     }
 
     /// Whether nothing of any process was analysed.

@@ -123,6 +123,9 @@ impl Case<'_> {
             | Cause::Join
             | Cause::Barrier
             | Cause::Runtime
+            | Cause::IdleInMpi
+            | Cause::Mpi
+            | Cause::MpiOther
             | Cause::Unobserved => return None,
         };
         Some(Advice { id, text, evidence })

@@ -128,7 +128,7 @@ pub(crate) fn candidates(part: &Part, threads: u64, duration: u64) -> Vec<Candid
     candidates.extend(case.of_data_ops());
     let devices = part.overlaps.iter();
     candidates.extend(devices.filter_map(|device| case.of_device(device)));
-    if part.has_mpi {
+    if part.has_unseen_mpi {
         candidates.retain(|candidate| !MAY_BE_MPI.contains(&&*candidate.finding.id));
     }
     candidates.sort_by(|a, b| {

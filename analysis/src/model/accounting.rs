@@ -67,7 +67,7 @@ impl IndexMut<Cause> for Accounting {
 impl Serialize for Accounting {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
-        for (cause, ns) in self.iter().filter(|(cause, ns)| *cause != Cause::ExternalWait || *ns > 0) {
+        for (cause, ns) in self.iter().filter(|(cause, ns)| !cause.is_rare() || *ns > 0) {
             map.serialize_entry(&format!("{}_ns", cause.name()), &ns)?;
         }
         map.serialize_entry("total_ns", &self.total())?;

@@ -6,9 +6,12 @@ use omptrace_trace_format::Reader;
 /// What is said beside the numbers of such a program.
 pub const MPI_NOT_SEEN: &str = "time in MPI calls is not visible and counts as work";
 
-/// Whether the process has a rank, or code of an MPI library is among its modules.
-pub(crate) fn is_used(reader: &Reader) -> bool {
+/// Whether the process has a rank, or code of an MPI library is among its modules, and its calls were not recorded.
+pub(crate) fn is_unseen(reader: &Reader) -> bool {
     let metadata = reader.metadata();
+    if metadata.mpi.is_some() {
+        return false;
+    }
     let has_rank = metadata.process.as_ref().is_some_and(|process| process.rank.is_some());
     has_rank
         || Table::from_metadata(metadata)

@@ -206,6 +206,11 @@ impl Place {
         self.construct.starts_with(SERIAL)
     }
 
+    /// Whether it is a call of an MPI function, by which people know it.
+    pub fn is_call(&self) -> bool {
+        self.construct.starts_with("MPI_")
+    }
+
     /// Whether the line is that of the construct, or of the region around serial code.
     pub fn has_own_line(&self) -> bool {
         self.line.is_some() && !matches!(self.position, Some(Position::Inside | Position::Near))

@@ -501,8 +501,8 @@ impl<'a> Run<'a> {
             None => self.replay_in(with_checkpoints, number, sinks),
         };
         let (mut part, gathered) = answers.inner.finish_with_gathered();
-        if reader.is_some_and(mpi::is_used) {
-            part.set_mpi();
+        if reader.is_some_and(mpi::is_unseen) {
+            part.set_unseen_mpi();
         }
         let mut sums = numbers.windowed.inner.sums();
         let process = report.processes.first();

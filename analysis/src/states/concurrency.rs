@@ -15,6 +15,8 @@ use crate::model::sum::Sum;
 pub(crate) enum Change {
     /// A thread is no longer busy.
     Rests,
+    /// A call of MPI returns.
+    Returns { region: u32 },
     /// The newest outermost region of this place ends.
     Closes { region: u32 },
     /// Recording goes on.
@@ -23,6 +25,8 @@ pub(crate) enum Change {
     Pauses,
     /// An outermost region of this place begins.
     Opens { region: u32 },
+    /// A thread calls MPI.
+    Calls { region: u32 },
     /// A thread is busy.
     Works,
 }
@@ -74,11 +78,16 @@ pub(crate) struct Activity {
     /// Regions that took no time: their ends come before their begins.
     closed: Vec<u32>,
     last: Option<u32>,
+    /// The calls of MPI that threads are in, the newest last, and those of no time, which end before they begin.
+    in_calls: Vec<u32>,
+    returned: Vec<u32>,
     /// Pauses that have begun. Of one that took no time, the end comes before the begin.
     pauses: i32,
     current: Span,
     /// Serial code, by the regions around it.
     pub(crate) serial: BTreeMap<Between, Span>,
+    /// The time in which no region was open and a thread was in a call of MPI, by the newest of the calls.
+    pub(crate) calls: BTreeMap<u32, Span>,
     /// The time in which regions were open, by the newest of them.
     pub(crate) regions: BTreeMap<u32, Span>,
     /// Time in which nothing was recorded.
@@ -95,9 +104,12 @@ impl Activity {
             open: Vec::new(),
             closed: Vec::new(),
             last: None,
+            in_calls: Vec::new(),
+            returned: Vec::new(),
             pauses: 0,
             current: Span::default(),
             serial: BTreeMap::new(),
+            calls: BTreeMap::new(),
             regions: BTreeMap::new(),
             paused_ns: 0,
         }
@@ -141,19 +153,30 @@ impl Activity {
         }
         let busy = self.busy.max(0).cast_unsigned();
         self.most = self.most.max(busy);
-        match self.open.last() {
-            None => self.current.add(ns, busy),
-            Some(region) => {
-                let span = self.regions.entry(*region).or_default();
-                span.add(ns, busy);
-            }
-        }
+        let span = match (self.open.last(), self.in_calls.last()) {
+            (Some(region), _) => self.regions.entry(*region).or_default(),
+            (None, Some(call)) => self.calls.entry(*call).or_default(),
+            (None, None) => &mut self.current,
+        };
+        span.add(ns, busy);
     }
 
     fn make(&mut self, change: Change) {
         match change {
             Change::Works => self.busy += 1,
             Change::Rests => self.busy -= 1,
+            Change::Calls { region } => match self.returned.iter().position(|returned| *returned == region) {
+                Some(index) => {
+                    self.returned.swap_remove(index);
+                }
+                None => self.in_calls.push(region),
+            },
+            Change::Returns { region } => match self.in_calls.iter().rposition(|call| *call == region) {
+                Some(index) => {
+                    self.in_calls.remove(index);
+                }
+                None => self.returned.push(region),
+            },
             Change::Pauses => self.pauses += 1,
             Change::Records => self.pauses -= 1,
             Change::Opens { region } => {
@@ -206,6 +229,9 @@ impl Activity {
         for ((after, before), span) in more.serial {
             let between = (after.map(&known), before.map(&known));
             self.serial.entry(between).or_default().append(span);
+        }
+        for (region, span) in more.calls {
+            self.calls.entry(known(region)).or_default().append(span);
         }
         for (region, span) in more.regions {
             self.regions.entry(known(region)).or_default().append(span);

@@ -3,6 +3,7 @@
 use ompt_sys as ompt;
 use omptrace_timeline::Reports;
 use omptrace_timeline::model::Construct;
+use omptrace_trace_format::field::CallClass;
 
 use crate::model::cause::Cause;
 
@@ -78,6 +79,10 @@ impl Kind {
             }
             Construct::MutexWait(kind) => Kind::MutexWait(mutex(kind)),
             Construct::ExternalWait(_) => Kind::ExternalWait,
+            Construct::MpiCall(function) => Kind::Charged(match function.class() {
+                CallClass::management | CallClass::file | CallClass::other => Cause::MpiOther,
+                _ => Cause::Mpi,
+            }),
             Construct::MutexHold(_) => Kind::MutexHold,
             Construct::TargetSubmit => Kind::Submit,
             Construct::Target(_) | Construct::TargetDataOp(_) => Kind::Charged(Cause::Target),

@@ -7,8 +7,16 @@ use crate::model::sum::Sum;
 use crate::model::within::Within;
 
 /// Losses of which the longest are kept. Of others, those who caused them are.
-const HAS_INSTANCES: [Cause; 6] =
-    [Cause::Fork, Cause::Target, Cause::Reduction, Cause::ExternalWait, Cause::Preempted, Cause::Tracer];
+const HAS_INSTANCES: [Cause; 8] = [
+    Cause::Fork,
+    Cause::Target,
+    Cause::Reduction,
+    Cause::ExternalWait,
+    Cause::Mpi,
+    Cause::MpiOther,
+    Cause::Preempted,
+    Cause::Tracer,
+];
 
 impl<const S: usize> Threads<S> {
     /// The time of the thread's state until now goes to its cause. Gives the time, never before what is settled.
@@ -37,7 +45,8 @@ impl<const S: usize> Threads<S> {
                 self.all[lane].serial_ns.grow_by(ns);
             }
             // What the thread waits for in its own code is a part of its work to all others.
-            State::Useful(Some(place)) | State::Loses(Cause::ExternalWait, place) => {
+            State::Useful(Some(place))
+            | State::Loses(Cause::ExternalWait | Cause::Mpi | Cause::MpiOther, place) => {
                 self.graph_work(lane, ns);
                 let of_thread = &mut self.all[lane];
                 of_thread.longest = of_thread.longest.max((ns, place));
@@ -83,7 +92,7 @@ impl<const S: usize> Threads<S> {
                 match cause {
                     Cause::TaskWait => self.await_tasks(lane, time, place, ns),
                     Cause::TaskStarvation => self.blame_helpers(lane, cause, until, ns),
-                    Cause::ExternalWait => {
+                    cause if cause.is_in_own_code() => {
                         let of_thread = &mut self.all[lane];
                         let step = Step { place, location: of_thread.location, begin: until, end: time };
                         self.chains.extend(&mut of_thread.now.chain, step, ns);
@@ -452,7 +461,16 @@ impl<const S: usize> Threads<S> {
     pub(super) fn change_state(&mut self, lane: usize, time: Ns) {
         let state = self.state(lane);
         let of_thread = &mut self.all[lane];
-        of_thread.state = state;
+        let before = std::mem::replace(&mut of_thread.state, state);
+        if Self::COUNTS && before != state && of_thread.is_selected {
+            let mut call = |state, change: fn(u32) -> Change| {
+                if let State::Loses(Cause::Mpi | Cause::MpiOther, region) = state {
+                    self.activity.push(time, change(region));
+                }
+            };
+            call(before, |region| Change::Returns { region });
+            call(state, |region| Change::Calls { region });
+        }
         if Self::COUNTS {
             self.count_state(lane, time);
         }

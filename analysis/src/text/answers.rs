@@ -33,6 +33,7 @@ impl Cause {
         match self {
             Cause::Useful => "in useful work",
             Cause::Serial => "to serial code",
+            Cause::IdleInMpi => "to idle threads during MPI calls",
             Cause::NarrowTeam => "to narrow teams",
             Cause::Fork => "to forks",
             Cause::Join => "to joins",
@@ -48,6 +49,8 @@ impl Cause {
             Cause::Target => "to devices",
             Cause::Runtime => "in the runtime",
             Cause::ExternalWait => "in waits outside OpenMP",
+            Cause::Mpi => "in MPI communication",
+            Cause::MpiOther => "in other MPI calls",
             Cause::Preempted => "to preemption",
             Cause::Tracer => "in the tracer",
             Cause::Unobserved => "while nothing was recorded",

@@ -37,6 +37,7 @@ impl Cause {
         match self {
             Cause::Useful => "useful work",
             Cause::Serial => "serial code",
+            Cause::IdleInMpi => "idle during MPI calls",
             Cause::NarrowTeam => "small teams",
             Cause::Fork => "thread start-up",
             Cause::Join => "end of region",
@@ -52,6 +53,8 @@ impl Cause {
             Cause::Target => "devices",
             Cause::Runtime => "OpenMP runtime",
             Cause::ExternalWait => "waits outside OpenMP",
+            Cause::Mpi => "MPI communication",
+            Cause::MpiOther => "other MPI calls",
             Cause::Preempted => "preemption",
             Cause::Tracer => "tracer",
             Cause::Unobserved => "not recorded",
@@ -134,7 +137,11 @@ impl Answers {
     /// The place that most of a cause's time is due to.
     fn worst_place(&self, cause: Cause) -> Option<String> {
         let worst = self.blamed_for(cause).max_by_key(|blame| blame.ns)?;
-        (!is_nowhere(&worst.place)).then(|| worst.place.short())
+        let words = match worst.place.is_call() {
+            true => label(&worst.place),
+            false => worst.place.short(),
+        };
+        (!is_nowhere(&worst.place)).then_some(words)
     }
 
     /// The first `top` findings; the number of the others is said by who knows the command that shows them.
@@ -329,7 +336,7 @@ impl Stats {
 
 /// A place as a row: the function and the line, or else what it is.
 fn label(place: &Place) -> String {
-    match (place.is_serial(), place.source(), &place.function) {
+    match (place.is_serial(), place.source(), place.function.as_ref().filter(|_| !place.is_call())) {
         (false, Some(source), Some(function)) => format!("{function} {source}"),
         (false, Some(source), None) => format!("{} {source}", place.construct_name()),
         (false, None, _) => place.long(),

@@ -23,6 +23,7 @@ const COLOURS: [Color; LETTERS.len()] = [
     Color::Rgb(0xcc, 0x79, 0xa7),
     Color::Rgb(0xf0, 0xe4, 0x42),
     Color::Rgb(0x56, 0xb4, 0xe9),
+    Color::Rgb(0x88, 0x22, 0x55),
     Color::Rgb(0xa6, 0x56, 0x28),
     Color::Rgb(0x00, 0x9e, 0x73),
     Color::Rgb(0x7f, 0x7f, 0x7f),
@@ -166,7 +167,10 @@ fn draw_causes(frame: &mut Frame<'_>, area: Rect, accounting: &Accounting) {
             ]));
         }
     }
-    let idle = accounting[Cause::Serial] + accounting[Cause::NarrowTeam];
+    let idle = [Cause::Serial, Cause::IdleInMpi, Cause::NarrowTeam]
+        .map(|cause| accounting[cause])
+        .iter()
+        .sum::<u64>();
     lines.push(Line::from(format!("  {:<20}{:>5.1} %", "nothing to do", idle as f64 * 100.0 / whole)));
     frame.render_widget(Paragraph::new(lines).block(titled("all threads")), area);
 }

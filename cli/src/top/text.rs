@@ -17,7 +17,7 @@ const USUAL_WIDTH: usize = 80;
 const BAR: usize = 24;
 
 /// The letters by which a bar shows what the time went to, the causes that each is for, and its words.
-pub(super) const LETTERS: [(char, &[Cause], &str); 9] = [
+pub(super) const LETTERS: [(char, &[Cause], &str); 10] = [
     ('#', &[Cause::Useful], "useful"),
     ('i', &[Cause::Imbalance], "imbalance"),
     ('l', &[Cause::Lock, Cause::Critical, Cause::Ordered, Cause::Atomic], "locks"),
@@ -28,6 +28,7 @@ pub(super) const LETTERS: [(char, &[Cause], &str); 9] = [
         &[Cause::Reduction, Cause::Target, Cause::Runtime, Cause::ExternalWait],
         "runtime, devices, other waits",
     ),
+    ('m', &[Cause::Mpi, Cause::MpiOther], "MPI"),
     ('p', &[Cause::Preempted], "preempted"),
     ('w', &[Cause::Tracer], "tracer"),
     ('?', &[Cause::Unobserved], "not recorded"),
@@ -225,7 +226,8 @@ mod tests {
     fn each_cause_has_a_letter_unless_there_is_nothing_to_do() {
         for cause in Cause::ALL {
             let letters = LETTERS.iter().filter(|(_, causes, _)| causes.contains(cause));
-            let expected = usize::from(!matches!(cause, Cause::Serial | Cause::NarrowTeam));
+            let expected =
+                usize::from(!matches!(cause, Cause::Serial | Cause::IdleInMpi | Cause::NarrowTeam));
             assert_eq!(letters.count(), expected, "{}", cause.name());
         }
     }

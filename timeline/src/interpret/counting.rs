@@ -222,6 +222,7 @@ fn is_useful(innermost: &Frame) -> bool {
         | Construct::SyncRegionWait(_)
         | Construct::MutexWait(_)
         | Construct::ExternalWait(_)
+        | Construct::MpiCall(_)
         | Construct::Target(_)
         | Construct::TargetDataOp(_)
         | Construct::TargetSubmit => false,

@@ -30,12 +30,13 @@ impl Interpreter<'_, '_> {
     }
 }
 
-/// Whether a thread in this region waits for others of its team, or for work.
+/// Whether a thread in this region waits for others of its team, or for work, or is in the MPI library.
 fn is_in_runtime(innermost: &Frame) -> bool {
     match innermost.construct {
         Construct::SyncRegionWait(_)
         | Construct::MutexWait(_)
         | Construct::Idle
+        | Construct::MpiCall(_)
         | Construct::ParallelWakeUp
         | Construct::TeamsWakeUp => true,
         Construct::SyncRegion(kind) => kind != ompt::ompt_sync_region_taskgroup,

@@ -11,6 +11,7 @@ mod counting;
 mod external_waits;
 pub(crate) mod item_emitter;
 mod joins;
+mod mpi_calls;
 mod mutexes;
 pub(crate) mod old;
 mod regions;
@@ -257,6 +258,13 @@ impl<'t, 's> Interpreter<'t, 's> {
                 self.flat_scope(thread, time, scope, wait_id);
             }
             Event::ExternalWait(e) => self.external_wait(thread, time, e),
+            Event::CallBegin(e) => self.call_begin(thread, time, e),
+            Event::CallEnd(e) => self.call_end(thread, time, e),
+            // Facts for those who match messages.
+            Event::CallObjects(_)
+            | Event::ObjectDefined(_)
+            | Event::ObjectNamed(_)
+            | Event::ObjectFreed(_) => {}
             Event::Ordered(e) => {
                 let construct = Construct::MutexHold(ompt::ompt_mutex_ordered);
                 let region = arguments!["parallel_data": id(e.parallel_data)];

@@ -3,7 +3,7 @@
 //! Names are Score-P's, since Scalasca and Vampir users know them: `!$omp parallel @jacobi.c:41`.
 
 use ompt_sys as ompt;
-use omptrace_trace_format::field::WaitKind;
+use omptrace_trace_format::field::{CallClass, WaitKind};
 
 /// The category of a region; viewers filter and colour by it.
 // 32 bits, in which it is read: a byte that is stored and read as more stalls the processor.
@@ -26,6 +26,8 @@ pub enum Category {
     Mutex,
     /// Target regions, data operations, kernels, devices.
     Target,
+    /// Calls of MPI.
+    Mpi,
     /// The user's own phases and marks.
     User,
     /// The tracer's work: flushes, pauses, losses.
@@ -44,6 +46,7 @@ impl Category {
             Category::Wait => "wait",
             Category::Mutex => "mutex",
             Category::Target => "target",
+            Category::Mpi => "mpi",
             Category::User => "user",
             Category::Omptrace => "omptrace",
         }
@@ -98,6 +101,8 @@ pub enum Construct {
     MutexWait(ompt::ompt_mutex_t),
     /// Waiting for something that is not OpenMP's.
     ExternalWait(WaitKind),
+    /// A call of MPI, by the function's number in `omptrace-mpi-api`.
+    MpiCall(MpiFunction),
     /// Being in a critical, atomic or ordered region.
     MutexHold(ompt::ompt_mutex_t),
     /// A mutex was released that was not reported to be acquired.
@@ -146,6 +151,34 @@ pub enum Construct {
     Lost,
     /// An event of a newer tracer.
     Unknown,
+}
+
+/// A function of MPI. Class and number are in 32 bits: see [`Construct`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MpiFunction {
+    number: u16,
+    class: u16,
+}
+
+impl MpiFunction {
+    /// The function of this number, which is called for `class`. Numbers that no function has stay what they are, as far as they fit.
+    pub fn new(number: u32, class: CallClass) -> MpiFunction {
+        let short = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);
+        MpiFunction { number: short(number), class: short(class.0) }
+    }
+
+    /// What it is called for.
+    pub fn class(self) -> CallClass {
+        CallClass(self.class.into())
+    }
+
+    /// Its name in C.
+    pub fn name(self) -> String {
+        match omptrace_mpi_api::function(self.number.into()) {
+            Some(function) => function.name.to_owned(),
+            None => format!("MPI function {}", self.number),
+        }
+    }
 }
 
 /// An event of a device.
@@ -204,6 +237,7 @@ impl Construct {
             Construct::TaskCompleted => fixed("task completed", C::Task),
             Construct::MutexWait(kind) => (mutex_wait_name(kind), C::Wait),
             Construct::ExternalWait(kind) => (external_wait_name(kind), C::Wait),
+            Construct::MpiCall(function) => (function.name(), C::Mpi),
             Construct::MutexHold(kind) => (mutex_hold_name(kind), C::Mutex),
             Construct::MutexReleased(kind) => (mutex_released_name(kind), C::Mutex),
             Construct::MutexInit(kind) => (lock_routine("omp_init", kind), C::Mutex),

@@ -260,6 +260,8 @@ pub mod paradigm {
     pub const USER: u8 = 1;
     /// `OTF2_PARADIGM_OPENMP`.
     pub const OPENMP: u8 = 3;
+    /// `OTF2_PARADIGM_MPI`.
+    pub const MPI: u8 = 4;
     /// `OTF2_PARADIGM_MEASUREMENT_SYSTEM`.
     pub const MEASUREMENT_SYSTEM: u8 = 6;
     /// Of OTF2 3.1.
@@ -312,6 +314,14 @@ pub mod role {
     pub const TASK_WAIT: u8 = 22;
     /// `OTF2_REGION_ROLE_COLL_ALL2ONE`.
     pub const COLL_ALL2ONE: u8 = 24;
+    /// `OTF2_REGION_ROLE_COLL_OTHER`.
+    pub const COLL_OTHER: u8 = 26;
+    /// `OTF2_REGION_ROLE_FILE_IO`.
+    pub const FILE_IO: u8 = 27;
+    /// `OTF2_REGION_ROLE_POINT2POINT`.
+    pub const POINT2POINT: u8 = 28;
+    /// `OTF2_REGION_ROLE_RMA`.
+    pub const RMA: u8 = 29;
     /// `OTF2_REGION_ROLE_DATA_TRANSFER`.
     pub const DATA_TRANSFER: u8 = 30;
     /// `OTF2_REGION_ROLE_ARTIFICIAL`.

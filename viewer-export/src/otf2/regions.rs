@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use ompt_sys as ompt;
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::model::{Category, Construct, DeviceWork, Position, Region, Source, split_place};
+use omptrace_trace_format::field::CallClass;
 use otf2_archive::encoding::StringRef;
 use otf2_archive::records::{self, paradigm, role};
 
@@ -83,6 +84,9 @@ impl Enums {
                 ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered,
             ) => unknown(role::CODE),
             C::ExternalWait(_) => unknown(role::WRAPPER),
+            C::MpiCall(function) => {
+                Shape { canonical: Canonical::Routine, ..construct(mpi_role(function.class())) }
+            }
             C::MutexWait(_) | C::MutexHold(_) | C::MutexInit(_) | C::MutexDestroy(_) => routine(),
             C::MutexReleased(_) => routine(),
             C::NestLockAgain(_) | C::ControlTool => routine(),
@@ -113,10 +117,30 @@ impl Enums {
     fn paradigm(self, category: Category) -> u8 {
         match category {
             Category::Target => self.target_paradigm(),
+            Category::Mpi => paradigm::MPI,
             Category::User => paradigm::USER,
             Category::Omptrace => paradigm::MEASUREMENT_SYSTEM,
             _ => paradigm::OPENMP,
         }
+    }
+}
+
+/// The role of a function of MPI: which processes a collective operation joins is not known here.
+fn mpi_role(class: CallClass) -> u8 {
+    match class {
+        CallClass::send
+        | CallClass::receive
+        | CallClass::send_receive
+        | CallClass::nonblocking_send
+        | CallClass::nonblocking_receive
+        | CallClass::start
+        | CallClass::wait
+        | CallClass::test
+        | CallClass::probe => role::POINT2POINT,
+        CallClass::collective | CallClass::nonblocking_collective => role::COLL_OTHER,
+        CallClass::one_sided => role::RMA,
+        CallClass::file => role::FILE_IO,
+        _ => role::FUNCTION,
     }
 }
 
@@ -192,6 +216,7 @@ impl Definition<'_> {
             None => match self.category {
                 Category::User | Category::Omptrace => ("", 0),
                 Category::Target => ("OMP_TARGET", 0),
+                Category::Mpi => ("MPI", 0),
                 _ => ("OMP", 0),
             },
         };

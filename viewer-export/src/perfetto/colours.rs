@@ -56,6 +56,7 @@ pub(super) fn of_region(region: &Region) -> &'static str {
         Category::Wait => wait(region.construct),
         Category::Mutex => UNDER_LOCK,
         Category::Target => RUNTIME,
+        Category::Mpi => RUNTIME,
         Category::User => PHASES,
         Category::Omptrace => TRACER,
     };

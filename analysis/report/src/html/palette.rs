@@ -18,7 +18,7 @@ pub struct Group {
 }
 
 /// The groups in the order in which they are stacked: useful work first.
-pub const GROUPS: [Group; 10] = [
+pub const GROUPS: [Group; 11] = [
     Group {
         key: "useful",
         label: "useful work",
@@ -62,6 +62,13 @@ pub const GROUPS: [Group; 10] = [
         causes: &[Cause::Reduction, Cause::Target, Cause::Runtime, Cause::ExternalWait],
     },
     Group {
+        key: "mpi",
+        label: "MPI",
+        meaning: "The thread is in a call of MPI: it waits for other processes, or moves data.",
+        colour: "#882255",
+        causes: &[Cause::Mpi, Cause::MpiOther],
+    },
+    Group {
         key: "preempted",
         label: "preempted",
         meaning: "The thread was runnable but preempted.",
@@ -85,9 +92,9 @@ pub const GROUPS: [Group; 10] = [
     Group {
         key: "idle",
         label: "nothing to do",
-        meaning: "The program runs serial code, or a region that does not use all threads.",
+        meaning: "The program runs serial code, or a region that does not use all threads, or waits in MPI.",
         colour: "#c9ced6",
-        causes: &[Cause::Serial, Cause::NarrowTeam],
+        causes: &[Cause::Serial, Cause::IdleInMpi, Cause::NarrowTeam],
     },
 ];
 

@@ -255,6 +255,7 @@ impl Otf2 {
             .map(|paradigm| {
                 let (name, class) = match paradigm {
                     paradigm::USER => ("user", CLASS_PROCESS),
+                    paradigm::MPI => ("MPI", CLASS_PROCESS),
                     paradigm::MEASUREMENT_SYSTEM => ("omptrace", CLASS_PROCESS),
                     paradigm::OPENMP_TARGET => ("OpenMP target", CLASS_ACCELERATOR),
                     _ => ("OpenMP", CLASS_THREAD_FORK_JOIN),
