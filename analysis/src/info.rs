@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use omptrace_symbols::printable::printable;
-use omptrace_trace_format::metadata::{Counting, Device, Record, Sampling};
+use omptrace_trace_format::metadata::{Counting, Device, Mpi, Record, Sampling};
 use omptrace_trace_format::{Ending, Finding, Reader, Stream};
 use serde::Serialize;
 
@@ -73,7 +73,10 @@ pub struct Info {
     pub messages: Vec<String>,
     /// Callbacks that the tracer did not ask for, since the runtime would have harmed the program: why.
     pub withheld: BTreeMap<String, String>,
-    /// What to know of serial time where the program uses MPI; left out where it does not.
+    /// The MPI library, where its calls were recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mpi: Option<Mpi>,
+    /// What to know of serial time where the program uses MPI; left out where it does not, and where its calls were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mpi_note: Option<String>,
     /// The flaws of the trace, the worst first.
@@ -263,6 +266,7 @@ impl Info {
             size: size(reader, process.events),
             messages: metadata.messages.clone(),
             withheld: metadata.withheld.clone(),
+            mpi: metadata.mpi.clone(),
             mpi_note: mpi::is_unseen(reader).then(|| mpi::MPI_NOT_SEEN.to_owned()),
             findings: findings(&process).into_iter().chain(of_recording(reader)).collect(),
         }
@@ -294,7 +298,7 @@ fn program(reader: &Reader) -> ProgramInfo {
         command_line: process.command_line,
         directory: process.directory,
         pid: reader.header().pid,
-        rank: process.rank,
+        rank: reader.metadata().rank(),
         forked: process.forked,
     }
 }
@@ -402,6 +406,14 @@ fn size(reader: &Reader, events: u64) -> SizeInfo {
     }
 }
 
+/// The MPI library, and the process's place in its job.
+fn mpi_line(mpi: &Mpi) -> String {
+    let place = mpi.rank.zip(mpi.size).map(|(rank, size)| format!(", rank {rank} of {size}"));
+    let level = mpi.thread_level.get("provided").and_then(|level| level.as_str());
+    let level = level.map(|level| format!(", {level}"));
+    format!("{}{}{}", mpi.library, place.unwrap_or_default(), level.unwrap_or_default())
+}
+
 /// Several lines for people: a word on the left, what it is on the right.
 impl fmt::Display for Info {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -418,6 +430,9 @@ impl fmt::Display for Info {
         lines.line("duration", &duration_line(self))?;
         if let Some(serial) = &self.serial {
             lines.line("serial", &serial.words)?;
+        }
+        if let Some(mpi) = &self.mpi {
+            lines.line("MPI", &mpi_line(mpi))?;
         }
         if let Some(note) = &self.mpi_note {
             lines.line("MPI", note)?;

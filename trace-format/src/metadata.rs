@@ -98,6 +98,12 @@ pub struct Metadata {
 }
 
 impl Metadata {
+    /// The process's rank: in `MPI_COMM_WORLD`, or what the launcher said where MPI was not recorded.
+    pub fn rank(&self) -> Option<u32> {
+        let of_mpi = self.mpi.as_ref().and_then(|mpi| mpi.rank);
+        of_mpi.or_else(|| self.process.as_ref()?.rank)
+    }
+
     /// Words about what turned tracing off, if anything did.
     pub fn failure_message(&self) -> Option<String> {
         let failure = self.failure.as_ref()?;
@@ -146,7 +152,7 @@ pub struct Mpi {
     /// What the library says of itself, its first line.
     pub library: String,
     /// The library's file.
-    pub file: String,
+    pub path: String,
     /// The application binary interface: `openmpi`, `mpich` or `abi` (that of MPI 5).
     pub family: String,
     /// The version of the standard that the library follows.
@@ -160,12 +166,6 @@ pub struct Mpi {
     /// The level of thread support that the program asked for and that it got, as the standard names them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub thread_level: BTreeMap<String, Value>,
-    /// The host, by MPI's name for it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub host: Option<String>,
-    /// The start of the host's system, which processes of one host share.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub boot_id: Option<String>,
 }
 
 /// The traced process.

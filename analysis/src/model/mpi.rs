@@ -12,8 +12,7 @@ pub(crate) fn is_unseen(reader: &Reader) -> bool {
     if metadata.mpi.is_some() {
         return false;
     }
-    let has_rank = metadata.process.as_ref().is_some_and(|process| process.rank.is_some());
-    has_rank
+    metadata.rank().is_some()
         || Table::from_metadata(metadata)
             .is_some_and(|table| table.instances().any(|module| is_mpi(&module.path)))
 }

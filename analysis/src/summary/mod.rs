@@ -214,11 +214,10 @@ impl NewSummary {
         let Summarised { mut body, report, earliest, stats, more_phases } = Stats::summarised(reader, alone);
         body.alone = alone.then(|| Alone::of(&stats, more_phases));
         let of_process = report.processes.first().cloned().unwrap_or_default();
-        let process = reader.metadata().process.as_ref();
         let gaps = of_process.notes().into_iter();
         let head = Head {
             version: VERSION.to_owned(),
-            rank: process.and_then(|process| process.rank),
+            rank: reader.metadata().rank(),
             realtime_ns: reader.clock().start_realtime_ns(),
             uncertainty_ns: reader.clock().realtime_uncertainty_ns(),
             began: reader.metadata().start.clone(),

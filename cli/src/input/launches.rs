@@ -46,7 +46,7 @@ impl Facts {
             pid: process.pid,
             started: process.started,
             parent_pid: process.parent_pid,
-            rank: process.rank,
+            rank: metadata.rank(),
             begin_ns: on_clock(life.started.unwrap_or(0)),
             end_ns: life.ended.map(on_clock),
         })

@@ -86,6 +86,8 @@ impl Anonymiser {
             Event::DeviceLoad(load) => text(&mut load.filename, &mut |path| self.path(path)),
             Event::ControlTool(call) => text(&mut call.text, &mut |text| self.text(text)),
             Event::Error(error) => text(&mut error.message, &mut |text| self.text(text)),
+            Event::ObjectDefined(object) => text(&mut object.name, &mut |text| self.text(text)),
+            Event::ObjectNamed(object) => text(&mut object.name, &mut |text| self.text(text)),
             Event::DeviceImage(_) | Event::Unknown(_) => Fate::LeftOut,
             _ => Fate::Kept,
         }

@@ -186,9 +186,8 @@ const MAX_OFFSET_NS: Ns = 1 << 60;
 impl Start {
     /// The start of a trace's process.
     pub fn of(reader: &Reader) -> Start {
-        let process = reader.metadata().process.as_ref();
         Start::new(
-            process.and_then(|process| process.rank),
+            reader.metadata().rank(),
             reader.header().pid,
             reader.path(),
             reader.clock().start_realtime_ns(),
@@ -298,7 +297,7 @@ impl<'a> ProcessReplay<'a, '_> {
             os_pid: self.reader.header().pid,
             has_namesake: self.has_namesake,
             host: machine.map_or(String::new(), |machine| machine.host.clone()),
-            rank: metadata.process.as_ref().and_then(|process| process.rank),
+            rank: metadata.rank(),
             command_line: command_line(self.reader),
             exit_status: metadata.record.as_ref().and_then(|record| record.exit_status),
             processors: processors(metadata),
@@ -637,7 +636,7 @@ pub fn process_name(reader: &Reader) -> String {
         return format!("process {pid}");
     };
     let program = process.executable.rsplit('/').next().unwrap_or_default();
-    match process.rank {
+    match reader.metadata().rank() {
         Some(rank) => format!("rank {rank}: {program} ({pid})"),
         None => format!("{program} ({pid})"),
     }
