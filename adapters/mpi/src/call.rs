@@ -15,16 +15,14 @@ use crate::row::{Handle, Kind, NONE, ROWS, Row};
 use crate::thread::{self, Thread};
 use crate::tracer::{CallBegins, CallEnds, Tracer, kind, peer, role, tag, tracer};
 
-/// No function has more words of arguments.
-const WORDS: usize = 24;
-
-/// A call, with the arguments in an array.
+/// A call. Its arguments are where its caller and `omptrace_mpi_call` have left them.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) row: &'static Row,
     pub(crate) number: u32,
     spelling: usize,
-    words: [u64; WORDS],
+    frame: *mut Frame,
+    /// How many words of arguments there are.
     length: usize,
     pub(crate) code: *const c_void,
     next: usize,
@@ -34,7 +32,7 @@ pub(crate) struct Call {
 ///
 /// # Safety
 /// The frame is that of a call, and the slot is the called symbol's.
-pub(crate) unsafe extern "C-unwind" fn enter(frame: *const Frame, slot: u32) -> u64 {
+pub(crate) unsafe extern "C-unwind" fn enter(frame: *mut Frame, slot: u32) -> u64 {
     let slot = slot as usize;
     // SAFETY: by the caller's promise.
     let call = unsafe { Call::of(frame, slot) };
@@ -294,7 +292,7 @@ impl Call {
     /// # Safety
     /// The frame is that of a call of this slot's symbol.
     #[inline(always)]
-    unsafe fn of(frame: *const Frame, slot: usize) -> Call {
+    unsafe fn of(frame: *mut Frame, slot: usize) -> Call {
         let number = slot / 8;
         let spelling = slot % 8;
         let row = ROWS.get(number).unwrap_or(&ROWS[0]);
@@ -305,19 +303,10 @@ impl Call {
             false if row.kind == Kind::Pcontrol => REGISTERS as u8,
             false => row.arguments,
         };
-        let length = (length as usize).min(WORDS);
-        let mut words = [0; WORDS];
-        // SAFETY: by the caller's promise, there are as many words; those on the stack follow the frame.
-        let return_address = unsafe {
-            words[..REGISTERS].copy_from_slice(&(*frame).registers);
-            let on_stack = frame.add(1).cast::<u64>();
-            for place in REGISTERS..length {
-                words[place] = on_stack.add(place - REGISTERS).read();
-            }
-            (*frame).return_address
-        };
-        let code = return_address as *const c_void;
-        Call { row, number: number as u32, spelling, words, length, code, next: next::of_slot(slot) }
+        // SAFETY: by the caller's promise.
+        let code = unsafe { (*frame).return_address } as *const c_void;
+        let next = next::of_slot(slot);
+        Call { row, number: number as u32, spelling, frame, length: length.into(), code, next }
     }
 
     /// Goes on in the next definition.
@@ -327,7 +316,7 @@ impl Call {
     #[inline(always)]
     unsafe fn go_on(&self) -> u64 {
         // SAFETY: by the caller's promise.
-        unsafe { invoke(self.next, self.words.as_ptr(), self.length.saturating_sub(REGISTERS)) }
+        unsafe { invoke(self.next, self.frame, self.length.saturating_sub(REGISTERS)) }
     }
 
     #[inline(always)]
@@ -339,29 +328,43 @@ impl Call {
         self.spelling == Spelling::LargeCount as usize
     }
 
-    /// Where the argument is in the array.
+    /// Where the argument is; `None` where the call has no such argument.
     #[inline(always)]
-    fn place(&self, argument: u8) -> usize {
+    fn place(&self, argument: u8) -> Option<*mut u64> {
         let c_only = if self.is_fortran() { self.row.c_only } else { 0 };
-        usize::from(argument.wrapping_sub(c_only))
+        self.word(usize::from(argument.wrapping_sub(c_only)))
+    }
+
+    /// Where a word of the arguments is.
+    #[inline(always)]
+    fn word(&self, place: usize) -> Option<*mut u64> {
+        // What lies in the frame between the registers and the stack's arguments.
+        const BETWEEN: usize = size_of::<Frame>() / size_of::<u64>() - REGISTERS;
+        let offset = if place < REGISTERS { place } else { place + BETWEEN };
+        // SAFETY: the call has so many words.
+        (place < self.length).then(|| unsafe { self.frame.cast::<u64>().add(offset) })
     }
 
     /// An argument that is an address in C, too.
     #[inline(always)]
     pub(crate) fn address(&self, argument: u8) -> u64 {
-        self.words.get(self.place(argument)).copied().unwrap_or(0)
+        // SAFETY: an argument of the call.
+        self.place(argument).map_or(0, |place| unsafe { place.read() })
     }
 
+    /// Replaces an argument. Those on the stack are the callee's, too, by the conventions of calls.
     pub(crate) fn set_address(&mut self, argument: u8, address: u64) {
-        let place = self.place(argument);
-        if let Some(word) = self.words.get_mut(place) {
-            *word = address;
+        if let Some(place) = self.place(argument) {
+            // SAFETY: an argument of the call.
+            unsafe { place.write(address) };
         }
     }
 
     /// The length that Fortran passes with its first text.
     pub(crate) fn text_length(&self) -> usize {
-        self.words.get(self.length - usize::from(self.row.strings)).map_or(0, |word| *word as usize)
+        let place = self.word(self.length - usize::from(self.row.strings));
+        // SAFETY: a word of the call.
+        place.map_or(0, |place| unsafe { place.read() } as usize)
     }
 
     /// An argument that is an `int`.
@@ -542,9 +545,8 @@ impl Call {
         if !self.is_fortran() {
             return result as i32;
         }
-        let place = self.length - 1 - usize::from(self.row.strings);
-        let error = self.words.get(place).copied().unwrap_or(0) as *const i32;
+        let Some(place) = self.word(self.length - 1 - usize::from(self.row.strings)) else { return 0 };
         // SAFETY: null where it is left out, as `mpi_f08` allows it; else the program's variable.
-        unsafe { error.as_ref() }.copied().unwrap_or(0)
+        unsafe { (place.read() as *const i32).as_ref() }.copied().unwrap_or(0)
     }
 }

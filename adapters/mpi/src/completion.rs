@@ -3,6 +3,7 @@
 //! The handles are read before the call, which makes them null. What a handle stands for is bound when the wait begins: another thread
 //! may get it as soon as the request is complete.
 
+use core::mem::MaybeUninit;
 use std::alloc::{GlobalAlloc, Layout};
 
 use interpose::memory::KernelMemory;
@@ -64,6 +65,9 @@ const EACH: usize = 1 + FACTS + STATUS_WORDS;
 /// Calls with at most as many requests need no memory of the kernel's.
 const FEW: usize = 8;
 
+/// Memory on the stack, of which only as much is written as the call needs.
+type Own = MaybeUninit<[u64; EACH * FEW]>;
+
 /// Memory of a call: of the stack where there are few requests. It has no destructor; what an error handler leaves by `longjmp` is lost.
 #[derive(Debug)]
 struct Memory {
@@ -75,12 +79,15 @@ struct Memory {
 impl Memory {
     /// Of so many requests; `None` where there is none.
     #[inline(always)]
-    fn of(count: usize, own: &mut [u64; EACH * FEW]) -> Option<Memory> {
+    fn of(count: usize, own: &mut Own) -> Option<Memory> {
         if count <= FEW {
-            return Some(Memory { words: own.as_mut_ptr(), count, kernel: None });
+            let words = own.as_mut_ptr().cast::<u64>();
+            // SAFETY: room for as many requests, and more. Zeros, since libraries leave parts of a status as they are.
+            unsafe { words.write_bytes(0, count * EACH) };
+            return Some(Memory { words, count, kernel: None });
         }
         let layout = Layout::array::<u64>(count.checked_mul(EACH)?).ok()?;
-        // SAFETY: the layout's size is not 0. Zeros, since libraries leave parts of a status as they are.
+        // SAFETY: the layout's size is not 0.
         let words = unsafe { KernelMemory.alloc_zeroed(layout) }.cast::<u64>();
         (!words.is_null()).then_some(Memory { words, count, kernel: Some(layout) })
     }
@@ -133,7 +140,7 @@ impl Completion {
     /// # Safety
     /// The arguments are the program's.
     #[inline(always)]
-    unsafe fn of(family: &Family, call: &mut Call, own: &mut [u64; EACH * FEW]) -> Option<Completion> {
+    unsafe fn of(family: &Family, call: &mut Call, own: &mut Own) -> Option<Completion> {
         let arguments = Arguments::of(call.row.kind);
         let count = if arguments.count == NONE { 1 } else { call.integer(arguments.count).max(0) as usize };
         let mut memory = Memory::of(count, own)?;
@@ -298,7 +305,7 @@ impl Context {
 /// # Safety
 /// As of the MPI function.
 pub(crate) unsafe fn wait(context: &mut Context, call: &mut Call) -> u64 {
-    let mut own = [0; EACH * FEW];
+    let mut own = Own::uninit();
     let is_recorded = context.begins(&begins(call));
     // SAFETY: by the caller's promise, here and below.
     let completion = match is_recorded {
@@ -326,7 +333,7 @@ pub(crate) unsafe fn wait(context: &mut Context, call: &mut Call) -> u64 {
 /// # Safety
 /// As of the MPI function.
 pub(crate) unsafe fn test(context: &mut Context, call: &mut Call) -> u64 {
-    let mut own = [0; EACH * FEW];
+    let mut own = Own::uninit();
     // SAFETY: by the caller's promise, here and below.
     let Some(mut completion) = (unsafe { Completion::of(context.family, call, &mut own) }) else {
         return unsafe { context.go_on(call) };
@@ -359,7 +366,7 @@ pub(crate) unsafe fn test(context: &mut Context, call: &mut Call) -> u64 {
 pub(crate) unsafe fn started(context: &Context, call: &Call) {
     const COUNT: u8 = 0;
     const REQUESTS: u8 = 1;
-    let mut own = [0; EACH * FEW];
+    let mut own = Own::uninit();
     let Some(mut memory) = Memory::of(call.integer(COUNT).max(0) as usize, &mut own) else { return };
     for (place, handle) in memory.handles().iter_mut().enumerate() {
         // SAFETY: by the caller's promise, there are as many.

@@ -109,13 +109,13 @@ pub(crate) unsafe extern "C" fn omptrace_mpi_call() {
     )
 }
 
-/// Calls `next` with as many words of `words` on the stack as `on_stack` says, besides those in registers.
+/// Calls `next` with the arguments of a frame: those in registers, and as many as `on_stack` says behind it.
 ///
 /// # Safety
-/// There are as many words, and `next` is a function that takes them.
+/// There are as many, and `next` is a function that takes them.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
-pub(crate) unsafe extern "C-unwind" fn invoke(next: usize, words: *const u64, on_stack: usize) -> u64 {
+pub(crate) unsafe extern "C-unwind" fn invoke(next: usize, frame: *const Frame, on_stack: usize) -> u64 {
     core::arch::naked_asm!(
         ".cfi_startproc",
         "push rbp",
@@ -132,7 +132,7 @@ pub(crate) unsafe extern "C-unwind" fn invoke(next: usize, words: *const u64, on
         "test rdx, rdx",
         "je 3f",
         "2:",
-        "mov rax, [r10 + 8 * rdx + 40]",
+        "mov rax, [r10 + 8 * rdx + 56]",
         "mov [rsp + 8 * rdx - 8], rax",
         "dec rdx",
         "jne 2b",
@@ -153,13 +153,13 @@ pub(crate) unsafe extern "C-unwind" fn invoke(next: usize, words: *const u64, on
     )
 }
 
-/// Calls `next` with as many words of `words` on the stack as `on_stack` says, besides those in registers.
+/// Calls `next` with the arguments of a frame: those in registers, and as many as `on_stack` says behind it.
 ///
 /// # Safety
-/// There are as many words, and `next` is a function that takes them.
+/// There are as many, and `next` is a function that takes them.
 #[cfg(target_arch = "aarch64")]
 #[unsafe(naked)]
-pub(crate) unsafe extern "C-unwind" fn invoke(next: usize, words: *const u64, on_stack: usize) -> u64 {
+pub(crate) unsafe extern "C-unwind" fn invoke(next: usize, frame: *const Frame, on_stack: usize) -> u64 {
     core::arch::naked_asm!(
         ".cfi_startproc",
         "stp x29, x30, [sp, #-16]!",
@@ -173,7 +173,7 @@ pub(crate) unsafe extern "C-unwind" fn invoke(next: usize, words: *const u64, on
         "add x11, x2, #1",
         "and x11, x11, #-2",
         "sub sp, sp, x11, lsl #3",
-        "add x12, x10, #64",
+        "add x12, x10, #80",
         "2:",
         "cbz x2, 3f",
         "sub x2, x2, #1",

@@ -6,7 +6,7 @@
 //! MPI_Send, mpi_send_, mpi_send_f08_ ...    each a number in a register
 //!     -> omptrace_mpi_call                  no tracer: on to the next definition
 //!         -> begins(function, communicator, peer, tag, count, type, caller)
-//!         -> the next definition, with the arguments in an array of words
+//!         -> the next definition, with the same arguments
 //!         -> ends(function, result, request, peer, tag, bytes)
 //! ```
 //!
@@ -16,7 +16,7 @@
 //! | module | what it holds |
 //! | --- | --- |
 //! | [`wrapper`] | the exported functions |
-//! | [`enter`] | from registers to an array of words, and back |
+//! | [`enter`] | from registers to words in memory, and back |
 //! | [`next`] | where functions go on |
 //! | [`row`] | what to record of each function |
 //! | [`family`] | constants of the three binary interfaces |
