@@ -1,0 +1,20 @@
+//! `libomptmpi4.so`: functions that MPI 4.0 added.
+//!
+//! All that it exports goes on in `libomptmpi.so`, which is preloaded along with it, and which has what is known of threads and
+//! of the tracer. It is a library of its own because programs ask which functions there are: see [`omptrace_mpi_api::wrappers`].
+//!
+//! [`omptrace_mpi_api::wrappers`]: https://docs.rs/omptrace-mpi-api
+
+#![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#![allow(non_snake_case, reason = "names of MPI")]
+
+#[path = "../../src/wrapper.rs"]
+#[macro_use]
+mod wrapper;
+
+unsafe extern "C" {
+    /// Of `libomptmpi.so`. It has the arguments of the function that was called.
+    fn omptrace_mpi_call();
+}
+
+include!(concat!(env!("OUT_DIR"), "/wrappers.rs"));

@@ -1,0 +1,552 @@
+//! A call of MPI: its arguments, and what the tracer is told of it.
+
+use core::ffi::c_void;
+
+use omptrace_mpi_api::wrappers::Spelling;
+
+use crate::completion;
+use crate::enter::{Frame, REGISTERS, invoke};
+use crate::family::{Family, STATUS_WORDS, family};
+use crate::fortran;
+use crate::initialization;
+use crate::next;
+use crate::object;
+use crate::row::{Handle, Kind, NONE, ROWS, Row};
+use crate::thread::{self, Thread};
+use crate::tracer::{CallBegins, CallEnds, Tracer, kind, peer, role, tag, tracer};
+
+/// A call. Its arguments are where its caller and `omptrace_mpi_call` have left them.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) row: &'static Row,
+    pub(crate) number: u32,
+    spelling: usize,
+    frame: *mut Frame,
+    /// How many words of arguments there are.
+    length: usize,
+    pub(crate) code: *const c_void,
+    next: usize,
+}
+
+/// Goes on from `omptrace_mpi_call`.
+///
+/// # Safety
+/// The frame is that of a call, and the slot is the called symbol's.
+pub(crate) unsafe extern "C-unwind" fn enter(frame: *mut Frame, slot: u32) -> u64 {
+    let slot = slot as usize;
+    // SAFETY: by the caller's promise.
+    let call = unsafe { Call::of(frame, slot) };
+    let Some(tracer) = tracer() else {
+        // SAFETY: the program's own call.
+        return unsafe { call.go_on() };
+    };
+    let thread = thread::words();
+    let stack_pointer = frame as usize;
+    // SAFETY: the thread's own words.
+    let inside = unsafe { (*thread).inside };
+    if inside > stack_pointer {
+        // SAFETY: the library's own call.
+        return unsafe { call.go_on() };
+    }
+    // SAFETY: the thread's own words; the program's own call.
+    unsafe {
+        (*thread).inside = stack_pointer;
+        let result = outermost(call, tracer, thread);
+        (*thread).inside = 0;
+        result
+    }
+}
+
+/// A call that the program has made.
+///
+/// # Safety
+/// As of the MPI function.
+unsafe fn outermost(mut call: Call, tracer: &'static Tracer, thread: *mut Thread) -> u64 {
+    let errno = Errno::of_thread();
+    let result = match family() {
+        // SAFETY: the program's own call.
+        Some(family) => unsafe { report(&mut Context { tracer, family, thread, errno }, &mut call) },
+        // SAFETY: as above.
+        None => unsafe { call.go_on() },
+    };
+    errno.restore();
+    result
+}
+
+/// Whom a call is told, and by whose rules.
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) tracer: &'static Tracer,
+    pub(crate) family: &'static Family,
+    pub(crate) thread: *mut Thread,
+    pub(crate) errno: Errno,
+}
+
+/// The thread's `errno`, which MPI and the program find as if the tracer were not there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Errno {
+    place: *mut i32,
+    value: i32,
+}
+
+impl Errno {
+    fn of_thread() -> Errno {
+        // SAFETY: the thread's own.
+        unsafe {
+            let place = libc::__errno_location();
+            Errno { place, value: *place }
+        }
+    }
+
+    fn keep(&mut self) {
+        // SAFETY: the thread's own.
+        self.value = unsafe { *self.place };
+    }
+
+    fn restore(self) {
+        // SAFETY: the thread's own.
+        unsafe { *self.place = self.value }
+    }
+}
+
+impl Context {
+    /// Goes on in the next definition.
+    ///
+    /// # Safety
+    /// As of the MPI function.
+    pub(crate) unsafe fn go_on(&mut self, call: &Call) -> u64 {
+        self.errno.restore();
+        // SAFETY: by the caller's promise.
+        let result = unsafe { call.go_on() };
+        self.errno.keep();
+        result
+    }
+
+    /// The call begins; false where nothing is recorded of it.
+    pub(crate) fn begins(&self, begins: &CallBegins) -> bool {
+        let is_recorded = (self.tracer.begins)(begins);
+        if is_recorded {
+            self.tell_fruitless();
+        }
+        is_recorded
+    }
+
+    /// Tells of tests that found nothing, once there is a call that is recorded.
+    fn tell_fruitless(&self) {
+        // SAFETY: the thread's own words.
+        unsafe {
+            if (*self.thread).fruitless != 0 {
+                let numbers = [(*self.thread).fruitless, (*self.thread).fruitless_function];
+                (*self.thread).fruitless = 0;
+                self.tracer.tell(role::FRUITLESS, &numbers);
+            }
+        }
+    }
+
+    /// A test has found nothing.
+    pub(crate) fn count_fruitless(&self, function: u32) {
+        // SAFETY: the thread's own words.
+        unsafe {
+            (*self.thread).fruitless += 1;
+            (*self.thread).fruitless_function = u64::from(function);
+        }
+    }
+}
+
+/// Reports a call.
+///
+/// # Safety
+/// As of the MPI function.
+unsafe fn report(context: &mut Context, call: &mut Call) -> u64 {
+    match call.row.kind {
+        Kind::Wait | Kind::Waitall | Kind::Waitany | Kind::Waitsome => {
+            // SAFETY: by the caller's promise.
+            unsafe { completion::wait(context, call) }
+        }
+        Kind::Test | Kind::Testall | Kind::Testany | Kind::Testsome => {
+            // SAFETY: by the caller's promise.
+            unsafe { completion::test(context, call) }
+        }
+        Kind::CommitType | Kind::NewType | Kind::FreeType => {
+            // SAFETY: by the caller's promise.
+            unsafe { object::datatype(context, call) }
+        }
+        Kind::NameCommunicator | Kind::NameWindow => {
+            // SAFETY: by the caller's promise.
+            unsafe { object::name(context, call) }
+        }
+        Kind::Pcontrol => {
+            (context.tracer.pauses)(call.integer(0) == 0);
+            // SAFETY: by the caller's promise.
+            unsafe { context.go_on(call) }
+        }
+        // SAFETY: by the caller's promise.
+        Kind::Attempt => unsafe { attempt(context, call) },
+        Kind::Init | Kind::InitThread | Kind::SessionInit => {
+            (context.tracer.starts)();
+            // SAFETY: by the caller's promise.
+            unsafe { usual(context, call) }
+        }
+        // SAFETY: by the caller's promise.
+        _ => unsafe { usual(context, call) },
+    }
+}
+
+/// A call that is reported when it begins and when it ends.
+///
+/// # Safety
+/// As of the MPI function.
+unsafe fn usual(context: &mut Context, call: &mut Call) -> u64 {
+    // SAFETY: by the caller's promise, here and below.
+    let object = unsafe { call.object(context.family) };
+    let begins = unsafe { call.begins(context.family, object) };
+    let is_recorded = context.begins(&begins);
+    if is_recorded {
+        unsafe { before(context, call, object) };
+    }
+    let mut own_status = [0; STATUS_WORDS];
+    if is_recorded {
+        unsafe { call.replace_status(context.family, &mut own_status) };
+    }
+    let result = unsafe { context.go_on(call) };
+    let code = unsafe { call.result_code(result) };
+    let new = match code {
+        0 => unsafe { call.result(context.family) },
+        _ => 0,
+    };
+    if code == 0 {
+        unsafe { after(context, call, object, new) };
+    }
+    if is_recorded {
+        let ends = unsafe { call.ends(context.family, code, new) };
+        (context.tracer.ends)(&ends);
+    }
+    result
+}
+
+/// A probe that need not find a message: it is reported where it has found one.
+///
+/// # Safety
+/// As of the MPI function.
+unsafe fn attempt(context: &mut Context, call: &mut Call) -> u64 {
+    // SAFETY: by the caller's promise, here and below.
+    let object = unsafe { call.object(context.family) };
+    let mut own_status = [0; STATUS_WORDS];
+    unsafe { call.replace_status(context.family, &mut own_status) };
+    let result = unsafe { context.go_on(call) };
+    let code = unsafe { call.result_code(result) };
+    if code == 0 && !unsafe { call.flag() } {
+        context.count_fruitless(call.number);
+        return result;
+    }
+    let begins = unsafe { call.begins(context.family, object) };
+    if context.begins(&begins) {
+        let new = if code == 0 { unsafe { call.result(context.family) } } else { 0 };
+        let ends = unsafe { call.ends(context.family, code, new) };
+        (context.tracer.ends)(&ends);
+    }
+    result
+}
+
+/// What is told before the library does it.
+///
+/// # Safety
+/// As of the MPI function.
+unsafe fn before(context: &Context, call: &Call, object: u64) {
+    let freed = |of: u32| (context.tracer.freed)(of, object);
+    match call.row.kind {
+        // Before: another thread may get the same handle as soon as it is free.
+        Kind::FreeCommunicator => freed(kind::COMMUNICATOR),
+        Kind::FreeWindow => freed(kind::WINDOW),
+        Kind::CloseFile => freed(kind::FILE),
+        Kind::FreeRequest => freed(kind::REQUEST),
+        Kind::Start => context.tracer.tell(role::STARTED, &[object]),
+        // SAFETY: by the caller's promise.
+        Kind::Startall => unsafe { completion::started(context, call) },
+        _ => {}
+    }
+}
+
+/// What is told when the library has done it.
+///
+/// # Safety
+/// As of the MPI function.
+unsafe fn after(context: &Context, call: &Call, object: u64, new: u64) {
+    // SAFETY: by the caller's promise.
+    unsafe {
+        match call.row.kind {
+            Kind::Init | Kind::InitThread | Kind::SessionInit => initialization::describe(context, call),
+            Kind::NewCommunicator => object::new_communicator(context, new, object),
+            Kind::NewCommunicatorLater => object::copied_communicator(context, new, object),
+            Kind::NewWindow => {
+                object::new_window(context, new, [object, call.address(1), call.word_value(2)])
+            }
+            Kind::NewDynamicWindow => object::new_window(context, new, [object, 0, 1]),
+            Kind::OpenFile => object::new_file(context, call, new, object),
+            _ => {}
+        }
+    }
+}
+
+impl Call {
+    /// # Safety
+    /// The frame is that of a call of this slot's symbol.
+    #[inline(always)]
+    unsafe fn of(frame: *mut Frame, slot: usize) -> Call {
+        let number = slot / 8;
+        let spelling = slot % 8;
+        let row = ROWS.get(number).unwrap_or(&ROWS[0]);
+        let length = match spelling >= Spelling::Underscore as usize {
+            // And the error code.
+            true => row.arguments - row.c_only + 1 + row.strings,
+            // Further arguments are of any number; those in registers are enough.
+            false if row.kind == Kind::Pcontrol => REGISTERS as u8,
+            false => row.arguments,
+        };
+        // SAFETY: by the caller's promise.
+        let code = unsafe { (*frame).return_address } as *const c_void;
+        let next = next::of_slot(slot);
+        Call { row, number: number as u32, spelling, frame, length: length.into(), code, next }
+    }
+
+    /// Goes on in the next definition.
+    ///
+    /// # Safety
+    /// As of the MPI function.
+    #[inline(always)]
+    unsafe fn go_on(&self) -> u64 {
+        // SAFETY: by the caller's promise.
+        unsafe { invoke(self.next, self.frame, self.length.saturating_sub(REGISTERS)) }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_fortran(&self) -> bool {
+        self.spelling >= Spelling::Underscore as usize
+    }
+
+    fn is_large(&self) -> bool {
+        self.spelling == Spelling::LargeCount as usize
+    }
+
+    /// Where the argument is; `None` where the call has no such argument.
+    #[inline(always)]
+    fn place(&self, argument: u8) -> Option<*mut u64> {
+        let c_only = if self.is_fortran() { self.row.c_only } else { 0 };
+        self.word(usize::from(argument.wrapping_sub(c_only)))
+    }
+
+    /// Where a word of the arguments is.
+    #[inline(always)]
+    fn word(&self, place: usize) -> Option<*mut u64> {
+        // What lies in the frame between the registers and the stack's arguments.
+        const BETWEEN: usize = size_of::<Frame>() / size_of::<u64>() - REGISTERS;
+        let offset = if place < REGISTERS { place } else { place + BETWEEN };
+        // SAFETY: the call has so many words.
+        (place < self.length).then(|| unsafe { self.frame.cast::<u64>().add(offset) })
+    }
+
+    /// An argument that is an address in C, too.
+    #[inline(always)]
+    pub(crate) fn address(&self, argument: u8) -> u64 {
+        // SAFETY: an argument of the call.
+        self.place(argument).map_or(0, |place| unsafe { place.read() })
+    }
+
+    /// Replaces an argument. Those on the stack are the callee's, too, by the conventions of calls.
+    pub(crate) fn set_address(&mut self, argument: u8, address: u64) {
+        if let Some(place) = self.place(argument) {
+            // SAFETY: an argument of the call.
+            unsafe { place.write(address) };
+        }
+    }
+
+    /// The length that Fortran passes with its first text.
+    pub(crate) fn text_length(&self) -> usize {
+        let place = self.word(self.length - usize::from(self.row.strings));
+        // SAFETY: a word of the call.
+        place.map_or(0, |place| unsafe { place.read() } as usize)
+    }
+
+    /// An argument that is an `int`.
+    #[inline(always)]
+    pub(crate) fn integer(&self, argument: u8) -> i32 {
+        let word = self.address(argument);
+        match self.is_fortran() {
+            // SAFETY: Fortran passes the addresses of variables.
+            true if word != 0 => unsafe { (word as *const i32).read() },
+            _ => word as i32,
+        }
+    }
+
+    /// An argument that is an integer of 64 bits in all variants of the function.
+    pub(crate) fn word_value(&self, argument: u8) -> u64 {
+        match self.is_large() {
+            true => self.address(argument),
+            false => self.integer(argument) as u64,
+        }
+    }
+
+    /// A number of elements; 0 where there is none.
+    #[inline(always)]
+    fn count(&self, argument: u8) -> u64 {
+        match argument {
+            NONE => 0,
+            _ if self.is_large() => self.address(argument),
+            _ => u64::from(self.integer(argument).max(0).cast_unsigned()),
+        }
+    }
+
+    /// A handle that C passes by value.
+    #[inline(always)]
+    pub(crate) fn handle(&self, family: &Family, argument: u8, of: Handle) -> u64 {
+        match (argument, self.is_fortran()) {
+            (NONE, _) => 0,
+            (_, true) => fortran::handle(family, of, self.integer(argument)),
+            (_, false) if of == Handle::File => self.address(argument),
+            (_, false) => family.handle(self.address(argument)),
+        }
+    }
+
+    /// The handle at an address, or a further one in an array.
+    ///
+    /// # Safety
+    /// There is one.
+    #[inline(always)]
+    pub(crate) unsafe fn handle_at(&self, family: &Family, argument: u8, of: Handle, place: usize) -> u64 {
+        let address = self.address(argument);
+        if argument == NONE || address == 0 {
+            return 0;
+        }
+        // SAFETY: by the caller's promise.
+        unsafe {
+            match (self.is_fortran(), of) {
+                (true, _) => fortran::handle(family, of, (address as *const i32).add(place).read()),
+                (false, Handle::File) => (address as *const u64).add(place).read(),
+                (false, _) => family.handle_at(address, place),
+            }
+        }
+    }
+
+    /// What the call is about.
+    ///
+    /// # Safety
+    /// The arguments are the program's.
+    #[inline(always)]
+    pub(crate) unsafe fn object(&self, family: &Family) -> u64 {
+        let row = self.row;
+        match row.object_by_address {
+            // SAFETY: by the caller's promise.
+            true => unsafe { self.handle_at(family, row.object, row.object_type, 0) },
+            false => self.handle(family, row.object, row.object_type),
+        }
+    }
+
+    /// What the call has made.
+    ///
+    /// # Safety
+    /// The call has succeeded.
+    #[inline(always)]
+    unsafe fn result(&self, family: &Family) -> u64 {
+        // SAFETY: by the caller's promise.
+        unsafe { self.handle_at(family, self.row.result, self.row.result_type, 0) }
+    }
+
+    /// # Safety
+    /// The arguments are the program's.
+    #[inline(always)]
+    unsafe fn begins(&self, family: &Family, object: u64) -> CallBegins {
+        let row = self.row;
+        let (mut count, mut datatype) = (row.count, row.datatype);
+        if row.in_place != NONE && self.is_in_place(family, row.in_place) {
+            (count, datatype) = (row.other_count, row.other_datatype);
+        }
+        let is_single = count == NONE && datatype != NONE && row.class == omptrace_mpi_api::Class::OneSided;
+        CallBegins {
+            function: self.number,
+            class: row.class as u32,
+            object,
+            peer: if row.peer == NONE { peer::NONE } else { family.peer(self.integer(row.peer)) },
+            tag: if row.tag == NONE { tag::NONE } else { family.tag(self.integer(row.tag)) },
+            count: if is_single { 1 } else { self.count(count) },
+            datatype: self.handle(family, datatype, Handle::Datatype),
+            code: self.code,
+        }
+    }
+
+    fn is_in_place(&self, family: &Family, buffer: u8) -> bool {
+        let buffer = self.address(buffer);
+        match self.is_fortran() {
+            true => family.fortran.is_in_place(buffer),
+            false => buffer == family.in_place,
+        }
+    }
+
+    /// # Safety
+    /// The call has returned `code`.
+    #[inline(always)]
+    unsafe fn ends(&self, family: &Family, code: i32, object: u64) -> CallEnds {
+        let mut ends = CallEnds {
+            function: self.number,
+            class: self.row.class as u32,
+            result: code,
+            peer: peer::NONE,
+            tag: tag::NONE,
+            object,
+            bytes: 0,
+            code: self.code,
+        };
+        if self.row.status != NONE && code == 0 {
+            let status = self.address(self.row.status);
+            // Where the call was not recorded from its begin, it may be ignored.
+            if !self.is_ignored(family, status) {
+                // SAFETY: the call has filled it in.
+                let received = unsafe { family.received(status) };
+                (ends.peer, ends.tag, ends.bytes) = (received.peer, received.tag, received.bytes);
+            }
+        }
+        ends
+    }
+
+    /// Whether a status is none.
+    #[inline(always)]
+    pub(crate) fn is_ignored(&self, family: &Family, status: u64) -> bool {
+        match self.is_fortran() {
+            true => family.fortran.is_ignored(status),
+            false => status == family.status_ignore,
+        }
+    }
+
+    /// Gives the call a status of our own where the program wants none.
+    ///
+    /// # Safety
+    /// `own` stays until the call has ended.
+    unsafe fn replace_status(&mut self, family: &Family, own: &mut [u64; STATUS_WORDS]) {
+        if self.row.status != NONE && self.is_ignored(family, self.address(self.row.status)) {
+            self.set_address(self.row.status, own.as_mut_ptr() as usize as u64);
+        }
+    }
+
+    /// Whether the call says that it has found what it looked for.
+    ///
+    /// # Safety
+    /// The call has succeeded.
+    unsafe fn flag(&self) -> bool {
+        let flag = self.address(self.row.flag) as *const i32;
+        // SAFETY: the call has filled it in.
+        self.row.flag == NONE || unsafe { flag.read() } != 0
+    }
+
+    /// What the call has returned: of Fortran, what it has stored.
+    ///
+    /// # Safety
+    /// The call has returned `result`.
+    #[inline(always)]
+    pub(crate) unsafe fn result_code(&self, result: u64) -> i32 {
+        if !self.is_fortran() {
+            return result as i32;
+        }
+        let Some(place) = self.word(self.length - 1 - usize::from(self.row.strings)) else { return 0 };
+        // SAFETY: null where it is left out, as `mpi_f08` allows it; else the program's variable.
+        unsafe { (place.read() as *const i32).as_ref() }.copied().unwrap_or(0)
+    }
+}

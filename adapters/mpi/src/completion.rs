@@ -1,0 +1,377 @@
+//! Calls that wait for requests, or test them.
+//!
+//! The handles are read before the call, which makes them null. What a handle stands for is bound when the wait begins: another thread
+//! may get it as soon as the request is complete.
+
+use core::mem::MaybeUninit;
+use std::alloc::{GlobalAlloc, Layout};
+
+use interpose::memory::KernelMemory;
+
+use crate::call::{Call, Context};
+use crate::family::{Family, Interface, Received, STATUS_WORDS, UNDEFINED};
+use crate::row::{Handle, Kind, NONE};
+use crate::tracer::{CallBegins, CallEnds, peer, role, tag};
+
+/// The arguments of one of these functions, counted as in C; [`NONE`] where it has none.
+#[derive(Debug)]
+struct Arguments {
+    count: u8,
+    requests: u8,
+    /// The place of the one that is complete.
+    index: u8,
+    /// How many are complete, and their places.
+    completed: u8,
+    places: u8,
+    /// Whether it has succeeded.
+    flag: u8,
+    status: u8,
+}
+
+const fn arguments([count, requests, index, completed, places, flag, status]: [u8; 7]) -> Arguments {
+    Arguments { count, requests, index, completed, places, flag, status }
+}
+
+static WAIT: Arguments = arguments([NONE, 0, NONE, NONE, NONE, NONE, 1]);
+static WAIT_ALL: Arguments = arguments([0, 1, NONE, NONE, NONE, NONE, 2]);
+static WAIT_ANY: Arguments = arguments([0, 1, 2, NONE, NONE, NONE, 3]);
+static SOME: Arguments = arguments([0, 1, NONE, 2, 3, NONE, 4]);
+static TEST: Arguments = arguments([NONE, 0, NONE, NONE, NONE, 1, 2]);
+static TEST_ALL: Arguments = arguments([0, 1, NONE, NONE, NONE, 2, 3]);
+static TEST_ANY: Arguments = arguments([0, 1, 2, NONE, NONE, 3, 4]);
+
+impl Arguments {
+    fn of(kind: Kind) -> &'static Arguments {
+        match kind {
+            Kind::Wait => &WAIT,
+            Kind::Waitall => &WAIT_ALL,
+            Kind::Waitany => &WAIT_ANY,
+            Kind::Test => &TEST,
+            Kind::Testall => &TEST_ALL,
+            Kind::Testany => &TEST_ANY,
+            _ => &SOME,
+        }
+    }
+
+    fn is_of_all(&self) -> bool {
+        self.index == NONE && self.places == NONE
+    }
+}
+
+/// Words of a completed request: handle, peer, tag, bytes.
+const FACTS: usize = 4;
+/// Words that each request needs: its handle, the facts, and a status.
+const EACH: usize = 1 + FACTS + STATUS_WORDS;
+/// Calls with at most as many requests need no memory of the kernel's.
+const FEW: usize = 8;
+
+/// Memory on the stack, of which only as much is written as the call needs.
+type Own = MaybeUninit<[u64; EACH * FEW]>;
+
+/// Memory of a call: of the stack where there are few requests. It has no destructor; what an error handler leaves by `longjmp` is lost.
+#[derive(Debug)]
+struct Memory {
+    words: *mut u64,
+    count: usize,
+    kernel: Option<Layout>,
+}
+
+impl Memory {
+    /// Of so many requests; `None` where there is none.
+    #[inline(always)]
+    fn of(count: usize, own: &mut Own) -> Option<Memory> {
+        if count <= FEW {
+            let words = own.as_mut_ptr().cast::<u64>();
+            // SAFETY: room for as many requests, and more. Zeros, since libraries leave parts of a status as they are.
+            unsafe { words.write_bytes(0, count * EACH) };
+            return Some(Memory { words, count, kernel: None });
+        }
+        let layout = Layout::array::<u64>(count.checked_mul(EACH)?).ok()?;
+        // SAFETY: the layout's size is not 0.
+        let words = unsafe { KernelMemory.alloc_zeroed(layout) }.cast::<u64>();
+        (!words.is_null()).then_some(Memory { words, count, kernel: Some(layout) })
+    }
+
+    fn give_back(self) {
+        if let Some(layout) = self.kernel {
+            // SAFETY: allocated with this layout, and not used any more.
+            unsafe { KernelMemory.dealloc(self.words.cast(), layout) };
+        }
+    }
+
+    fn handles(&mut self) -> &mut [u64] {
+        // SAFETY: the first part of the memory.
+        unsafe { core::slice::from_raw_parts_mut(self.words, self.count) }
+    }
+
+    fn facts(&mut self) -> &mut [u64] {
+        // SAFETY: the second part.
+        unsafe { core::slice::from_raw_parts_mut(self.words.add(self.count), self.count * FACTS) }
+    }
+
+    fn statuses(&self) -> u64 {
+        // SAFETY: the third part.
+        unsafe { self.words.add(self.count * (1 + FACTS)) as usize as u64 }
+    }
+}
+
+/// A call of this kind, with what is known before the library has it.
+#[derive(Debug)]
+struct Completion {
+    arguments: &'static Arguments,
+    memory: Memory,
+}
+
+/// What the call has said.
+#[derive(Debug)]
+struct Completed {
+    code: i32,
+    /// How many are complete.
+    count: usize,
+    /// The first of them that was no null request.
+    first: Option<Received>,
+    /// Words of facts.
+    facts: usize,
+}
+
+impl Completion {
+    /// Reads the handles, and gives the call statuses where the program wants none.
+    ///
+    /// # Safety
+    /// The arguments are the program's.
+    #[inline(always)]
+    unsafe fn of(family: &Family, call: &mut Call, own: &mut Own) -> Option<Completion> {
+        let arguments = Arguments::of(call.row.kind);
+        let count = if arguments.count == NONE { 1 } else { call.integer(arguments.count).max(0) as usize };
+        let mut memory = Memory::of(count, own)?;
+        for (place, handle) in memory.handles().iter_mut().enumerate() {
+            // SAFETY: by the caller's promise, there are as many.
+            *handle = unsafe { call.handle_at(family, arguments.requests, Handle::Request, place) };
+        }
+        if call.is_ignored(family, call.address(arguments.status)) {
+            call.set_address(arguments.status, memory.statuses());
+        }
+        Some(Completion { arguments, memory })
+    }
+
+    /// Reads what is complete; nothing where the call failed.
+    ///
+    /// # Safety
+    /// The call has returned `result`.
+    #[inline(always)]
+    unsafe fn completed(&mut self, family: &Family, call: &Call, result: u64) -> Completed {
+        // SAFETY: by the caller's promise, here and below.
+        let code = unsafe { call.result_code(result) };
+        let mut completed = Completed { code, count: 0, first: None, facts: 0 };
+        if code != 0 || !unsafe { self.is_set(call) } {
+            return completed;
+        }
+        let count = unsafe { self.count(call) };
+        let base = unsafe { self.base(family, call, count) };
+        let statuses = call.address(self.arguments.status);
+        for at in 0..count {
+            let place = match self.arguments.is_of_all() {
+                true => at,
+                false => (unsafe { self.place(call, at) } - base) as usize,
+            };
+            let Some(handle) = self.memory.handles().get(place).copied() else { continue };
+            completed.count += 1;
+            if handle == family.request_null {
+                continue;
+            }
+            let received = unsafe { family.received(statuses + (at * family.status_bytes) as u64) };
+            completed.first.get_or_insert(received);
+            let words = completed.facts..completed.facts + FACTS;
+            if let Some(words) = self.memory.facts().get_mut(words) {
+                let (peer, tag) = (i64::from(received.peer), i64::from(received.tag));
+                words.copy_from_slice(&[handle, peer as u64, tag as u64, received.bytes]);
+                completed.facts += FACTS;
+            }
+        }
+        completed
+    }
+
+    /// Whether the call says that there is something.
+    ///
+    /// # Safety
+    /// The call has succeeded.
+    unsafe fn is_set(&self, call: &Call) -> bool {
+        let flag = call.address(self.arguments.flag) as *const i32;
+        // SAFETY: by the caller's promise.
+        self.arguments.flag == NONE || unsafe { flag.read() } != 0
+    }
+
+    /// How many are complete.
+    ///
+    /// # Safety
+    /// The call has succeeded.
+    unsafe fn count(&self, call: &Call) -> usize {
+        let read = |argument: u8| {
+            // SAFETY: by the caller's promise.
+            unsafe { (call.address(argument) as *const i32).read() }
+        };
+        match self.arguments {
+            arguments if arguments.index != NONE => usize::from(read(arguments.index) != UNDEFINED),
+            arguments if arguments.completed != NONE => match read(arguments.completed) {
+                UNDEFINED => 0,
+                count => (count.max(0) as usize).min(self.memory.count),
+            },
+            _ => self.memory.count,
+        }
+    }
+
+    /// The place of a completed request, as the call says it.
+    ///
+    /// # Safety
+    /// The call has succeeded, and has completed more than `at`.
+    unsafe fn place(&self, call: &Call, at: usize) -> i32 {
+        let (argument, at) = match self.arguments.index {
+            NONE => (self.arguments.places, at),
+            index => (index, 0),
+        };
+        // SAFETY: by the caller's promise.
+        unsafe { (call.address(argument) as *const i32).add(at).read() }
+    }
+
+    /// What places are counted from: 1 in Fortran. MPICH 4.0 counts from 0 in `mpi_f08`: there the request that has become null says
+    /// which it was.
+    ///
+    /// # Safety
+    /// The call has succeeded.
+    unsafe fn base(&mut self, family: &Family, call: &Call, count: usize) -> i32 {
+        let is_fortran = call.is_fortran();
+        if !is_fortran || family.interface != Interface::Mpich || self.arguments.is_of_all() || count == 0 {
+            return i32::from(is_fortran);
+        }
+        // SAFETY: by the caller's promise.
+        let place = unsafe { self.place(call, 0) };
+        let requests = self.arguments.requests;
+        let mut has_changed = |place: i32| {
+            let before =
+                usize::try_from(place).ok().and_then(|place| self.memory.handles().get(place).copied());
+            before.is_some_and(|before| {
+                // SAFETY: one of the program's requests.
+                before != unsafe { call.handle_at(family, requests, Handle::Request, place as usize) }
+            })
+        };
+        i32::from(has_changed(place - 1) || !has_changed(place))
+    }
+}
+
+fn begins(call: &Call) -> CallBegins {
+    CallBegins {
+        function: call.number,
+        class: call.row.class as u32,
+        object: 0,
+        peer: peer::NONE,
+        tag: tag::NONE,
+        count: 0,
+        datatype: 0,
+        code: call.code,
+    }
+}
+
+fn ends(call: &Call, completed: &Completed) -> CallEnds {
+    let one = completed.first.filter(|_| completed.count == 1);
+    let none = Received { peer: peer::NONE, tag: tag::NONE, bytes: 0 };
+    let Received { peer, tag, bytes } = one.unwrap_or(none);
+    CallEnds {
+        function: call.number,
+        class: call.row.class as u32,
+        result: completed.code,
+        peer,
+        tag,
+        object: 0,
+        bytes,
+        code: call.code,
+    }
+}
+
+impl Context {
+    /// Tells that the call is over.
+    #[inline(always)]
+    fn completes(&self, call: &Call, completion: &mut Completion, completed: &Completed) {
+        if let Some(facts) =
+            completion.memory.facts().get(..completed.facts).filter(|facts| !facts.is_empty())
+        {
+            self.tracer.tell(role::COMPLETED, facts);
+        }
+        (self.tracer.ends)(&ends(call, completed));
+    }
+}
+
+/// A call that waits.
+///
+/// # Safety
+/// As of the MPI function.
+pub(crate) unsafe fn wait(context: &mut Context, call: &mut Call) -> u64 {
+    let mut own = Own::uninit();
+    let is_recorded = context.begins(&begins(call));
+    // SAFETY: by the caller's promise, here and below.
+    let completion = match is_recorded {
+        true => unsafe { Completion::of(context.family, call, &mut own) },
+        false => None,
+    };
+    if let Some(mut completion) = completion {
+        context.tracer.tell(role::AWAITED, completion.memory.handles());
+        let result = unsafe { context.go_on(call) };
+        let completed = unsafe { completion.completed(context.family, call, result) };
+        context.completes(call, &mut completion, &completed);
+        completion.memory.give_back();
+        return result;
+    }
+    let result = unsafe { context.go_on(call) };
+    if is_recorded {
+        let code = unsafe { call.result_code(result) };
+        (context.tracer.ends)(&ends(call, &Completed { code, count: 0, first: None, facts: 0 }));
+    }
+    result
+}
+
+/// A call that tests: it is reported where it has found something complete.
+///
+/// # Safety
+/// As of the MPI function.
+pub(crate) unsafe fn test(context: &mut Context, call: &mut Call) -> u64 {
+    let mut own = Own::uninit();
+    // SAFETY: by the caller's promise, here and below.
+    let Some(mut completion) = (unsafe { Completion::of(context.family, call, &mut own) }) else {
+        return unsafe { context.go_on(call) };
+    };
+    let result = unsafe { context.go_on(call) };
+    let completed = unsafe { completion.completed(context.family, call, result) };
+    // Where all requests were null, a test succeeds and completes nothing.
+    if completed.facts == 0 && completed.code == 0 {
+        context.count_fruitless(call.number);
+    } else if context.begins(&begins(call)) {
+        let mut handles = [0; FEW];
+        for (handle, facts) in handles.iter_mut().zip(completion.memory.facts().chunks_exact(FACTS)) {
+            *handle = facts[0];
+        }
+        let count = completed.facts / FACTS;
+        match handles.get(..count) {
+            Some(handles) => context.tracer.tell(role::AWAITED, handles),
+            None => context.tracer.tell(role::AWAITED, completion.memory.handles()),
+        }
+        context.completes(call, &mut completion, &completed);
+    }
+    completion.memory.give_back();
+    result
+}
+
+/// Tells which requests a call starts.
+///
+/// # Safety
+/// The arguments are the program's.
+pub(crate) unsafe fn started(context: &Context, call: &Call) {
+    const COUNT: u8 = 0;
+    const REQUESTS: u8 = 1;
+    let mut own = Own::uninit();
+    let Some(mut memory) = Memory::of(call.integer(COUNT).max(0) as usize, &mut own) else { return };
+    for (place, handle) in memory.handles().iter_mut().enumerate() {
+        // SAFETY: by the caller's promise, there are as many.
+        *handle = unsafe { call.handle_at(context.family, REQUESTS, Handle::Request, place) };
+    }
+    context.tracer.tell(role::STARTED, memory.handles());
+    memory.give_back();
+}

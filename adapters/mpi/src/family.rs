@@ -1,0 +1,284 @@
+//! The three binary interfaces of MPI, and what differs between them.
+
+use core::ptr::null_mut;
+use core::sync::atomic::{AtomicPtr, Ordering};
+use std::alloc::{GlobalAlloc, Layout};
+
+use interpose::elf;
+use interpose::memory::KernelMemory;
+
+use crate::fortran::Fortran;
+use crate::next::{Pmpi, file_name, module, symbol, to};
+use crate::tracer::{peer, tag};
+
+/// Which interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Interface {
+    OpenMpi,
+    /// MPICH's, which Intel MPI, Cray MPICH, MVAPICH and ParaStation have, too.
+    Mpich,
+    /// That of the MPI 5.0 standard.
+    Abi,
+}
+
+/// A status in memory has this many words at most.
+pub(crate) const STATUS_WORDS: usize = 4;
+
+/// What the interface of the library in use says.
+#[derive(Debug)]
+pub(crate) struct Family {
+    pub(crate) interface: Interface,
+    any_source: i32,
+    any_tag: i32,
+    proc_null: i32,
+    root: i32,
+    /// `MPI_STATUS_IGNORE` and `MPI_STATUSES_IGNORE`.
+    pub(crate) status_ignore: u64,
+    pub(crate) in_place: u64,
+    /// Bytes of a status, and the places of its numbers in it.
+    pub(crate) status_bytes: usize,
+    source: usize,
+    tag: usize,
+    pub(crate) world: u64,
+    pub(crate) own: u64,
+    pub(crate) comm_null: u64,
+    pub(crate) request_null: u64,
+    /// Levels of thread support: single, funneled, serialized, multiple.
+    pub(crate) thread_levels: [i32; 4],
+    pub(crate) fortran: Fortran,
+}
+
+/// `MPI_UNDEFINED`, of all of them.
+pub(crate) const UNDEFINED: i32 = -32766;
+
+/// What a status says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Received {
+    pub(crate) peer: i32,
+    pub(crate) tag: i32,
+    pub(crate) bytes: u64,
+}
+
+static GET_COUNT: Pmpi = Pmpi::of(c"PMPI_Get_elements_x");
+static TEST_CANCELLED: Pmpi = Pmpi::of(c"PMPI_Test_cancelled");
+/// `MPI_BYTE` of the standard's interface.
+const ABI_BYTE: u64 = 0x247;
+
+impl Family {
+    /// A handle that was passed by value.
+    #[inline(always)]
+    pub(crate) fn handle(&self, word: u64) -> u64 {
+        if self.interface == Interface::Mpich { word & 0xffff_ffff } else { word }
+    }
+
+    /// The handle at an address, or further ones in an array.
+    ///
+    /// # Safety
+    /// There is one.
+    #[inline(always)]
+    pub(crate) unsafe fn handle_at(&self, address: u64, place: usize) -> u64 {
+        // SAFETY: by the caller's promise.
+        unsafe {
+            match self.interface {
+                Interface::Mpich => u64::from((address as *const u32).add(place).read()),
+                _ => (address as *const u64).add(place).read(),
+            }
+        }
+    }
+
+    /// A rank as traces have it.
+    #[inline(always)]
+    pub(crate) fn peer(&self, rank: i32) -> i32 {
+        match rank {
+            rank if rank >= 0 => rank,
+            rank if rank == self.any_source => peer::ANY,
+            rank if rank == self.proc_null => peer::PROC_NULL,
+            rank if rank == self.root => peer::ROOT,
+            _ => peer::NONE,
+        }
+    }
+
+    /// A tag as traces have it.
+    #[inline(always)]
+    pub(crate) fn tag(&self, tag: i32) -> i32 {
+        match tag {
+            tag if tag >= 0 => tag,
+            tag if tag == self.any_tag => tag::ANY,
+            _ => tag::NONE,
+        }
+    }
+
+    /// Reads a status that a successful call has filled in.
+    ///
+    /// # Safety
+    /// There is one.
+    pub(crate) unsafe fn received(&self, status: u64) -> Received {
+        let words = status as *const i32;
+        // SAFETY: by the caller's promise. Open MPI: source, tag, error, cancelled, then the number of bytes. MPICH: the number's low
+        // half, its high half and whether it was cancelled, then source, tag, error.
+        let (source, tag, bytes, is_cancelled) = unsafe {
+            let (source, tag) = (words.add(self.source).read(), words.add(self.tag).read());
+            let (bytes, is_cancelled) = match self.interface {
+                Interface::OpenMpi => (words.add(4).cast::<u64>().read_unaligned(), words.add(3).read() != 0),
+                Interface::Mpich => {
+                    let [low, high] = [words, words.add(1)].map(|word| u64::from(word.cast::<u32>().read()));
+                    (high >> 1 << 32 | low, high & 1 != 0)
+                }
+                Interface::Abi => count_of(status),
+            };
+            (source, tag, bytes, is_cancelled)
+        };
+        let peer = if is_cancelled { peer::CANCELLED } else { self.peer(source) };
+        Received { peer, tag: self.tag(tag), bytes }
+    }
+
+    /// The name of a level of thread support.
+    pub(crate) fn thread_level(&self, level: i32) -> &'static str {
+        const NAMES: [&str; 4] =
+            ["MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"];
+        let place = self.thread_levels.iter().position(|its| *its == level);
+        place.and_then(|place| NAMES.get(place)).copied().unwrap_or("unknown")
+    }
+
+    /// Its name in traces.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.interface {
+            Interface::OpenMpi => "openmpi",
+            Interface::Mpich => "mpich",
+            Interface::Abi => "abi",
+        }
+    }
+}
+
+/// Bytes, and whether it was cancelled, of a status whose content is the library's own.
+///
+/// # Safety
+/// There is one.
+unsafe fn count_of(status: u64) -> (u64, bool) {
+    let (mut bytes, mut is_cancelled) = (0_i64, 0_i32);
+    // SAFETY: by the caller's promise; both only read it.
+    unsafe {
+        GET_COUNT.succeeds([status, ABI_BYTE, to(&mut bytes), 0, 0]);
+        TEST_CANCELLED.succeeds([status, to(&mut is_cancelled), 0, 0, 0]);
+    }
+    (bytes.max(0) as u64, is_cancelled != 0)
+}
+
+/// The family of the library in use, once it has been looked for.
+static FAMILY: AtomicPtr<Family> = AtomicPtr::new(null_mut());
+
+/// The family of the library in use; `None` only where there is no memory.
+#[inline(always)]
+pub(crate) fn family() -> Option<&'static Family> {
+    // Acquire; pairs with Release in `find`.
+    // SAFETY: null, or never given back.
+    unsafe { FAMILY.load(Ordering::Acquire).as_ref() }.or_else(find)
+}
+
+static INIT: Pmpi = Pmpi::of(c"PMPI_Init");
+static ABI_VERSION: Pmpi = Pmpi::of(c"PMPI_Abi_get_version");
+
+/// The file of the MPI library.
+pub(crate) fn library() -> Option<&'static core::ffi::CStr> {
+    Some(module(INIT.address())?.0)
+}
+
+#[cold]
+fn find() -> Option<&'static Family> {
+    let layout = Layout::new::<Family>();
+    // SAFETY: the layout's size is not 0.
+    let made = unsafe { KernelMemory.alloc(layout) }.cast::<Family>();
+    if made.is_null() {
+        return None;
+    }
+    // SAFETY: new memory, large enough.
+    unsafe { made.write(look()) };
+    // Release; pairs with Acquire in `family`. Acquire, as there.
+    match FAMILY.compare_exchange(null_mut(), made, Ordering::Release, Ordering::Acquire) {
+        // SAFETY: never given back.
+        Ok(_) => unsafe { made.as_ref() },
+        Err(other) => {
+            // SAFETY: allocated above, and nobody else knows it.
+            unsafe { KernelMemory.dealloc(made.cast(), layout) };
+            // SAFETY: as above.
+            unsafe { other.as_ref() }
+        }
+    }
+}
+
+fn look() -> Family {
+    let is_abi = library().is_some_and(|path| elf::begins_with(file_name(path), b"libmpi_abi"));
+    let (mut major, mut minor) = (-1_i32, 0_i32);
+    // Libraries of the old interface have it, too, and answer -1.
+    // SAFETY: it may be called before MPI is initialized.
+    let answers = unsafe { ABI_VERSION.succeeds([to(&mut major), to(&mut minor), 0, 0, 0]) };
+    let world = symbol(c"ompi_mpi_comm_world") as u64;
+    match () {
+        () if is_abi || answers && major >= 1 => abi(),
+        () if world != 0 => open_mpi(world),
+        () => mpich(),
+    }
+}
+
+fn abi() -> Family {
+    Family {
+        interface: Interface::Abi,
+        any_source: -1,
+        any_tag: -2,
+        proc_null: -3,
+        root: -4,
+        status_ignore: 0,
+        in_place: 1,
+        status_bytes: 32,
+        source: 0,
+        tag: 1,
+        world: 0x101,
+        own: 0x102,
+        comm_null: 0x100,
+        request_null: 0x180,
+        thread_levels: [0, 1024, 2048, 4096],
+        fortran: Fortran::find(),
+    }
+}
+
+fn open_mpi(world: u64) -> Family {
+    Family {
+        interface: Interface::OpenMpi,
+        any_source: -1,
+        any_tag: -1,
+        proc_null: -2,
+        root: -4,
+        status_ignore: 0,
+        in_place: 1,
+        status_bytes: 24,
+        source: 0,
+        tag: 1,
+        world,
+        own: symbol(c"ompi_mpi_comm_self") as u64,
+        comm_null: symbol(c"ompi_mpi_comm_null") as u64,
+        request_null: symbol(c"ompi_request_null") as u64,
+        thread_levels: [0, 1, 2, 3],
+        fortran: Fortran::find(),
+    }
+}
+
+fn mpich() -> Family {
+    Family {
+        interface: Interface::Mpich,
+        any_source: -2,
+        any_tag: -1,
+        proc_null: -1,
+        root: -3,
+        status_ignore: 1,
+        in_place: u64::MAX,
+        status_bytes: 20,
+        source: 2,
+        tag: 3,
+        world: 0x4400_0000,
+        own: 0x4400_0001,
+        comm_null: 0x0400_0000,
+        request_null: 0x2c00_0000,
+        thread_levels: [0, 1, 2, 3],
+        fortran: Fortran::find(),
+    }
+}

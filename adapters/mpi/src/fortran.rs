@@ -1,0 +1,110 @@
+//! Fortran's arguments: handles are integers, and some addresses have a meaning of their own.
+
+use core::ffi::CStr;
+
+use crate::family::{Family, Interface};
+use crate::next::{Pmpi, symbol};
+use crate::row::Handle;
+
+/// Variables of the standard that hold the addresses which stand for an ignored status.
+const IGNORED_IN: [&CStr; 4] =
+    [c"MPI_F_STATUS_IGNORE", c"MPI_F_STATUSES_IGNORE", c"MPI_F08_STATUS_IGNORE", c"MPI_F08_STATUSES_IGNORE"];
+/// Open MPI's variables whose addresses stand for it, as compilers spell them.
+const IGNORED_AT: [&CStr; 8] = [
+    c"mpi_fortran_status_ignore_",
+    c"mpi_fortran_statuses_ignore_",
+    c"mpi_fortran_status_ignore",
+    c"mpi_fortran_statuses_ignore",
+    c"mpi_fortran_status_ignore__",
+    c"mpi_fortran_statuses_ignore__",
+    c"MPI_FORTRAN_STATUS_IGNORE",
+    c"MPI_FORTRAN_STATUSES_IGNORE",
+];
+/// Variables whose addresses stand for `MPI_IN_PLACE`. That of MPICH is the second integer of a common block.
+const IN_PLACE_AT: [(&CStr, usize); 7] = [
+    (c"mpi_fortran_in_place_", 0),
+    (c"mpi_fortran_in_place", 0),
+    (c"mpi_fortran_in_place__", 0),
+    (c"MPI_FORTRAN_IN_PLACE", 0),
+    (c"mpipriv1_", 4),
+    (c"mpipriv1__", 4),
+    (c"MPIR_F08_MPI_IN_PLACE", 0),
+];
+
+/// The addresses that have a meaning; 0 where the library has none.
+#[derive(Debug)]
+pub(crate) struct Fortran {
+    ignored_in: [usize; IGNORED_IN.len()],
+    ignored_at: [usize; IGNORED_AT.len()],
+    in_place_at: [usize; IN_PLACE_AT.len()],
+}
+
+impl Fortran {
+    pub(crate) fn find() -> Fortran {
+        Fortran {
+            ignored_in: IGNORED_IN.map(symbol),
+            ignored_at: IGNORED_AT.map(symbol),
+            in_place_at: IN_PLACE_AT.map(|(name, offset)| match symbol(name) {
+                0 => 0,
+                address => address + offset,
+            }),
+        }
+    }
+
+    /// Whether this argument says that no status is wanted.
+    pub(crate) fn is_ignored(&self, status: u64) -> bool {
+        let holds = |variable: &usize| {
+            // SAFETY: the library's variable, a pointer, which is set when MPI is initialized.
+            *variable != 0 && unsafe { (*variable as *const u64).read() } == status
+        };
+        self.ignored_at.contains(&(status as usize)) || self.ignored_in.iter().any(holds)
+    }
+
+    /// Whether this argument says that the buffer is the other one.
+    pub(crate) fn is_in_place(&self, buffer: u64) -> bool {
+        buffer != 0 && self.in_place_at.contains(&(buffer as usize))
+    }
+}
+
+/// A function that gives C's handle, and its name in the standard's interface.
+#[derive(Debug)]
+struct Conversion {
+    f2c: Pmpi,
+    from_int: Pmpi,
+}
+
+const fn conversion(f2c: &'static CStr, from_int: &'static CStr) -> Conversion {
+    Conversion { f2c: Pmpi::of(f2c), from_int: Pmpi::of(from_int) }
+}
+
+static COMMUNICATORS: Conversion = conversion(c"PMPI_Comm_f2c", c"PMPI_Comm_fromint");
+static WINDOWS: Conversion = conversion(c"PMPI_Win_f2c", c"PMPI_Win_fromint");
+static FILES: Conversion = conversion(c"PMPI_File_f2c", c"PMPI_File_fromint");
+static REQUESTS: Conversion = conversion(c"PMPI_Request_f2c", c"PMPI_Request_fromint");
+static MESSAGES: Conversion = conversion(c"PMPI_Message_f2c", c"PMPI_Message_fromint");
+static DATATYPES: Conversion = conversion(c"PMPI_Type_f2c", c"PMPI_Type_fromint");
+
+/// Handles of the standard's interface below this are constants, the same in Fortran.
+const CONSTANTS: u32 = 4096;
+
+/// C's handle of what Fortran calls by this number.
+pub(crate) fn handle(family: &Family, of: Handle, number: i32) -> u64 {
+    let conversion = match of {
+        Handle::Communicator => &COMMUNICATORS,
+        Handle::Window => &WINDOWS,
+        Handle::File => &FILES,
+        Handle::Request => &REQUESTS,
+        Handle::Message => &MESSAGES,
+        Handle::Datatype => &DATATYPES,
+        Handle::Session | Handle::None => return 0,
+    };
+    let bits = number as u32;
+    let function = match family.interface {
+        Interface::Mpich if of != Handle::File => return u64::from(bits),
+        Interface::Abi if bits < CONSTANTS => return u64::from(bits),
+        Interface::Abi if conversion.from_int.address() != 0 => &conversion.from_int,
+        _ => &conversion.f2c,
+    };
+    // SAFETY: it looks the number up, and gives a null handle where there is none.
+    unsafe { function.call([u64::from(bits), 0, 0, 0, 0]) }.unwrap_or(0)
+}

@@ -1,0 +1,298 @@
+//! What is told when MPI has been initialized: the library, the process's place in its job, the first communicators, the sizes of
+//! datatypes that are there from the begin.
+
+use core::ffi::{CStr, c_char};
+use core::fmt::{self, Write};
+use core::sync::atomic::Ordering;
+use std::alloc::{GlobalAlloc, Layout};
+
+use interpose::memory::KernelMemory;
+use interpose::system_call;
+
+use crate::call::{Call, Context};
+use crate::family::{Interface, library};
+use crate::next::{Pmpi, symbol, text_to, to};
+use crate::object::{self, HAS_WORLD};
+use crate::row::Kind;
+
+static GET_LIBRARY_VERSION: Pmpi = Pmpi::of(c"PMPI_Get_library_version");
+static GET_VERSION: Pmpi = Pmpi::of(c"PMPI_Get_version");
+static GET_PROCESSOR_NAME: Pmpi = Pmpi::of(c"PMPI_Get_processor_name");
+static QUERY_THREAD: Pmpi = Pmpi::of(c"PMPI_Query_thread");
+
+/// Tells all of it.
+///
+/// # Safety
+/// The call has initialized MPI.
+pub(crate) unsafe fn describe(context: &Context, call: &Call) {
+    let is_world = call.row.kind != Kind::SessionInit;
+    // Relaxed: a communicator comes later in the program's own order.
+    let had_world = HAS_WORLD.fetch_or(is_world, Ordering::Relaxed);
+    let world = context.family.world;
+    // SAFETY: by the caller's promise, here and below.
+    let place = if is_world { unsafe { object::rank_and_size(world) } } else { None };
+    let mut text = Text::new();
+    // It holds what there is, or what fits.
+    let _ = unsafe { write(&mut text, context, call, place) };
+    if let Some(text) = text.c_str() {
+        (context.tracer.describe)(text.as_ptr());
+    }
+    if is_world && !had_world {
+        unsafe {
+            object::new_communicator(context, world, 0);
+            object::new_communicator(context, context.family.own, 0);
+        }
+    }
+    unsafe { tell_datatypes(context) };
+}
+
+/// # Safety
+/// The call has initialized MPI.
+unsafe fn write(to: &mut Text, context: &Context, call: &Call, place: Option<(i32, i32)>) -> fmt::Result {
+    let (mut major, mut minor) = (0_i32, 0_i32);
+    // SAFETY: by the caller's promise, here and below.
+    unsafe { GET_VERSION.succeeds([crate::next::to(&mut major), crate::next::to(&mut minor), 0, 0, 0]) };
+    to.write_str("{\"library\":")?;
+    unsafe { to.write_answer(&GET_LIBRARY_VERSION) }?;
+    to.write_str(",\"file\":")?;
+    to.write_string(library().map_or(b"", CStr::to_bytes))?;
+    write!(to, ",\"family\":\"{}\",\"version\":[{major},{minor}]", context.family.name())?;
+    if let Some((rank, size)) = place {
+        write!(to, ",\"rank\":{rank},\"size\":{size}")?;
+    }
+    unsafe { write_thread_level(to, context, call) }?;
+    to.write_str(",\"host\":")?;
+    unsafe { to.write_answer(&GET_PROCESSOR_NAME) }?;
+    let mut boot_id = [0; 64];
+    if let Some(boot_id) = read(c"/proc/sys/kernel/random/boot_id", &mut boot_id) {
+        to.write_str(",\"boot_id\":")?;
+        to.write_string(boot_id)?;
+    }
+    to.write_str("}")
+}
+
+/// # Safety
+/// The call has initialized MPI.
+unsafe fn write_thread_level(to: &mut Text, context: &Context, call: &Call) -> fmt::Result {
+    const REQUIRED: u8 = 2;
+    let required = match call.row.kind {
+        Kind::Init => context.family.thread_levels[0],
+        Kind::InitThread => call.integer(REQUIRED),
+        // An info object says it.
+        _ => return Ok(()),
+    };
+    let mut provided = -1_i32;
+    // SAFETY: by the caller's promise.
+    unsafe { QUERY_THREAD.succeeds([crate::next::to(&mut provided), 0, 0, 0, 0]) };
+    let [required, provided] = [required, provided].map(|level| context.family.thread_level(level));
+    write!(to, ",\"thread_level\":{{\"required\":\"{required}\",\"provided\":\"{provided}\"}}")
+}
+
+/// What a file holds, up to its first line's end; read by system calls, which set no `errno`.
+fn read<'a>(path: &CStr, to: &'a mut [u8; 64]) -> Option<&'a [u8]> {
+    const AT_FDCWD: usize = libc::AT_FDCWD as isize as usize;
+    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+    // SAFETY: a path, and room for as many bytes.
+    let length = unsafe {
+        let file = system_call::call(libc::SYS_openat, [AT_FDCWD, path.as_ptr() as usize, flags]).ok()?;
+        let length = system_call::call(libc::SYS_read, [file, to.as_mut_ptr() as usize, to.len()]);
+        let _ = system_call::call(libc::SYS_close, [file]);
+        length.ok()?
+    };
+    to.get(..length)?.split(|byte| *byte == b'\n').next()
+}
+
+/// Text that is written without an allocator. What does not fit is left out, and then there is none.
+#[derive(Debug)]
+struct Text {
+    bytes: [u8; 2048],
+    length: usize,
+    is_cut: bool,
+}
+
+impl Text {
+    fn new() -> Text {
+        Text { bytes: [0; 2048], length: 0, is_cut: false }
+    }
+
+    fn c_str(&self) -> Option<&CStr> {
+        CStr::from_bytes_until_nul(&self.bytes).ok().filter(|_| !self.is_cut)
+    }
+
+    /// A string of JSON. Bytes that are no ASCII text become question marks.
+    fn write_string(&mut self, text: &[u8]) -> fmt::Result {
+        self.write_char('"')?;
+        for byte in text {
+            match byte {
+                b'"' | b'\\' => write!(self, "\\{}", char::from(*byte))?,
+                b' '..=b'~' => self.write_char(char::from(*byte))?,
+                b'\t' => self.write_char(' ')?,
+                _ => self.write_char('?')?,
+            }
+        }
+        self.write_char('"')
+    }
+
+    /// The first line of a text of the library's, whose function takes its address and that of its length.
+    ///
+    /// # Safety
+    /// The function is one of these, and may be called.
+    unsafe fn write_answer(&mut self, function: &Pmpi) -> fmt::Result {
+        /// `MPI_MAX_LIBRARY_VERSION_STRING` is 8192 at most.
+        const ROOM: usize = 1 << 14;
+        /// What is kept of it.
+        const MOST: usize = 300;
+        let Ok(layout) = Layout::array::<c_char>(ROOM) else { return Err(fmt::Error) };
+        // SAFETY: the layout's size is not 0; by the caller's promise.
+        unsafe {
+            let room = KernelMemory.alloc_zeroed(layout).cast::<c_char>();
+            if room.is_null() {
+                return Err(fmt::Error);
+            }
+            let mut length = 0_i32;
+            function.succeeds([text_to(room), to(&mut length), 0, 0, 0]);
+            let bytes = core::slice::from_raw_parts(room.cast::<u8>(), MOST);
+            let end = bytes.iter().position(|byte| matches!(byte, 0 | b'\n' | b'\r')).unwrap_or(MOST);
+            let written = self.write_string(&bytes[..end]);
+            KernelMemory.dealloc(room.cast(), layout);
+            written
+        }
+    }
+}
+
+impl Write for Text {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        // The last byte stays 0.
+        if end >= self.bytes.len() {
+            self.is_cut = true;
+            return Err(fmt::Error);
+        }
+        self.bytes[self.length..end].copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+/// Predefined datatypes of Open MPI, by the names of its variables behind `ompi_mpi_`.
+const OPEN_MPI: [&CStr; 70] = [
+    c"ompi_mpi_char",
+    c"ompi_mpi_signed_char",
+    c"ompi_mpi_unsigned_char",
+    c"ompi_mpi_byte",
+    c"ompi_mpi_short",
+    c"ompi_mpi_unsigned_short",
+    c"ompi_mpi_int",
+    c"ompi_mpi_unsigned",
+    c"ompi_mpi_long",
+    c"ompi_mpi_unsigned_long",
+    c"ompi_mpi_long_long_int",
+    c"ompi_mpi_unsigned_long_long",
+    c"ompi_mpi_float",
+    c"ompi_mpi_double",
+    c"ompi_mpi_long_double",
+    c"ompi_mpi_wchar",
+    c"ompi_mpi_packed",
+    c"ompi_mpi_c_bool",
+    c"ompi_mpi_c_complex",
+    c"ompi_mpi_c_float_complex",
+    c"ompi_mpi_c_double_complex",
+    c"ompi_mpi_c_long_double_complex",
+    c"ompi_mpi_cxx_bool",
+    c"ompi_mpi_cxx_cplex",
+    c"ompi_mpi_cxx_dblcplex",
+    c"ompi_mpi_cxx_ldblcplex",
+    c"ompi_mpi_int8_t",
+    c"ompi_mpi_uint8_t",
+    c"ompi_mpi_int16_t",
+    c"ompi_mpi_uint16_t",
+    c"ompi_mpi_int32_t",
+    c"ompi_mpi_uint32_t",
+    c"ompi_mpi_int64_t",
+    c"ompi_mpi_uint64_t",
+    c"ompi_mpi_aint",
+    c"ompi_mpi_offset",
+    c"ompi_mpi_count",
+    c"ompi_mpi_float_int",
+    c"ompi_mpi_double_int",
+    c"ompi_mpi_long_int",
+    c"ompi_mpi_short_int",
+    c"ompi_mpi_longdbl_int",
+    c"ompi_mpi_2int",
+    c"ompi_mpi_2integer",
+    c"ompi_mpi_2real",
+    c"ompi_mpi_2dblprec",
+    c"ompi_mpi_2cplex",
+    c"ompi_mpi_2dblcplex",
+    c"ompi_mpi_character",
+    c"ompi_mpi_logical",
+    c"ompi_mpi_logical1",
+    c"ompi_mpi_logical2",
+    c"ompi_mpi_logical4",
+    c"ompi_mpi_logical8",
+    c"ompi_mpi_integer",
+    c"ompi_mpi_integer1",
+    c"ompi_mpi_integer2",
+    c"ompi_mpi_integer4",
+    c"ompi_mpi_integer8",
+    c"ompi_mpi_integer16",
+    c"ompi_mpi_real",
+    c"ompi_mpi_real2",
+    c"ompi_mpi_real4",
+    c"ompi_mpi_real8",
+    c"ompi_mpi_real16",
+    c"ompi_mpi_dblprec",
+    c"ompi_mpi_cplex",
+    c"ompi_mpi_complex8",
+    c"ompi_mpi_complex16",
+    c"ompi_mpi_complex32",
+];
+
+/// Predefined datatypes of MPICH whose handles hold their sizes in the second byte: the last two bytes.
+const MPICH: [u16; 64] = [
+    0x0101, 0x0118, 0x0102, 0x010d, 0x040e, 0x0203, 0x0204, 0x0405, 0x0406, 0x0807, 0x0808, 0x040a, 0x080b,
+    0x100c, 0x0809, 0x0819, 0x010f, 0x0816, 0x081e, 0x1022, 0x041d, 0x041c, 0x081f, 0x041b, 0x0820, 0x0821,
+    0x1023, 0x011a, 0x0427, 0x0829, 0x102b, 0x0828, 0x102a, 0x202c, 0x012d, 0x022f, 0x0430, 0x0831, 0x0137,
+    0x0238, 0x0439, 0x083a, 0x013b, 0x023c, 0x043d, 0x083e, 0x013f, 0x0840, 0x1041, 0x2042, 0x0246, 0x0843,
+    0x0844, 0x0845, 0x0133, 0x0834, 0x1035, 0x2036, 0x0824, 0x1025, 0x2026, 0x0417, 0x0226, 0x1032,
+];
+/// Its pairs of a number and an `int`: their handles, and their sizes.
+const MPICH_PAIRS: [(u64, u64); 5] =
+    [(0x8c00_0000, 8), (0x8c00_0001, 12), (0x8c00_0002, 12), (0x8c00_0003, 6), (0x8c00_0004, 20)];
+
+/// Predefined datatypes of the standard's interface whose sizes the library says.
+const ABI: [u64; 44] = [
+    0x201, 0x202, 0x203, 0x207, 0x208, 0x209, 0x20a, 0x20b, 0x20c, 0x20d, 0x20e, 0x20f, 0x210, 0x212, 0x214,
+    0x216, 0x218, 0x219, 0x21a, 0x21b, 0x21c, 0x21d, 0x21e, 0x220, 0x224, 0x228, 0x229, 0x22a, 0x22b, 0x22c,
+    0x22d, 0x230, 0x231, 0x232, 0x238, 0x23c, 0x240, 0x241, 0x243, 0x244, 0x245, 0x247, 0x248, 0x249,
+];
+/// Those whose handles hold their sizes: a power of two in three bits.
+const ABI_SIZED: [u64; 22] = [
+    0x250, 0x251, 0x258, 0x259, 0x2c0, 0x2c1, 0x2c8, 0x2c9, 0x2ca, 0x2d0, 0x2d1, 0x2d2, 0x2d3, 0x2d8, 0x2d9,
+    0x2da, 0x2db, 0x2e0, 0x2e1, 0x2e2, 0x2e3, 0x2eb,
+];
+
+/// # Safety
+/// MPI is initialized.
+unsafe fn tell_datatypes(context: &Context) {
+    match context.family.interface {
+        Interface::OpenMpi => {
+            let all = OPEN_MPI.into_iter().map(symbol).filter(|address| *address != 0);
+            // SAFETY: the library's own objects.
+            all.for_each(|address| unsafe { object::define_datatype(context, address as u64) });
+        }
+        Interface::Mpich => {
+            let sized = MPICH.map(|bytes| (0x4c00_0000 | u64::from(bytes), u64::from(bytes >> 8)));
+            for (datatype, bytes) in sized.into_iter().chain(MPICH_PAIRS) {
+                object::tell_datatype(context, datatype, bytes);
+            }
+        }
+        Interface::Abi => {
+            // SAFETY: each library has these.
+            ABI.iter().for_each(|datatype| unsafe { object::define_datatype(context, *datatype) });
+            for datatype in ABI_SIZED {
+                object::tell_datatype(context, datatype, 1 << (datatype >> 3 & 7));
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! Where a function goes on: in the next definition of its name (`RTLD_NEXT`), so that other tools of the PMPI kind stay in the chain; else
+//! in the MPI library, which a Python module may have opened for itself alone (`RTLD_LOCAL`).
+
+use core::ffi::{CStr, c_char, c_void};
+use core::fmt::{self, Write};
+use core::mem::{transmute, zeroed};
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+use interpose::elf::{self, Library};
+use omptrace_mpi_api::wrappers::{self, SLOTS};
+
+/// The next definition of each symbol; 0 until it is found.
+pub(crate) static NEXT: [AtomicUsize; SLOTS] = [const { AtomicUsize::new(0) }; SLOTS];
+
+/// The address of the next definition.
+#[inline(always)]
+pub(crate) fn of_slot(slot: usize) -> usize {
+    // Relaxed: whoever finds another value finds the same function.
+    match NEXT.get(slot).map_or(0, |next| next.load(Ordering::Relaxed)) {
+        0 => find_slot(slot),
+        address => address,
+    }
+}
+
+#[cold]
+fn find_slot(slot: usize) -> usize {
+    let mut name = Name::new();
+    if let Some((function, spelling)) = wrappers::of_slot(slot) {
+        // It holds the longest one.
+        let _ = spelling.write(function.name, &mut name);
+    }
+    let address = match function(&name) {
+        0 => missing as *const () as usize,
+        address => address,
+    };
+    if let Some(next) = NEXT.get(slot) {
+        next.store(address, Ordering::Relaxed);
+    }
+    address
+}
+
+/// No library has the function that was called: an error, `MPI_ERR_OTHER` or near it.
+extern "C" fn missing() -> u64 {
+    15
+}
+
+/// A symbol's name.
+#[derive(Debug)]
+struct Name {
+    /// Begins with `P`, which is not the symbol's.
+    text: [u8; 64],
+    length: usize,
+}
+
+impl Name {
+    fn new() -> Name {
+        let mut text = [0; 64];
+        text[0] = b'P';
+        Name { text, length: 1 }
+    }
+
+    fn c_str(&self, from: usize) -> &CStr {
+        self.text.get(from..).and_then(|text| CStr::from_bytes_until_nul(text).ok()).unwrap_or_default()
+    }
+
+    /// As programs call it.
+    fn symbol(&self) -> &CStr {
+        self.c_str(1)
+    }
+
+    /// As tools call it.
+    fn profiling(&self) -> &CStr {
+        self.c_str(0)
+    }
+}
+
+impl Write for Name {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        // The last byte stays 0.
+        if end >= self.text.len() {
+            return Err(fmt::Error);
+        }
+        self.text[self.length..end].copy_from_slice(text.as_bytes());
+        if self.length == 1 && text.starts_with('m') {
+            self.text[0] = b'p';
+        }
+        self.length = end;
+        Ok(())
+    }
+}
+
+fn function(name: &Name) -> usize {
+    // SAFETY: a constant of the loader.
+    let next = unsafe { interpose::symbol(libc::RTLD_NEXT, name.symbol()) } as usize;
+    match next {
+        address if address != 0 && !is_ours(address) => address,
+        _ => match in_mpi_library(name.profiling()) {
+            0 => in_mpi_library(name.symbol()),
+            address => address,
+        },
+    }
+}
+
+/// The file and the start of the module that has this address.
+pub(crate) fn module(address: usize) -> Option<(&'static CStr, usize)> {
+    // SAFETY: an all-zero structure of pointers; `dladdr` may be asked of any address, and its names stay with the module.
+    unsafe {
+        let mut info: libc::Dl_info = zeroed();
+        let is_found =
+            libc::dladdr(address as *const c_void, &raw mut info) != 0 && !info.dli_fname.is_null();
+        is_found.then(|| (elf::text(info.dli_fname), info.dli_fbase as usize))
+    }
+}
+
+/// The last part of a path.
+pub(crate) fn file_name(path: &CStr) -> &[u8] {
+    let path = path.to_bytes();
+    let start = path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
+    path.get(start..).unwrap_or_default()
+}
+
+/// Whether it is a wrapper: `libomptmpi4.so` may be behind this library.
+fn is_ours(address: usize) -> bool {
+    module(address).is_some_and(|(path, _)| elf::begins_with(file_name(path), b"libomptmpi"))
+}
+
+/// The symbol of this name in a library that is MPI's, whoever may look into it; 0 where there is none.
+fn in_mpi_library(name: &CStr) -> usize {
+    let mut found = 0;
+    // SAFETY: the C library's function.
+    unsafe {
+        interpose::modules::each(libc::dl_iterate_phdr, |info, headers| {
+            // SAFETY: it is loaded for as long as this is called.
+            let library = Library::of_headers(info.dlpi_addr as usize, headers);
+            let of = |name: &CStr| library.as_ref().and_then(|library| library.function(name));
+            if of(c"PMPI_Init").is_some() || of(c"pmpi_init_").is_some() {
+                found = of(name).unwrap_or(0);
+            }
+            found != 0
+        });
+    }
+    found
+}
+
+/// The address of a function or variable: what the program itself has comes first, as its copies of a library's variables do.
+pub(crate) fn symbol(name: &CStr) -> usize {
+    // SAFETY: a constant of the loader.
+    match unsafe { interpose::symbol(libc::RTLD_DEFAULT, name) } as usize {
+        0 => in_mpi_library(name),
+        address => address,
+    }
+}
+
+/// A function of the MPI library that this one calls itself.
+#[derive(Debug)]
+pub(crate) struct Pmpi {
+    name: &'static CStr,
+    address: AtomicUsize,
+}
+
+impl Pmpi {
+    pub(crate) const fn of(name: &'static CStr) -> Pmpi {
+        Pmpi { name, address: AtomicUsize::new(0) }
+    }
+
+    /// Its address, 0 where the library has none.
+    pub(crate) fn address(&self) -> usize {
+        const NOWHERE: usize = 1;
+        // Relaxed: as above.
+        match self.address.load(Ordering::Relaxed) {
+            0 => {
+                let address = symbol(self.name);
+                self.address.store(if address == 0 { NOWHERE } else { address }, Ordering::Relaxed);
+                address
+            }
+            NOWHERE => 0,
+            address => address,
+        }
+    }
+
+    /// Calls it; `None` where the library has none. Words that it has no parameter for are not looked at.
+    ///
+    /// # Safety
+    /// As of the function.
+    pub(crate) unsafe fn call(&self, [a, b, c, d, e]: [u64; 5]) -> Option<u64> {
+        type Function = unsafe extern "C-unwind" fn(u64, u64, u64, u64, u64) -> u64;
+        // SAFETY: 0, or a function, all of whose parameters are words.
+        let function = unsafe { transmute::<usize, Option<Function>>(self.address()) }?;
+        // SAFETY: by the caller's promise.
+        Some(unsafe { function(a, b, c, d, e) })
+    }
+
+    /// Calls it; true where it returns success.
+    ///
+    /// # Safety
+    /// As of the function.
+    pub(crate) unsafe fn succeeds(&self, arguments: [u64; 5]) -> bool {
+        // SAFETY: by the caller's promise.
+        unsafe { self.call(arguments) }.is_some_and(|result| result as i32 == 0)
+    }
+}
+
+/// The address of a variable, as an argument.
+pub(crate) fn to<T>(variable: &mut T) -> u64 {
+    (&raw mut *variable) as usize as u64
+}
+
+/// A text, as an argument.
+pub(crate) fn text_to(text: *mut c_char) -> u64 {
+    text as usize as u64
+}

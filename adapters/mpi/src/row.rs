@@ -1,0 +1,114 @@
+//! What to record of each function: the places of its arguments that matter.
+
+use omptrace_mpi_api::Class;
+
+/// No argument.
+pub(crate) const NONE: u8 = u8::MAX;
+
+/// What is to be done besides telling the tracer of the call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Plain,
+    Wait,
+    Waitall,
+    Waitany,
+    Waitsome,
+    Test,
+    Testall,
+    Testany,
+    Testsome,
+    /// Says by a flag whether it succeeded, and is tried again where not.
+    Attempt,
+    Init,
+    InitThread,
+    SessionInit,
+    NewCommunicator,
+    /// The communicator may be used when the request is complete.
+    NewCommunicatorLater,
+    FreeCommunicator,
+    NameCommunicator,
+    NewWindow,
+    NewDynamicWindow,
+    FreeWindow,
+    NameWindow,
+    OpenFile,
+    CloseFile,
+    Start,
+    Startall,
+    FreeRequest,
+    CommitType,
+    NewType,
+    FreeType,
+    Pcontrol,
+}
+
+/// What a handle stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handle {
+    None,
+    Communicator,
+    Window,
+    File,
+    Request,
+    Message,
+    Session,
+    Datatype,
+}
+
+/// A function. Its arguments are counted as in C.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row {
+    pub(crate) class: Class,
+    pub(crate) kind: Kind,
+    /// How many arguments it has in C.
+    pub(crate) arguments: u8,
+    /// How many of these, the first ones, Fortran lacks.
+    pub(crate) c_only: u8,
+    /// How many lengths of strings Fortran passes behind the last argument.
+    pub(crate) strings: u8,
+    /// The communicator, window, file, request or message.
+    pub(crate) object: u8,
+    pub(crate) object_type: Handle,
+    pub(crate) object_by_address: bool,
+    pub(crate) peer: u8,
+    pub(crate) tag: u8,
+    /// The number of elements, and their type.
+    pub(crate) count: u8,
+    pub(crate) datatype: u8,
+    /// The buffer that may be in place. Then the following two are significant instead.
+    pub(crate) in_place: u8,
+    pub(crate) other_count: u8,
+    pub(crate) other_datatype: u8,
+    /// The request, or the new object.
+    pub(crate) result: u8,
+    pub(crate) result_type: Handle,
+    pub(crate) status: u8,
+    /// Says whether the call succeeded.
+    pub(crate) flag: u8,
+}
+
+impl Row {
+    const NONE: Row = Row {
+        class: Class::Other,
+        kind: Kind::Plain,
+        arguments: 0,
+        c_only: 0,
+        strings: 0,
+        object: NONE,
+        object_type: Handle::None,
+        object_by_address: false,
+        peer: NONE,
+        tag: NONE,
+        count: NONE,
+        datatype: NONE,
+        in_place: NONE,
+        other_count: NONE,
+        other_datatype: NONE,
+        result: NONE,
+        result_type: Handle::None,
+        status: NONE,
+        flag: NONE,
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/rows.rs"));
