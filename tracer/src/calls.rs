@@ -166,6 +166,14 @@ fn put_wide<W: WideRow>(row: impl FnOnce() -> W) {
     guarded(|| cold_path::wide(|_| row()));
 }
 
+/// The same for a row that allocates nothing and has no code address: by the hot path, where that can.
+#[inline(always)]
+fn put_often<W: WideRow>(row: W) {
+    if !this_thread::recorder_if_near().try_put_wide(&row) {
+        put_wide(|| row);
+    }
+}
+
 /// A call begins; false where nothing is recorded.
 ///
 /// # Safety
@@ -228,7 +236,7 @@ unsafe fn some<'a>(numbers: *const u64, count: usize) -> Numbers<'a> {
 /// `numbers` is valid for `count` numbers.
 unsafe extern "C" fn objects(role: u32, numbers: *const u64, count: usize) {
     // SAFETY: by this function's contract.
-    put_wide(|| CallObjects { role: CallRole(role), numbers: unsafe { some(numbers, count) } });
+    put_often(CallObjects { role: CallRole(role), numbers: unsafe { some(numbers, count) } });
 }
 
 /// A name of the program's.
@@ -269,7 +277,7 @@ unsafe extern "C" fn named(kind: u32, handle: u64, text: *const c_char) {
 }
 
 extern "C" fn freed(kind: u32, handle: u64) {
-    put_wide(|| ObjectFreed { domain: MPI, kind: ObjectKind(kind), handle: Address(handle) });
+    put_often(ObjectFreed { domain: MPI, kind: ObjectKind(kind), handle: Address(handle) });
 }
 
 /// `MPI_Pcontrol` pauses recording, or resumes it.
