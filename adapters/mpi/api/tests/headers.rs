@@ -14,7 +14,7 @@ fn headers() -> Vec<PathBuf> {
     let folders =
         ["/usr/lib", "/usr/include"].map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     let folders: Vec<PathBuf> = folders.into_iter().flatten().map(|entry| entry.path()).collect();
-    let names = ["openmpi/include/mpi.h", "mpich/mpi.h", "mpich/mpi_proto.h", "mpich/mpio.h"];
+    let names = ["openmpi/include/mpi.h", "mpich/mpi.h", "mpich/mpi_proto.h"];
     let installed = folders.iter().flat_map(|folder| names.map(|name| folder.join(name)));
     let named = env::var_os(VARIABLE).unwrap_or_default();
     installed.chain(env::split_paths(&named)).filter(|path| path.is_file()).collect()
