@@ -16,6 +16,9 @@ use crate::thread::{self, Thread};
 use crate::tracer::{CallBegins, CallEnds, Tracer, kind, peer, role, tag, tracer};
 
 /// A call. Its arguments are where its caller and `omptrace_mpi_call` have left them.
+///
+/// Whoever makes one promises that they are a program's arguments of the function ([`Call::of`]). All that reads them relies on that, as
+/// the MPI library does: addresses are those of as many variables as the function takes, and results are read when it has succeeded.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) row: &'static Row,
@@ -37,37 +40,30 @@ pub(crate) unsafe extern "C-unwind" fn enter(frame: *mut Frame, slot: u32) -> u6
     // SAFETY: by the caller's promise.
     let call = unsafe { Call::of(frame, slot) };
     let Some(tracer) = tracer() else {
-        // SAFETY: the program's own call.
-        return unsafe { call.go_on() };
+        return call.go_on();
     };
     let thread = thread::words();
     let stack_pointer = frame as usize;
     // SAFETY: the thread's own words.
     let inside = unsafe { (*thread).inside };
     if inside > stack_pointer {
-        // SAFETY: the library's own call.
-        return unsafe { call.go_on() };
+        return call.go_on();
     }
-    // SAFETY: the thread's own words; the program's own call.
-    unsafe {
-        (*thread).inside = stack_pointer;
-        let result = outermost(call, tracer, thread);
-        (*thread).inside = 0;
-        result
-    }
+    // SAFETY: the thread's own words.
+    unsafe { (*thread).inside = stack_pointer };
+    let result = outermost(call, tracer, thread);
+    // SAFETY: as above.
+    unsafe { (*thread).inside = 0 };
+    result
 }
 
 /// A call that the program has made.
-///
-/// # Safety
-/// As of the MPI function.
-unsafe fn outermost(mut call: Call, tracer: &'static Tracer, thread: *mut Thread) -> u64 {
+fn outermost(mut call: Call, tracer: &'static Tracer, thread: *mut Thread) -> u64 {
     let errno = Errno::of_thread();
     let result = match family() {
         // SAFETY: the program's own call.
-        Some(family) => unsafe { report(&mut Context { tracer, family, thread, errno }, &mut call) },
-        // SAFETY: as above.
-        None => unsafe { call.go_on() },
+        Some(family) => report(&mut Context { tracer, family, thread, errno }, &mut call),
+        None => call.go_on(),
     };
     errno.restore();
     result
@@ -111,13 +107,9 @@ impl Errno {
 
 impl Context {
     /// Goes on in the next definition.
-    ///
-    /// # Safety
-    /// As of the MPI function.
-    pub(crate) unsafe fn go_on(&mut self, call: &Call) -> u64 {
+    pub(crate) fn go_on(&mut self, call: &Call) -> u64 {
         self.errno.restore();
-        // SAFETY: by the caller's promise.
-        let result = unsafe { call.go_on() };
+        let result = call.go_on();
         self.errno.keep();
         result
     }
@@ -154,105 +146,75 @@ impl Context {
 }
 
 /// Reports a call.
-///
-/// # Safety
-/// As of the MPI function.
-unsafe fn report(context: &mut Context, call: &mut Call) -> u64 {
+fn report(context: &mut Context, call: &mut Call) -> u64 {
     match call.row.kind {
-        Kind::Wait | Kind::Waitall | Kind::Waitany | Kind::Waitsome => {
-            // SAFETY: by the caller's promise.
-            unsafe { completion::wait(context, call) }
-        }
-        Kind::Test | Kind::Testall | Kind::Testany | Kind::Testsome => {
-            // SAFETY: by the caller's promise.
-            unsafe { completion::test(context, call) }
-        }
-        Kind::CommitType | Kind::NewType | Kind::FreeType => {
-            // SAFETY: by the caller's promise.
-            unsafe { object::datatype(context, call) }
-        }
-        Kind::NameCommunicator | Kind::NameWindow => {
-            // SAFETY: by the caller's promise.
-            unsafe { object::name(context, call) }
-        }
+        Kind::Wait | Kind::Waitall | Kind::Waitany | Kind::Waitsome => completion::wait(context, call),
+        Kind::Test | Kind::Testall | Kind::Testany | Kind::Testsome => completion::test(context, call),
+        Kind::CommitType | Kind::NewType | Kind::FreeType => object::datatype(context, call),
+        Kind::NameCommunicator | Kind::NameWindow => object::name(context, call),
         Kind::Pcontrol => {
             (context.tracer.pauses)(call.integer(0) == 0);
-            // SAFETY: by the caller's promise.
-            unsafe { context.go_on(call) }
+            context.go_on(call)
         }
-        // SAFETY: by the caller's promise.
-        Kind::Attempt => unsafe { attempt(context, call) },
+        Kind::Attempt => attempt(context, call),
         Kind::Init | Kind::InitThread | Kind::SessionInit => {
             (context.tracer.starts)();
-            // SAFETY: by the caller's promise.
-            unsafe { usual(context, call) }
+            usual(context, call)
         }
-        // SAFETY: by the caller's promise.
-        _ => unsafe { usual(context, call) },
+        _ => usual(context, call),
     }
 }
 
 /// A call that is reported when it begins and when it ends.
-///
-/// # Safety
-/// As of the MPI function.
-unsafe fn usual(context: &mut Context, call: &mut Call) -> u64 {
-    // SAFETY: by the caller's promise, here and below.
-    let object = unsafe { call.object(context.family) };
-    let begins = unsafe { call.begins(context.family, object) };
+fn usual(context: &mut Context, call: &mut Call) -> u64 {
+    let object = call.object(context.family);
+    let begins = call.begins(context.family, object);
     let is_recorded = context.begins(&begins);
     if is_recorded {
-        unsafe { before(context, call, object) };
+        before(context, call, object);
     }
     let mut own_status = [0; STATUS_WORDS];
     if is_recorded {
-        unsafe { call.replace_status(context.family, &mut own_status) };
+        call.replace_status(context.family, &mut own_status);
     }
-    let result = unsafe { context.go_on(call) };
-    let code = unsafe { call.result_code(result) };
+    let result = context.go_on(call);
+    let code = call.result_code(result);
     let new = match code {
-        0 => unsafe { call.result(context.family) },
+        0 => call.result(context.family),
         _ => 0,
     };
     if code == 0 {
-        unsafe { after(context, call, object, new) };
+        after(context, call, object, new);
     }
     if is_recorded {
-        let ends = unsafe { call.ends(context.family, code, new) };
+        let ends = call.ends(context.family, code, new);
         (context.tracer.ends)(&ends);
     }
     result
 }
 
 /// A probe that need not find a message: it is reported where it has found one.
-///
-/// # Safety
-/// As of the MPI function.
-unsafe fn attempt(context: &mut Context, call: &mut Call) -> u64 {
-    // SAFETY: by the caller's promise, here and below.
-    let object = unsafe { call.object(context.family) };
+fn attempt(context: &mut Context, call: &mut Call) -> u64 {
+    let object = call.object(context.family);
     let mut own_status = [0; STATUS_WORDS];
-    unsafe { call.replace_status(context.family, &mut own_status) };
-    let result = unsafe { context.go_on(call) };
-    let code = unsafe { call.result_code(result) };
-    if code == 0 && !unsafe { call.flag() } {
+    call.replace_status(context.family, &mut own_status);
+    let result = context.go_on(call);
+    let code = call.result_code(result);
+    if code == 0 && !call.flag() {
         context.count_fruitless(call.number);
         return result;
     }
-    let begins = unsafe { call.begins(context.family, object) };
+    let begins = call.begins(context.family, object);
     if context.begins(&begins) {
-        let new = if code == 0 { unsafe { call.result(context.family) } } else { 0 };
-        let ends = unsafe { call.ends(context.family, code, new) };
+        let new = if code == 0 { call.result(context.family) } else { 0 };
+        let ends = call.ends(context.family, code, new);
         (context.tracer.ends)(&ends);
     }
     result
 }
 
 /// What is told before the library does it.
-///
-/// # Safety
-/// As of the MPI function.
-unsafe fn before(context: &Context, call: &Call, object: u64) {
+fn before(context: &Context, call: &Call, object: u64) {
     let freed = |of: u32| (context.tracer.freed)(of, object);
     match call.row.kind {
         // Before: another thread may get the same handle as soon as it is free.
@@ -261,25 +223,22 @@ unsafe fn before(context: &Context, call: &Call, object: u64) {
         Kind::CloseFile => freed(kind::FILE),
         Kind::FreeRequest => freed(kind::REQUEST),
         Kind::Start => context.tracer.tell(role::STARTED, &[object]),
-        // SAFETY: by the caller's promise.
-        Kind::Startall => unsafe { completion::started(context, call) },
+        Kind::Startall => completion::started(context, call),
         _ => {}
     }
 }
 
 /// What is told when the library has done it.
-///
-/// # Safety
-/// As of the MPI function.
-unsafe fn after(context: &Context, call: &Call, object: u64, new: u64) {
+fn after(context: &Context, call: &Call, object: u64, new: u64) {
     // SAFETY: by the caller's promise.
     unsafe {
         match call.row.kind {
             Kind::Init | Kind::InitThread | Kind::SessionInit => initialization::describe(context, call),
             Kind::NewCommunicator => object::new_communicator(context, new, object),
             Kind::NewCommunicatorLater => object::copied_communicator(context, new, object),
-            Kind::NewWindow => {
-                object::new_window(context, new, [object, call.address(1), call.word_value(2)])
+            Kind::NewWindow => object::new_window(context, new, [object, call.long(1), call.unit(2)]),
+            Kind::NewAllocatedWindow => {
+                object::new_window(context, new, [object, call.long(0), call.unit(1)])
             }
             Kind::NewDynamicWindow => object::new_window(context, new, [object, 0, 1]),
             Kind::OpenFile => object::new_file(context, call, new, object),
@@ -290,7 +249,7 @@ unsafe fn after(context: &Context, call: &Call, object: u64, new: u64) {
 
 impl Call {
     /// # Safety
-    /// The frame is that of a call of this slot's symbol.
+    /// The frame is that of a call of this slot's symbol, with the arguments that it takes, and stays until the call is over.
     #[inline(always)]
     unsafe fn of(frame: *mut Frame, slot: usize) -> Call {
         let number = slot / 8;
@@ -303,19 +262,16 @@ impl Call {
             false if row.kind == Kind::Pcontrol => REGISTERS as u8,
             false => row.arguments,
         };
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the promise of the call.
         let code = unsafe { (*frame).return_address } as *const c_void;
         let next = next::of_slot(slot);
         Call { row, number: number as u32, spelling, frame, length: length.into(), code, next }
     }
 
     /// Goes on in the next definition.
-    ///
-    /// # Safety
-    /// As of the MPI function.
     #[inline(always)]
-    unsafe fn go_on(&self) -> u64 {
-        // SAFETY: by the caller's promise.
+    fn go_on(&self) -> u64 {
+        // SAFETY: by the promise of the call.
         unsafe { invoke(self.next, self.frame, self.length.saturating_sub(REGISTERS)) }
     }
 
@@ -378,12 +334,19 @@ impl Call {
         }
     }
 
-    /// An argument that is an integer of 64 bits in all variants of the function.
-    pub(crate) fn word_value(&self, argument: u8) -> u64 {
-        match self.is_large() {
-            true => self.address(argument),
-            false => self.integer(argument) as u64,
+    /// An argument that is an integer of 64 bits, such as an `MPI_Aint`.
+    fn long(&self, argument: u8) -> u64 {
+        let word = self.address(argument);
+        match self.is_fortran() {
+            // SAFETY: Fortran passes the addresses of variables.
+            true if word != 0 => unsafe { (word as *const u64).read() },
+            _ => word,
         }
+    }
+
+    /// A unit of displacements: an `int`, but for large counts.
+    fn unit(&self, argument: u8) -> u64 {
+        if self.is_large() { self.address(argument) } else { self.integer(argument) as u64 }
     }
 
     /// A number of elements; 0 where there is none.
@@ -408,16 +371,13 @@ impl Call {
     }
 
     /// The handle at an address, or a further one in an array.
-    ///
-    /// # Safety
-    /// There is one.
     #[inline(always)]
-    pub(crate) unsafe fn handle_at(&self, family: &Family, argument: u8, of: Handle, place: usize) -> u64 {
+    pub(crate) fn handle_at(&self, family: &Family, argument: u8, of: Handle, place: usize) -> u64 {
         let address = self.address(argument);
         if argument == NONE || address == 0 {
             return 0;
         }
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the promise of the call.
         unsafe {
             match (self.is_fortran(), of) {
                 (true, _) => fortran::handle(family, of, (address as *const i32).add(place).read()),
@@ -428,33 +388,24 @@ impl Call {
     }
 
     /// What the call is about.
-    ///
-    /// # Safety
-    /// The arguments are the program's.
     #[inline(always)]
-    pub(crate) unsafe fn object(&self, family: &Family) -> u64 {
+    pub(crate) fn object(&self, family: &Family) -> u64 {
         let row = self.row;
         match row.object_by_address {
-            // SAFETY: by the caller's promise.
-            true => unsafe { self.handle_at(family, row.object, row.object_type, 0) },
+            true => self.handle_at(family, row.object, row.object_type, 0),
             false => self.handle(family, row.object, row.object_type),
         }
     }
 
     /// What the call has made.
-    ///
-    /// # Safety
-    /// The call has succeeded.
     #[inline(always)]
-    unsafe fn result(&self, family: &Family) -> u64 {
-        // SAFETY: by the caller's promise.
-        unsafe { self.handle_at(family, self.row.result, self.row.result_type, 0) }
+    fn result(&self, family: &Family) -> u64 {
+        self.handle_at(family, self.row.result, self.row.result_type, 0)
     }
 
-    /// # Safety
-    /// The arguments are the program's.
+    /// What the tracer is told when the call begins.
     #[inline(always)]
-    unsafe fn begins(&self, family: &Family, object: u64) -> CallBegins {
+    fn begins(&self, family: &Family, object: u64) -> CallBegins {
         let row = self.row;
         let (mut count, mut datatype) = (row.count, row.datatype);
         if row.in_place != NONE && self.is_in_place(family, row.in_place) {
@@ -481,10 +432,9 @@ impl Call {
         }
     }
 
-    /// # Safety
-    /// The call has returned `code`.
+    /// What the tracer is told when the call has returned `code`.
     #[inline(always)]
-    unsafe fn ends(&self, family: &Family, code: i32, object: u64) -> CallEnds {
+    fn ends(&self, family: &Family, code: i32, object: u64) -> CallEnds {
         let mut ends = CallEnds {
             function: self.number,
             class: self.row.class as u32,
@@ -517,31 +467,22 @@ impl Call {
     }
 
     /// Gives the call a status of our own where the program wants none.
-    ///
-    /// # Safety
-    /// `own` stays until the call has ended.
-    unsafe fn replace_status(&mut self, family: &Family, own: &mut [u64; STATUS_WORDS]) {
+    fn replace_status(&mut self, family: &Family, own: &mut [u64; STATUS_WORDS]) {
         if self.row.status != NONE && self.is_ignored(family, self.address(self.row.status)) {
             self.set_address(self.row.status, own.as_mut_ptr() as usize as u64);
         }
     }
 
     /// Whether the call says that it has found what it looked for.
-    ///
-    /// # Safety
-    /// The call has succeeded.
-    unsafe fn flag(&self) -> bool {
+    fn flag(&self) -> bool {
         let flag = self.address(self.row.flag) as *const i32;
         // SAFETY: the call has filled it in.
         self.row.flag == NONE || unsafe { flag.read() } != 0
     }
 
     /// What the call has returned: of Fortran, what it has stored.
-    ///
-    /// # Safety
-    /// The call has returned `result`.
     #[inline(always)]
-    pub(crate) unsafe fn result_code(&self, result: u64) -> i32 {
+    pub(crate) fn result_code(&self, result: u64) -> i32 {
         if !self.is_fortran() {
             return result as i32;
         }

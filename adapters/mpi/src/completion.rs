@@ -136,17 +136,13 @@ struct Completed {
 
 impl Completion {
     /// Reads the handles, and gives the call statuses where the program wants none.
-    ///
-    /// # Safety
-    /// The arguments are the program's.
     #[inline(always)]
-    unsafe fn of(family: &Family, call: &mut Call, own: &mut Own) -> Option<Completion> {
+    fn of(family: &Family, call: &mut Call, own: &mut Own) -> Option<Completion> {
         let arguments = Arguments::of(call.row.kind);
         let count = if arguments.count == NONE { 1 } else { call.integer(arguments.count).max(0) as usize };
         let mut memory = Memory::of(count, own)?;
         for (place, handle) in memory.handles().iter_mut().enumerate() {
-            // SAFETY: by the caller's promise, there are as many.
-            *handle = unsafe { call.handle_at(family, arguments.requests, Handle::Request, place) };
+            *handle = call.handle_at(family, arguments.requests, Handle::Request, place);
         }
         if call.is_ignored(family, call.address(arguments.status)) {
             call.set_address(arguments.status, memory.statuses());
@@ -155,30 +151,27 @@ impl Completion {
     }
 
     /// Reads what is complete; nothing where the call failed.
-    ///
-    /// # Safety
-    /// The call has returned `result`.
     #[inline(always)]
-    unsafe fn completed(&mut self, family: &Family, call: &Call, result: u64) -> Completed {
-        // SAFETY: by the caller's promise, here and below.
-        let code = unsafe { call.result_code(result) };
+    fn completed(&mut self, family: &Family, call: &Call, result: u64) -> Completed {
+        let code = call.result_code(result);
         let mut completed = Completed { code, count: 0, first: None, facts: 0 };
-        if code != 0 || !unsafe { self.is_set(call) } {
+        if code != 0 || !self.is_set(call) {
             return completed;
         }
-        let count = unsafe { self.count(call) };
-        let base = unsafe { self.base(family, call, count) };
+        let count = self.count(call);
+        let base = self.base(family, call, count);
         let statuses = call.address(self.arguments.status);
         for at in 0..count {
             let place = match self.arguments.is_of_all() {
                 true => at,
-                false => (unsafe { self.place(call, at) } - base) as usize,
+                false => self.place(call, at).wrapping_sub(base) as usize,
             };
             let Some(handle) = self.memory.handles().get(place).copied() else { continue };
             completed.count += 1;
             if handle == family.request_null {
                 continue;
             }
+            // SAFETY: the status of a completed request.
             let received = unsafe { family.received(statuses + (at * family.status_bytes) as u64) };
             completed.first.get_or_insert(received);
             let words = completed.facts..completed.facts + FACTS;
@@ -192,22 +185,16 @@ impl Completion {
     }
 
     /// Whether the call says that there is something.
-    ///
-    /// # Safety
-    /// The call has succeeded.
-    unsafe fn is_set(&self, call: &Call) -> bool {
+    fn is_set(&self, call: &Call) -> bool {
         let flag = call.address(self.arguments.flag) as *const i32;
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the promise of the call.
         self.arguments.flag == NONE || unsafe { flag.read() } != 0
     }
 
     /// How many are complete.
-    ///
-    /// # Safety
-    /// The call has succeeded.
-    unsafe fn count(&self, call: &Call) -> usize {
+    fn count(&self, call: &Call) -> usize {
         let read = |argument: u8| {
-            // SAFETY: by the caller's promise.
+            // SAFETY: by the promise of the call.
             unsafe { (call.address(argument) as *const i32).read() }
         };
         match self.arguments {
@@ -221,40 +208,33 @@ impl Completion {
     }
 
     /// The place of a completed request, as the call says it.
-    ///
-    /// # Safety
-    /// The call has succeeded, and has completed more than `at`.
-    unsafe fn place(&self, call: &Call, at: usize) -> i32 {
+    fn place(&self, call: &Call, at: usize) -> i32 {
         let (argument, at) = match self.arguments.index {
             NONE => (self.arguments.places, at),
             index => (index, 0),
         };
-        // SAFETY: by the caller's promise.
+        // SAFETY: by the promise of the call.
         unsafe { (call.address(argument) as *const i32).add(at).read() }
     }
 
     /// What places are counted from: 1 in Fortran. MPICH 4.0 counts from 0 in `mpi_f08`: there the request that has become null says
     /// which it was.
-    ///
-    /// # Safety
-    /// The call has succeeded.
-    unsafe fn base(&mut self, family: &Family, call: &Call, count: usize) -> i32 {
+    fn base(&mut self, family: &Family, call: &Call, count: usize) -> i32 {
         let is_fortran = call.is_fortran();
         if !is_fortran || family.interface != Interface::Mpich || self.arguments.is_of_all() || count == 0 {
             return i32::from(is_fortran);
         }
-        // SAFETY: by the caller's promise.
-        let place = unsafe { self.place(call, 0) };
+        let place = self.place(call, 0);
         let requests = self.arguments.requests;
         let mut has_changed = |place: i32| {
             let before =
                 usize::try_from(place).ok().and_then(|place| self.memory.handles().get(place).copied());
             before.is_some_and(|before| {
-                // SAFETY: one of the program's requests.
-                before != unsafe { call.handle_at(family, requests, Handle::Request, place as usize) }
+                before != call.handle_at(family, requests, Handle::Request, place as usize)
             })
         };
-        i32::from(has_changed(place - 1) || !has_changed(place))
+        // A persistent request never becomes null.
+        i32::from(place != 0 && (has_changed(place.wrapping_sub(1)) || !has_changed(place)))
     }
 }
 
@@ -301,45 +281,37 @@ impl Context {
 }
 
 /// A call that waits.
-///
-/// # Safety
-/// As of the MPI function.
-pub(crate) unsafe fn wait(context: &mut Context, call: &mut Call) -> u64 {
+pub(crate) fn wait(context: &mut Context, call: &mut Call) -> u64 {
     let mut own = Own::uninit();
     let is_recorded = context.begins(&begins(call));
-    // SAFETY: by the caller's promise, here and below.
     let completion = match is_recorded {
-        true => unsafe { Completion::of(context.family, call, &mut own) },
+        true => Completion::of(context.family, call, &mut own),
         false => None,
     };
     if let Some(mut completion) = completion {
         context.tracer.tell(role::AWAITED, completion.memory.handles());
-        let result = unsafe { context.go_on(call) };
-        let completed = unsafe { completion.completed(context.family, call, result) };
+        let result = context.go_on(call);
+        let completed = completion.completed(context.family, call, result);
         context.completes(call, &mut completion, &completed);
         completion.memory.give_back();
         return result;
     }
-    let result = unsafe { context.go_on(call) };
+    let result = context.go_on(call);
     if is_recorded {
-        let code = unsafe { call.result_code(result) };
+        let code = call.result_code(result);
         (context.tracer.ends)(&ends(call, &Completed { code, count: 0, first: None, facts: 0 }));
     }
     result
 }
 
 /// A call that tests: it is reported where it has found something complete.
-///
-/// # Safety
-/// As of the MPI function.
-pub(crate) unsafe fn test(context: &mut Context, call: &mut Call) -> u64 {
+pub(crate) fn test(context: &mut Context, call: &mut Call) -> u64 {
     let mut own = Own::uninit();
-    // SAFETY: by the caller's promise, here and below.
-    let Some(mut completion) = (unsafe { Completion::of(context.family, call, &mut own) }) else {
-        return unsafe { context.go_on(call) };
+    let Some(mut completion) = Completion::of(context.family, call, &mut own) else {
+        return context.go_on(call);
     };
-    let result = unsafe { context.go_on(call) };
-    let completed = unsafe { completion.completed(context.family, call, result) };
+    let result = context.go_on(call);
+    let completed = completion.completed(context.family, call, result);
     // Where all requests were null, a test succeeds and completes nothing.
     if completed.facts == 0 && completed.code == 0 {
         context.count_fruitless(call.number);
@@ -360,17 +332,13 @@ pub(crate) unsafe fn test(context: &mut Context, call: &mut Call) -> u64 {
 }
 
 /// Tells which requests a call starts.
-///
-/// # Safety
-/// The arguments are the program's.
-pub(crate) unsafe fn started(context: &Context, call: &Call) {
+pub(crate) fn started(context: &Context, call: &Call) {
     const COUNT: u8 = 0;
     const REQUESTS: u8 = 1;
     let mut own = Own::uninit();
     let Some(mut memory) = Memory::of(call.integer(COUNT).max(0) as usize, &mut own) else { return };
     for (place, handle) in memory.handles().iter_mut().enumerate() {
-        // SAFETY: by the caller's promise, there are as many.
-        *handle = unsafe { call.handle_at(context.family, REQUESTS, Handle::Request, place) };
+        *handle = call.handle_at(context.family, REQUESTS, Handle::Request, place);
     }
     context.tracer.tell(role::STARTED, memory.handles());
     memory.give_back();

@@ -21,10 +21,7 @@ static GET_PROCESSOR_NAME: Pmpi = Pmpi::of(c"PMPI_Get_processor_name");
 static QUERY_THREAD: Pmpi = Pmpi::of(c"PMPI_Query_thread");
 
 /// Tells all of it.
-///
-/// # Safety
-/// The call has initialized MPI.
-pub(crate) unsafe fn describe(context: &Context, call: &Call) {
+pub(crate) fn describe(context: &Context, call: &Call) {
     let is_world = call.row.kind != Kind::SessionInit;
     // Relaxed: a communicator comes later in the program's own order.
     let had_world = HAS_WORLD.fetch_or(is_world, Ordering::Relaxed);
@@ -33,16 +30,19 @@ pub(crate) unsafe fn describe(context: &Context, call: &Call) {
     let place = if is_world { unsafe { object::rank_and_size(world) } } else { None };
     let mut text = Text::new();
     // It holds what there is, or what fits.
+    // SAFETY: MPI is initialized, here and below.
     let _ = unsafe { write(&mut text, context, call, place) };
     if let Some(text) = text.c_str() {
         (context.tracer.describe)(text.as_ptr());
     }
     if is_world && !had_world {
+        // SAFETY: the library's constants.
         unsafe {
             object::new_communicator(context, world, 0);
             object::new_communicator(context, context.family.own, 0);
         }
     }
+    // SAFETY: as above.
     unsafe { tell_datatypes(context) };
 }
 
@@ -53,6 +53,7 @@ unsafe fn write(to: &mut Text, context: &Context, call: &Call, place: Option<(i3
     // SAFETY: by the caller's promise, here and below.
     unsafe { GET_VERSION.succeeds([crate::next::to(&mut major), crate::next::to(&mut minor), 0, 0, 0]) };
     to.write_str("{\"library\":")?;
+    // SAFETY: as above.
     unsafe { to.write_answer(&GET_LIBRARY_VERSION) }?;
     to.write_str(",\"file\":")?;
     to.write_string(library().map_or(b"", CStr::to_bytes))?;
@@ -60,8 +61,10 @@ unsafe fn write(to: &mut Text, context: &Context, call: &Call, place: Option<(i3
     if let Some((rank, size)) = place {
         write!(to, ",\"rank\":{rank},\"size\":{size}")?;
     }
+    // SAFETY: as above.
     unsafe { write_thread_level(to, context, call) }?;
     to.write_str(",\"host\":")?;
+    // SAFETY: as above.
     unsafe { to.write_answer(&GET_PROCESSOR_NAME) }?;
     let mut boot_id = [0; 64];
     if let Some(boot_id) = read(c"/proc/sys/kernel/random/boot_id", &mut boot_id) {

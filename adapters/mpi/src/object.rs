@@ -159,34 +159,27 @@ pub(crate) fn new_window(context: &Context, window: u64, facts: [u64; 3]) {
 }
 
 /// A file.
-///
-/// # Safety
-/// The call has opened it.
-pub(crate) unsafe fn new_file(context: &Context, call: &Call, file: u64, communicator: u64) {
+pub(crate) fn new_file(context: &Context, call: &Call, file: u64, communicator: u64) {
     const NAME: u8 = 1;
     let mut buffer = [0; LONGEST];
-    // SAFETY: by the caller's promise.
-    let name = unsafe { text(call, NAME, &mut buffer) };
+    let name = text(call, NAME, &mut buffer);
     (context.tracer.defined)(kind::FILE, file, communicator, null(), 0, name.as_ptr());
 }
 
 /// Calls for datatypes. They are not reported; what is told are the sizes.
-///
-/// # Safety
-/// As of the MPI function.
-pub(crate) unsafe fn datatype(context: &mut Context, call: &Call) -> u64 {
-    // SAFETY: by the caller's promise, here and below.
-    let at = |argument: u8| unsafe { call.handle_at(context.family, argument, Handle::Datatype, 0) };
+pub(crate) fn datatype(context: &mut Context, call: &Call) -> u64 {
+    let at = |argument: u8| call.handle_at(context.family, argument, Handle::Datatype, 0);
     if call.row.kind == Kind::FreeType {
         // Before: another thread may get the same handle as soon as it is free.
         let datatype = at(call.row.object);
         (context.tracer.freed)(kind::DATATYPE, datatype);
-        return unsafe { context.go_on(call) };
+        return context.go_on(call);
     }
-    let result = unsafe { context.go_on(call) };
-    if unsafe { call.result_code(result) } == 0 {
+    let result = context.go_on(call);
+    if call.result_code(result) == 0 {
         let made = if call.row.kind == Kind::NewType { call.row.result } else { call.row.object };
-        let datatype = unsafe { call.handle_at(context.family, made, Handle::Datatype, 0) };
+        let datatype = call.handle_at(context.family, made, Handle::Datatype, 0);
+        // SAFETY: the call has made it, or committed it.
         unsafe { define_datatype(context, datatype) };
     }
     result
@@ -215,18 +208,14 @@ pub(crate) fn tell_datatype(context: &Context, datatype: u64, bytes: u64) {
 }
 
 /// A communicator or a window gets a name.
-///
-/// # Safety
-/// As of the MPI function.
-pub(crate) unsafe fn name(context: &mut Context, call: &Call) -> u64 {
+pub(crate) fn name(context: &mut Context, call: &Call) -> u64 {
     const NAME: u8 = 1;
     let of = if call.row.kind == Kind::NameWindow { kind::WINDOW } else { kind::COMMUNICATOR };
-    // SAFETY: by the caller's promise, here and below.
-    let result = unsafe { context.go_on(call) };
-    if unsafe { call.result_code(result) } == 0 {
-        let object = unsafe { call.object(context.family) };
+    let result = context.go_on(call);
+    if call.result_code(result) == 0 {
+        let object = call.object(context.family);
         let mut buffer = [0; LONGEST];
-        let name = unsafe { text(call, NAME, &mut buffer) };
+        let name = text(call, NAME, &mut buffer);
         (context.tracer.named)(of, object, name.as_ptr());
     }
     result
@@ -236,19 +225,16 @@ pub(crate) unsafe fn name(context: &mut Context, call: &Call) -> u64 {
 const LONGEST: usize = 256;
 
 /// A text that the program passes. Fortran's has its length behind the arguments, and blanks at its end.
-///
-/// # Safety
-/// The argument is a text.
-unsafe fn text<'a>(call: &Call, argument: u8, buffer: &'a mut [u8; LONGEST]) -> &'a CStr {
+fn text<'a>(call: &Call, argument: u8, buffer: &'a mut [u8; LONGEST]) -> &'a CStr {
     let from = call.address(argument) as *const c_char;
     let most = LONGEST - 1;
     let length = if call.is_fortran() { call.text_length().min(most) } else { most };
     if !from.is_null() {
-        for place in 0..length {
-            // SAFETY: by the caller's promise: nothing is read behind its end.
+        for (place, to) in buffer.iter_mut().enumerate().take(length) {
+            // SAFETY: by the promise of the call; nothing is read behind the text's end.
             match unsafe { from.add(place).read() } as u8 {
                 0 => break,
-                byte => buffer[place] = byte,
+                byte => *to = byte,
             }
         }
     }

@@ -28,6 +28,7 @@ pub(crate) enum Kind {
     FreeCommunicator,
     NameCommunicator,
     NewWindow,
+    NewAllocatedWindow,
     NewDynamicWindow,
     FreeWindow,
     NameWindow,

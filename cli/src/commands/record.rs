@@ -30,6 +30,7 @@ use crate::record::kept_modules::Keeper;
 use crate::record::launched_rank::LaunchedRank;
 use crate::record::libgomp::{self, Decision};
 use crate::record::libgomp_replacement;
+use crate::record::mpi::{self, WhenMpi};
 use crate::record::observed_process::Seen;
 use crate::record::permissions;
 use crate::record::preload::{self, Preload};
@@ -94,6 +95,10 @@ pub(crate) struct Record {
     /// [LD_PRELOAD]
     #[arg(long)]
     pub(crate) waits: bool,
+    /// Also record MPI calls: if the program needs an MPI library or an MPI launcher starts it, always, or never
+    /// [LD_PRELOAD]
+    #[arg(long, value_name = "WHEN", default_value_t, value_enum)]
+    pub(crate) mpi: WhenMpi,
     /// Programs built by GCC.
     #[command(flatten)]
     pub(crate) libgomp: Libgomp,
@@ -156,6 +161,15 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     };
     let mut libraries = preload::libraries(&decision, &library, looks_for_runtimes);
     libraries.extend(of_waits.as_deref());
+    let of_mpi = match &*refusals {
+        [] => mpi::libraries(arguments.mpi, &library, (&arguments.program, &programs), &loader)?,
+        _ => Vec::new(),
+    };
+    if !of_mpi.is_empty() && !libraries.contains(&library.as_path()) {
+        // A program that calls MPI may have no OpenMP runtime that would load it.
+        libraries.push(&library);
+    }
+    libraries.extend(of_mpi.iter().map(PathBuf::as_path));
     match new_root(&arguments.program).filter(|root| !preload::is_in_root(&libraries, root)) {
         Some(root) => {
             libraries.clear();

@@ -4,6 +4,7 @@
 //! before it
 //!   find_tracer      the tracer's library, and the variables that make runtimes load it
 //!   libgomp          whether LLVM's runtime takes the place of GCC's, or the adapter observes it
+//!   mpi              which libraries see calls of MPI
 //!   preload          what the loader loads into programs before their own libraries
 //!   tunables         variables of the C library and of sanitizers, for libraries that are preloaded
 //!   diagnosis        whether a program can be traced; advice: what to do then
@@ -30,6 +31,7 @@ pub(crate) mod kept_modules;
 pub(crate) mod launched_rank;
 pub(crate) mod libgomp;
 pub(crate) mod libgomp_replacement;
+pub(crate) mod mpi;
 pub(crate) mod observed_process;
 pub(crate) mod permissions;
 pub(crate) mod preload;

@@ -266,7 +266,7 @@ pub(crate) static FUNCTIONS: [Function; 480] = [
     f("MPI_Ineighbor_alltoallw", V3_1, NonblockingCollective, LARGE | F, "&BUFFER &POLYXFER_NUM_ELEM_NNI[] &DISPLACEMENT[] &DATATYPE[] >&BUFFER &POLYXFER_NUM_ELEM_NNI[] &DISPLACEMENT[] &DATATYPE[] COMMUNICATOR >&REQUEST"),
     f("MPI_Info_c2f", V3_1, Other, C, "INFO"),
     f("MPI_Info_create", V3_1, Other, F, ">&INFO"),
-    f("MPI_Info_create_env", V4_0, Other, F, "!=&ARGUMENT_COUNT !=&ARGUMENT_LIST[] >&INFO"),
+    f("MPI_Info_create_env", V4_0, Other, F, "!ARGUMENT_COUNT !=&ARGUMENT_LIST[] >&INFO"),
     f("MPI_Info_delete", V3_1, Other, F, "=INFO &STRING"),
     f("MPI_Info_dup", V3_1, Other, F, "INFO >&INFO"),
     f("MPI_Info_f2c", V3_1, Other, C, "F90_INFO"),

@@ -1,0 +1,163 @@
+//! The libraries that see calls of MPI: which of them are preloaded.
+//!
+//! Programs ask which functions of MPI there are, and call those that they find. So a library of ours is preloaded only where the MPI
+//! library in use has all that it exports:
+//!
+//! | library | exports | preloaded where |
+//! | --- | --- | --- |
+//! | `libomptmpi.so` | functions of MPI 3.1 | a program needs MPI, or a launcher starts it |
+//! | `libomptmpi4.so` | what MPI 4.0 adds | each MPI library that may be used has that |
+//! | `libomptmpi4c.so` | variants for large counts | each has those |
+
+use std::env;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+
+use crate::output::failure::{Failure, Result};
+use crate::system::elf::{self, Elf};
+use crate::system::executable::{Program, name_of};
+use crate::system::folders::files_in;
+use crate::system::library_search::Loader;
+
+/// Whether calls of MPI are recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum WhenMpi {
+    /// If the program needs an MPI library, or an MPI launcher starts it
+    #[default]
+    Auto,
+    /// Also if neither can be seen before the run
+    On,
+    /// Never
+    Off,
+}
+
+const LIBRARY: &str = "libomptmpi.so";
+/// Libraries beside it, each with a function that says whether an MPI library has all of their functions.
+const FURTHER: [(&str, &str); 2] =
+    [("libomptmpi4c.so", "MPI_Send_c"), ("libomptmpi4.so", "MPI_Session_init")];
+
+/// Programs that start the processes of MPI jobs, by the begin of their names.
+const LAUNCHERS: [&str; 11] =
+    ["mpirun", "mpiexec", "orterun", "prterun", "prun", "srun", "aprun", "jsrun", "ibrun", "poe", "palsrun"];
+
+/// Variables that launchers set for the processes that they start.
+const VARIABLES: [&str; 7] = [
+    "OMPI_COMM_WORLD_SIZE",
+    "PMI_RANK",
+    "PMIX_RANK",
+    "PMI_SIZE",
+    "MPI_LOCALNRANKS",
+    "MV2_COMM_WORLD_SIZE",
+    "PALS_RANKID",
+];
+
+/// What is preloaded for MPI, in this order.
+///
+/// # Errors
+/// They are not installed, and MPI was asked for.
+pub(crate) fn libraries(
+    when: WhenMpi,
+    tracer: &Path,
+    (command, programs): (&[OsString], &[Program]),
+    loader: &Loader,
+) -> Result<Vec<PathBuf>> {
+    let mut candidates: Vec<PathBuf> = programs.iter().flat_map(|program| needed(program, loader)).collect();
+    if candidates.is_empty() {
+        candidates = launcher(command).map(|path| beside_launcher(&path)).unwrap_or_default();
+    }
+    let is_mpi = || !candidates.is_empty() || launcher(command).is_some() || is_launched();
+    if when == WhenMpi::Off || (when == WhenMpi::Auto && !is_mpi()) {
+        return Ok(Vec::new());
+    }
+    let library = tracer.with_file_name(LIBRARY);
+    if !library.is_file() {
+        // A tracer that is installed without them records what it can.
+        return match when {
+            WhenMpi::On => Err(Failure::new(format!("--mpi on: {} does not exist", library.display())).hint(
+                "to install it next to the tracer's library, use cargo xtask install; to build it, use cargo build -p omptrace-mpi",
+            )),
+            _ => Ok(Vec::new()),
+        };
+    }
+    let has_all = |function: &str| {
+        !candidates.is_empty() && candidates.iter().all(|path| elf::defines(path, &[function]))
+    };
+    let further = FURTHER.iter().filter(|(_, function)| has_all(function));
+    // In front: what they export goes on in the other one.
+    let further = further.map(|(name, _)| tracer.with_file_name(name)).filter(|path| path.is_file());
+    Ok(further.chain([library]).collect())
+}
+
+fn is_launched() -> bool {
+    VARIABLES.iter().any(|name| env::var_os(name).is_some())
+}
+
+/// The MPI libraries that a program needs: those with the functions for C.
+fn needed(program: &Program, loader: &Loader) -> Vec<PathBuf> {
+    let Ok(Some(Elf::Native(elf))) = elf::read(&program.path) else {
+        return Vec::new();
+    };
+    let needed = loader.needed(&program.path, &elf).into_iter().filter_map(|needed| needed.path);
+    needed.filter(|path| is_mpi_library(path)).collect()
+}
+
+/// Whether it is an MPI library. Names differ (`libmpich.so.12`, `libmpi_cray.so.12`); those of its parts, such as Fortran's, are alike.
+fn is_mpi_library(path: &Path) -> bool {
+    name_of(path).starts_with("libmpi") && elf::defines(path, &["PMPI_Init"])
+}
+
+/// The command's launcher.
+fn launcher(command: &[OsString]) -> Option<PathBuf> {
+    let word = command.iter().find(|word| is_launcher(word))?;
+    let path = Path::new(word);
+    match word.as_encoded_bytes().contains(&b'/') {
+        true => Some(path.to_owned()),
+        false => env::split_paths(&env::var_os("PATH")?)
+            .map(|folder| folder.join(path))
+            .find(|path| path.is_file()),
+    }
+}
+
+fn is_launcher(word: &OsStr) -> bool {
+    let name = name_of(Path::new(word));
+    let stem = name.split('.').next().unwrap_or_default();
+    LAUNCHERS.contains(&stem)
+}
+
+/// MPI libraries that were installed along with a launcher. A script says nothing of the library that its modules will load.
+fn beside_launcher(launcher: &Path) -> Vec<PathBuf> {
+    let Ok(launcher) = fs::canonicalize(launcher) else { return Vec::new() };
+    let Some(prefix) = launcher.parent().and_then(Path::parent) else { return Vec::new() };
+    let folders = ["lib", "lib64"].map(|folder| prefix.join(folder));
+    let is_named = |name: &str| name.starts_with("libmpi") && name.contains(".so");
+    let found = folders.iter().flat_map(|folder| files_in(folder, &is_named));
+    found.filter(|path| is_mpi_library(path)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn launchers_are_known_by_their_names() {
+        for word in ["mpirun", "/usr/bin/mpiexec.hydra", "mpirun.openmpi", "srun"] {
+            assert!(is_launcher(OsStr::new(word)), "{word}");
+        }
+        for word in ["./mpirun_like", "srunner", "omptrace", "-n"] {
+            assert!(!is_launcher(OsStr::new(word)), "{word}");
+        }
+    }
+
+    #[test]
+    fn libraries_of_mpi_that_are_not_installed_are_no_failure_unless_asked_for() {
+        let tracer = Path::new("/nowhere/libomptrace.so");
+        let command = [OsString::from("mpirun")];
+        let found = |when| libraries(when, tracer, (&command, &[]), &Loader::new());
+        assert_eq!(found(WhenMpi::Auto).ok(), Some(Vec::new()));
+        assert_eq!(found(WhenMpi::Off).ok(), Some(Vec::new()));
+        assert!(found(WhenMpi::On).is_err());
+    }
+}
