@@ -7,7 +7,6 @@ use core::sync::atomic::Ordering;
 use std::alloc::{GlobalAlloc, Layout};
 
 use interpose::memory::KernelMemory;
-use interpose::system_call;
 
 use crate::call::{Call, Context};
 use crate::family::{Interface, library};
@@ -17,7 +16,6 @@ use crate::row::Kind;
 
 static GET_LIBRARY_VERSION: Pmpi = Pmpi::of(c"PMPI_Get_library_version");
 static GET_VERSION: Pmpi = Pmpi::of(c"PMPI_Get_version");
-static GET_PROCESSOR_NAME: Pmpi = Pmpi::of(c"PMPI_Get_processor_name");
 static QUERY_THREAD: Pmpi = Pmpi::of(c"PMPI_Query_thread");
 
 /// Tells all of it.
@@ -55,7 +53,7 @@ unsafe fn write(to: &mut Text, context: &Context, call: &Call, place: Option<(i3
     to.write_str("{\"library\":")?;
     // SAFETY: as above.
     unsafe { to.write_answer(&GET_LIBRARY_VERSION) }?;
-    to.write_str(",\"file\":")?;
+    to.write_str(",\"path\":")?;
     to.write_string(library().map_or(b"", CStr::to_bytes))?;
     write!(to, ",\"family\":\"{}\",\"version\":[{major},{minor}]", context.family.name())?;
     if let Some((rank, size)) = place {
@@ -63,14 +61,6 @@ unsafe fn write(to: &mut Text, context: &Context, call: &Call, place: Option<(i3
     }
     // SAFETY: as above.
     unsafe { write_thread_level(to, context, call) }?;
-    to.write_str(",\"host\":")?;
-    // SAFETY: as above.
-    unsafe { to.write_answer(&GET_PROCESSOR_NAME) }?;
-    let mut boot_id = [0; 64];
-    if let Some(boot_id) = read(c"/proc/sys/kernel/random/boot_id", &mut boot_id) {
-        to.write_str(",\"boot_id\":")?;
-        to.write_string(boot_id)?;
-    }
     to.write_str("}")
 }
 
@@ -89,20 +79,6 @@ unsafe fn write_thread_level(to: &mut Text, context: &Context, call: &Call) -> f
     unsafe { QUERY_THREAD.succeeds([crate::next::to(&mut provided), 0, 0, 0, 0]) };
     let [required, provided] = [required, provided].map(|level| context.family.thread_level(level));
     write!(to, ",\"thread_level\":{{\"required\":\"{required}\",\"provided\":\"{provided}\"}}")
-}
-
-/// What a file holds, up to its first line's end; read by system calls, which set no `errno`.
-fn read<'a>(path: &CStr, to: &'a mut [u8; 64]) -> Option<&'a [u8]> {
-    const AT_FDCWD: usize = libc::AT_FDCWD as isize as usize;
-    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
-    // SAFETY: a path, and room for as many bytes.
-    let length = unsafe {
-        let file = system_call::call(libc::SYS_openat, [AT_FDCWD, path.as_ptr() as usize, flags]).ok()?;
-        let length = system_call::call(libc::SYS_read, [file, to.as_mut_ptr() as usize, to.len()]);
-        let _ = system_call::call(libc::SYS_close, [file]);
-        length.ok()?
-    };
-    to.get(..length)?.split(|byte| *byte == b'\n').next()
 }
 
 /// Text that is written without an allocator. What does not fit is left out, and then there is none.

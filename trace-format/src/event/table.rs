@@ -179,7 +179,7 @@ events! {
             [codeptr_ra: Address] = Code,
         }
         /// The function returns. `object` is the handle of the request, or of what the call made. `peer`, `tag` and `bytes` are
-        /// those of the message that was received, where the call has a status; else -4, -4 and 0.
+        /// those of the message that was received, where the call has a status; else -4, -4 and 0. `peer` -5: the operation was cancelled.
         43 CallEnd = 282 "omptrace_call_end" (class: CallClass) {
             [function: u32, domain: u32] = Here<0>,
             [object: Address] = Last<CallObject>,
@@ -349,7 +349,7 @@ events! {
             endpoint: ompt_scope_endpoint_t, begin: Ticks, kind: WaitKind, object: Address, codeptr_ra: Address,
         }
         /// Objects of the call that the thread is in. Awaited and started ones are handles of requests. Of each one that is completed, the
-        /// handle, `peer`, `tag` and bytes follow each other. Spun: how many tests before this call found nothing complete.
+        /// handle, `peer`, `tag` and bytes follow each other. Spun: how many tests before this call found nothing complete, and the function of the last.
         CallObjects<'a> = 283 "omptrace_call_objects" { role: CallRole, numbers: Numbers<'a> }
         /// The program has made an object, or has it from the start. `parent` is the handle of what it was made from. `facts` of a
         /// communicator: its size, the process's rank, the size of the remote group (0: there is none), and its members' ranks in
