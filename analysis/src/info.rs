@@ -411,7 +411,10 @@ fn mpi_line(mpi: &Mpi) -> String {
     let place = mpi.rank.zip(mpi.size).map(|(rank, size)| format!(", rank {rank} of {size}"));
     let level = mpi.thread_level.get("provided").and_then(|level| level.as_str());
     let level = level.map(|level| format!(", {level}"));
-    format!("{}{}{}", mpi.library, place.unwrap_or_default(), level.unwrap_or_default())
+    // Open MPI names its package and repository, too.
+    let library = mpi.library.split(',').next().unwrap_or_default();
+    let library = library.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("{library}{}{}", place.unwrap_or_default(), level.unwrap_or_default())
 }
 
 /// Several lines for people: a word on the left, what it is on the right.

@@ -179,6 +179,10 @@ impl Case<'_> {
         if row.sums.external_waits > 0 && row.cause != Cause::ExternalWait {
             return None;
         }
+        // Others wait for a thread that is in MPI: no advice about OpenMP shortens that.
+        if row.place.is_call() {
+            return None;
+        }
         // See [`Case::of_tracer`].
         if row.cause == Cause::Tracer && self.part.tracer_gain().is_some() {
             return None;

@@ -367,12 +367,13 @@ fn audited<'a>(options: &Libgomp, decision: &Decision, preload: Option<&'a Prelo
     }
 }
 
-fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record) {
+fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record, records_mpi: bool) {
     // Said before a long run that may be traced in vain.
     let is_any_seen = programs.iter().any(|program| program.has_openmp() || program.runs_packages());
     let is_unknown = !arguments.quiet
         && arguments.libgomp.libgomp == WhenLibgomp::Auto
         && !programs.is_empty()
+        && !records_mpi
         && !is_any_seen;
     match decision {
         Decision::Keep if is_unknown => message::note(

@@ -232,7 +232,7 @@ fn each_answer_names_mpi(traces: &Traces) {
 }
 
 /// Real launchers of real MPI programs. The program is named without a folder, as users do, and nobody asks for libgomp to
-/// be replaced.
+/// be replaced. Of MPI itself nothing is recorded, which each answer says.
 #[test]
 fn ranks_of_mpi_programs_are_traces_of_one_job() {
     const RANKS: u64 = 2;
@@ -246,7 +246,7 @@ fn ranks_of_mpi_programs_are_traces_of_one_job() {
         let traces = Traces::folder();
         let name = program.file_name().expect("a file").to_string_lossy();
         let ranks = RANKS.to_string();
-        let arguments = [&["-o", "rank%r.omptrace", "--"], launcher, &["-n", &ranks, &name, "30"]];
+        let arguments = [&["--mpi", "off", "-o", "rank%r.omptrace", "--"], launcher, &["-n", &ranks, &name, "30"]];
         let output = ended_well(
             recording(&traces, arguments.concat())
                 .env("PATH", path)

@@ -1,0 +1,148 @@
+//! Calls of MPI, recorded from programs on Open MPI and MPICH that measure themselves.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use omptrace_tests::env::{Compiler, compile, omptrace_program};
+use omptrace_tests::trace::{Traces, accounts_add_up, count, dump, info, omptrace};
+use serde_json::Value;
+
+const SOURCE: &str = "tests/programs/mpi_waits.c";
+const RANKS: usize = 2;
+const LIBRARIES: [(Compiler, &[&str], &str); 2] = [
+    (Compiler::OpenMpi, &["mpirun.openmpi", "--oversubscribe"], "openmpi"),
+    (Compiler::Mpich, &["mpirun.mpich", "-launcher", "fork"], "mpich"),
+];
+
+/// What a rank has measured.
+struct Measured {
+    calls: usize,
+    communication: f64,
+    other: f64,
+}
+
+fn measured(folder: &Path, rank: usize) -> Measured {
+    let text = fs::read_to_string(folder.join(format!("rank{rank}"))).expect("the rank's file");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let seconds = |place: usize| words[place].parse().expect("seconds");
+    Measured { calls: words[0].parse().expect("a number"), communication: seconds(1), other: seconds(2) }
+}
+
+/// Runs the program by a launcher, recorded with these options where there are any.
+fn launched(folder: &Path, launcher: &[&str], program: &Path, record: Option<&[&str]>, arguments: &[&str]) -> Output {
+    let mut words: Vec<String> = Vec::new();
+    if let Some(options) = record {
+        words.push(omptrace_program().display().to_string());
+        words.extend(["record", "-o", "rank%r.omptrace"].map(str::to_owned));
+        words.extend(options.iter().map(|option| (*option).to_owned()));
+        words.push("--".to_owned());
+    }
+    words.extend(launcher.iter().map(|word| (*word).to_owned()));
+    words.extend(["-n".to_owned(), RANKS.to_string(), program.display().to_string()]);
+    words.push(folder.display().to_string());
+    words.extend(arguments.iter().map(|argument| (*argument).to_owned()));
+    let mut command = Command::new(&words[0]);
+    command
+        .args(&words[1..])
+        .current_dir(folder)
+        .env("OMP_NUM_THREADS", "2")
+        // Tests may run as root.
+        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    command.output().expect("the launcher can be run")
+}
+
+fn trace(folder: &Path, rank: usize) -> PathBuf {
+    folder.join(format!("rank{rank}.omptrace"))
+}
+
+fn stats(traces: &[PathBuf]) -> Value {
+    let words = ["stats", "--json", "--all"].map(PathBuf::from);
+    let output = omptrace(words.iter().chain(traces));
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("JSON")
+}
+
+/// Seconds of the causes of which `is_one` is true.
+fn seconds(stats: &Value, is_one: impl Fn(&str) -> bool) -> f64 {
+    let accounting = stats["accounting"].as_object().expect("an object");
+    let sums = accounting.iter().filter(|(name, _)| is_one(name)).filter_map(|(_, ns)| ns.as_u64());
+    sums.sum::<u64>() as f64 / 1e9
+}
+
+fn communicates(cause: &str) -> bool {
+    cause.starts_with("mpi_") && cause != "mpi_other_ns"
+}
+
+#[test]
+fn time_in_mpi_is_what_the_program_measures() {
+    for (compiler, launcher, family) in LIBRARIES {
+        for flags in [&[][..], &["-fno-openmp"]] {
+            let program = compile(SOURCE, compiler, flags);
+            let traces = Traces::folder();
+            let folder = traces.path();
+            let alone = launched(folder, launcher, &program, None, &[]);
+            let output = launched(folder, launcher, &program, Some(&["--quiet"]), &[]);
+            assert_eq!((output.status, &output.stdout), (alone.status, &alone.stdout), "{output:?}");
+            assert!(output.status.success(), "{output:?}");
+            let all: Vec<PathBuf> = (0..RANKS).map(|rank| trace(folder, rank)).collect();
+            for (rank, trace) in all.iter().enumerate() {
+                let measured = measured(folder, rank);
+                let info = info(trace);
+                assert_eq!(info["mpi"]["family"], family, "{info}");
+                assert_eq!((&info["mpi"]["rank"], &info["mpi"]["size"]), (&rank.into(), &RANKS.into()));
+                assert_eq!(info["program"]["rank"], rank);
+                assert!(info["mpi_note"].is_null(), "{info}");
+                // And MPI_Finalize.
+                let events = dump(trace);
+                assert_eq!(count(&events, "omptrace_call_begin"), measured.calls + 1, "{events:?}");
+                assert_eq!(count(&events, "omptrace_call_end"), measured.calls + 1, "{events:?}");
+                let stats = stats(std::slice::from_ref(trace));
+                accounts_add_up(&stats).expect("sums");
+                let found = seconds(&stats, communicates);
+                let difference = (found - measured.communication).abs();
+                assert!(difference < 0.02 * measured.communication + 0.002, "{found} {}", measured.communication);
+                let found = seconds(&stats, |cause| cause == "mpi_other_ns");
+                assert!(found >= 0.98 * measured.other - 0.002, "{found} {}", measured.other);
+                let check = omptrace([Path::new("check"), trace]);
+                assert!(check.status.success(), "{check:?}");
+            }
+            // Rank 0 waits for a tenth of a second.
+            let first = stats(&all[..1]);
+            assert!(seconds(&first, communicates) > 0.09, "{first}");
+            let blamed = first["blame"].as_array().expect("rows").iter();
+            let mut of_mpi = blamed.filter(|row| row["cause"].as_str().is_some_and(|cause| cause.starts_with("mpi")));
+            assert!(of_mpi.any(|row| row["construct"] == "MPI_Recv" && !row["line"].is_null()), "{first}");
+            accounts_add_up(&stats(&all)).expect("sums");
+        }
+    }
+}
+
+#[test]
+fn a_job_that_aborts_leaves_its_calls() {
+    for (compiler, launcher, _) in LIBRARIES {
+        let program = compile(SOURCE, compiler, &[]);
+        let traces = Traces::folder();
+        let folder = traces.path();
+        let alone = launched(folder, launcher, &program, None, &["abort"]);
+        let output = launched(folder, launcher, &program, Some(&["--quiet"]), &["abort"]);
+        assert_eq!(output.status, alone.status, "{output:?}");
+        for rank in 0..RANKS {
+            let events = dump(&trace(folder, rank));
+            // The last call has no end.
+            assert_eq!(count(&events, "omptrace_call_begin"), measured(folder, rank).calls + 1, "{events:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_of_mpi_is_recorded_where_that_is_not_wanted() {
+    let (compiler, launcher, _) = LIBRARIES[1];
+    let program = compile(SOURCE, compiler, &[]);
+    let traces = Traces::folder();
+    let output = launched(traces.path(), launcher, &program, Some(&["--quiet", "--mpi", "off"]), &[]);
+    assert!(output.status.success(), "{output:?}");
+    let info = info(&trace(traces.path(), 0));
+    assert!(info["mpi"].is_null() && !info["mpi_note"].is_null(), "{info}");
+}
