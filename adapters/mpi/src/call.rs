@@ -1,6 +1,7 @@
 //! A call of MPI: its arguments, and what the tracer is told of it.
 
 use core::ffi::c_void;
+use core::ptr::null;
 
 use omptrace_mpi_api::wrappers::Spelling;
 
@@ -13,7 +14,7 @@ use crate::next;
 use crate::object;
 use crate::row::{Handle, Kind, NONE, ROWS, Row};
 use crate::thread::{self, Thread};
-use crate::tracer::{CallBegins, CallEnds, Tracer, kind, peer, role, tag, tracer};
+use crate::tracer::{ABANDONED, CallBegins, CallEnds, Tracer, kind, peer, role, tag, tracer};
 
 /// A call. Its arguments are where its caller and `omptrace_mpi_call` have left them.
 ///
@@ -49,12 +50,40 @@ pub(crate) unsafe extern "C-unwind" fn enter(frame: *mut Frame, slot: u32) -> u6
     if inside > stack_pointer {
         return call.go_on();
     }
+    if inside != 0 {
+        end_abandoned(tracer, thread);
+    }
     // SAFETY: the thread's own words.
     unsafe { (*thread).inside = stack_pointer };
     let result = outermost(call, tracer, thread);
     // SAFETY: as above.
-    unsafe { (*thread).inside = 0 };
+    unsafe {
+        (*thread).inside = 0;
+        (*thread).open = 0;
+    }
     result
+}
+
+/// The call before was left by `longjmp` or an exception: it ends, as far as that is known, when the next one begins.
+#[cold]
+fn end_abandoned(tracer: &'static Tracer, thread: *mut Thread) {
+    // SAFETY: the thread's own words.
+    let (function, class) = unsafe { ((*thread).open, (*thread).open_class) };
+    if function != 0 {
+        let ends = CallEnds {
+            function,
+            class,
+            result: ABANDONED,
+            peer: peer::NONE,
+            tag: tag::NONE,
+            object: 0,
+            bytes: 0,
+            code: null(),
+        };
+        let errno = Errno::of_thread();
+        (tracer.ends)(&ends);
+        errno.restore();
+    }
 }
 
 /// A call that the program has made.
@@ -118,6 +147,11 @@ impl Context {
     pub(crate) fn begins(&self, begins: &CallBegins) -> bool {
         let is_recorded = (self.tracer.begins)(begins);
         if is_recorded {
+            // SAFETY: the thread's own words.
+            unsafe {
+                (*self.thread).open = begins.function;
+                (*self.thread).open_class = begins.class;
+            }
             self.tell_fruitless();
         }
         is_recorded
