@@ -3,6 +3,7 @@
 use core::ffi::c_void;
 use core::ptr::null;
 
+use omptrace_mpi_api::Class;
 use omptrace_mpi_api::wrappers::Spelling;
 
 use crate::completion;
@@ -445,7 +446,7 @@ impl Call {
         if row.in_place != NONE && self.is_in_place(family, row.in_place) {
             (count, datatype) = (row.other_count, row.other_datatype);
         }
-        let is_single = count == NONE && datatype != NONE && row.class == omptrace_mpi_api::Class::OneSided;
+        let is_single = count == NONE && datatype != NONE && row.class == Class::OneSided;
         CallBegins {
             function: self.number,
             class: row.class as u32,
@@ -485,7 +486,10 @@ impl Call {
             if !self.is_ignored(family, status) {
                 // SAFETY: the call has filled it in.
                 let received = unsafe { family.received(status) };
-                (ends.peer, ends.tag, ends.bytes) = (received.peer, received.tag, received.bytes);
+                ends.bytes = received.bytes;
+                if self.row.class != Class::File {
+                    (ends.peer, ends.tag) = (received.peer, received.tag);
+                }
             }
         }
         ends
