@@ -6,6 +6,7 @@ use core::ptr::null;
 use omptrace_mpi_api::Class;
 use omptrace_mpi_api::wrappers::Spelling;
 
+use crate::communicator_size;
 use crate::completion;
 use crate::enter::{Frame, REGISTERS, invoke};
 use crate::family::{Family, STATUS_WORDS, family};
@@ -205,7 +206,7 @@ fn usual(context: &mut Context, call: &mut Call) -> u64 {
     let object = call.object(context.family);
     let begins = call.begins(context.family, object);
     let is_recorded = context.begins(&begins);
-    if is_recorded {
+    if is_recorded || call.row.kind == Kind::FreeCommunicator {
         before(context, call, object);
     }
     let mut own_status = [0; STATUS_WORDS];
@@ -253,7 +254,10 @@ fn before(context: &Context, call: &Call, object: u64) {
     let freed = |of: u32| (context.tracer.freed)(of, object);
     match call.row.kind {
         // Before: another thread may get the same handle as soon as it is free.
-        Kind::FreeCommunicator => freed(kind::COMMUNICATOR),
+        Kind::FreeCommunicator => {
+            communicator_size::forget(object);
+            freed(kind::COMMUNICATOR);
+        }
         Kind::FreeWindow => freed(kind::WINDOW),
         Kind::CloseFile => freed(kind::FILE),
         Kind::FreeRequest => freed(kind::REQUEST),
@@ -394,6 +398,24 @@ impl Call {
         }
     }
 
+    /// The sum of an array with a number of elements for each rank.
+    fn sum(&self, argument: u8, ranks: usize) -> u64 {
+        let array = self.address(argument);
+        if array == 0 {
+            return 0;
+        }
+        let read = |place: usize| {
+            // SAFETY: by the promise of the call, there is one for each rank.
+            unsafe {
+                match self.is_large() {
+                    true => (array as *const i64).add(place).read(),
+                    false => i64::from((array as *const i32).add(place).read()),
+                }
+            }
+        };
+        (0..ranks).map(|place| read(place).max(0).cast_unsigned()).fold(0, u64::wrapping_add)
+    }
+
     /// A handle that C passes by value.
     #[inline(always)]
     pub(crate) fn handle(&self, family: &Family, argument: u8, of: Handle) -> u64 {
@@ -442,18 +464,25 @@ impl Call {
     #[inline(always)]
     fn begins(&self, family: &Family, object: u64) -> CallBegins {
         let row = self.row;
-        let (mut count, mut datatype) = (row.count, row.datatype);
+        let (mut count, mut datatype, mut counts) = (row.count, row.datatype, row.counts);
         if row.in_place != NONE && self.is_in_place(family, row.in_place) {
-            (count, datatype) = (row.other_count, row.other_datatype);
+            counts = row.other_counts;
+            if row.other_datatype != NONE {
+                (count, datatype) = (row.other_count, row.other_datatype);
+            }
         }
-        let is_single = count == NONE && datatype != NONE && row.class == Class::OneSided;
+        let number = match (count, counts) {
+            (NONE, NONE) => u64::from(datatype != NONE && row.class == Class::OneSided),
+            (NONE, counts) => self.sum(counts, communicator_size::of(object)),
+            (count, _) => self.count(count),
+        };
         CallBegins {
             function: self.number,
             class: row.class as u32,
             object,
             peer: if row.peer == NONE { peer::NONE } else { family.peer(self.integer(row.peer)) },
             tag: if row.tag == NONE { tag::NONE } else { family.tag(self.integer(row.tag)) },
-            count: if is_single { 1 } else { self.count(count) },
+            count: number,
             datatype: self.handle(family, datatype, Handle::Datatype),
             code: self.code,
         }
