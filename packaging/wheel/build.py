@@ -41,6 +41,9 @@ def main(tree, out, platform):
             "lib/libomptrace.so",
             "lib/libomptgomp.so",
             "lib/libomptrace_waits.so",
+            "lib/libomptmpi.so",
+            "lib/libomptmpi4.so",
+            "lib/libomptmpi4c.so",
             "share/man/man1/omptrace.1",
         ):
             place(tree / name, data / "data" / name)

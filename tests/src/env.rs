@@ -534,6 +534,9 @@ fn product() -> &'static Path {
                 "--package=omptrace-cli",
                 "--package=omptrace-libgomp-adapter",
                 "--package=omptrace-waits",
+                "--package=omptrace-mpi",
+                "--package=omptrace-mpi4",
+                "--package=omptrace-mpi-large-count",
                 "--package=ompt-conformance",
             ])
             .current_dir(root());

@@ -19,11 +19,14 @@ pub(crate) fn quick() -> PathBuf {
 }
 
 /// What users get.
-const PRODUCT: [&str; 4] = [
+const PRODUCT: [&str; 7] = [
     "--package=omptrace-tracer",
     "--package=omptrace-cli",
     "--package=omptrace-libgomp-adapter",
     "--package=omptrace-waits",
+    "--package=omptrace-mpi",
+    "--package=omptrace-mpi4",
+    "--package=omptrace-mpi-large-count",
 ];
 
 /// Builds the program and the libraries for release, and the conformance tool.

@@ -29,6 +29,7 @@ fn row(function: &Function) -> String {
         () if is_scatter(function) => search.last(|parameter| parameter.kind == "BUFFER"),
         () => search.first(|parameter| parameter.kind == "BUFFER"),
     };
+    let arrays = arrays(function, &search);
     let handle = |place: Option<usize>| match place.map(|place| parameters[place].kind) {
         None => "None",
         Some("COMMUNICATOR") => "Communicator",
@@ -54,9 +55,11 @@ fn row(function: &Function) -> String {
         ("tag", place(search.input(&["TAG"]))),
         ("count", place(count)),
         ("datatype", place(datatype)),
-        ("in_place", place(in_place.filter(|_| other_datatype.is_some()))),
+        ("in_place", place(in_place.filter(|_| other_datatype.is_some() || arrays.is_some()))),
         ("other_count", place(other_count)),
         ("other_datatype", place(other_datatype)),
+        ("counts", place(arrays.map(|(first, _)| first))),
+        ("other_counts", place(arrays.map(|(_, other)| other))),
         ("result", place(result)),
         ("result_type", format!("Handle::{}", handle(result))),
         ("status", place(search.output("STATUS"))),
@@ -148,6 +151,18 @@ fn counts(function: &Function, search: &Search<'_>) -> [(Option<usize>, Option<u
         false if !are_two => [first, (None, None)],
         false if is_one_array => [first, (None, last.1)],
         false => [first, last],
+    }
+}
+
+/// Arrays with a count for each rank, where these are all that says how much a rank sends: the first one, and the one that is significant
+/// where the buffer is in place.
+fn arrays(function: &Function, search: &Search<'_>) -> Option<(usize, usize)> {
+    let is_array = |it: &Parameter| it.kind.contains("XFER_NUM_ELEM") && it.is_array;
+    let name =
+        function.name.strip_prefix("MPI_")?.trim_start_matches('I').trim_end_matches("_init").to_lowercase();
+    match &*name {
+        "alltoallv" | "reduce_scatter" => Some((search.first(is_array)?, search.last(is_array)?)),
+        _ => None,
     }
 }
 

@@ -1,9 +1,12 @@
 //! A call of MPI: its arguments, and what the tracer is told of it.
 
 use core::ffi::c_void;
+use core::ptr::null;
 
+use omptrace_mpi_api::Class;
 use omptrace_mpi_api::wrappers::Spelling;
 
+use crate::communicator_size;
 use crate::completion;
 use crate::enter::{Frame, REGISTERS, invoke};
 use crate::family::{Family, STATUS_WORDS, family};
@@ -13,7 +16,7 @@ use crate::next;
 use crate::object;
 use crate::row::{Handle, Kind, NONE, ROWS, Row};
 use crate::thread::{self, Thread};
-use crate::tracer::{CallBegins, CallEnds, Tracer, kind, peer, role, tag, tracer};
+use crate::tracer::{ABANDONED, CallBegins, CallEnds, Tracer, kind, peer, role, tag, tracer};
 
 /// A call. Its arguments are where its caller and `omptrace_mpi_call` have left them.
 ///
@@ -49,12 +52,40 @@ pub(crate) unsafe extern "C-unwind" fn enter(frame: *mut Frame, slot: u32) -> u6
     if inside > stack_pointer {
         return call.go_on();
     }
+    if inside != 0 {
+        end_abandoned(tracer, thread);
+    }
     // SAFETY: the thread's own words.
     unsafe { (*thread).inside = stack_pointer };
     let result = outermost(call, tracer, thread);
     // SAFETY: as above.
-    unsafe { (*thread).inside = 0 };
+    unsafe {
+        (*thread).inside = 0;
+        (*thread).open = 0;
+    }
     result
+}
+
+/// The call before was left by `longjmp` or an exception: it ends, as far as that is known, when the next one begins.
+#[cold]
+fn end_abandoned(tracer: &'static Tracer, thread: *mut Thread) {
+    // SAFETY: the thread's own words.
+    let (function, class) = unsafe { ((*thread).open, (*thread).open_class) };
+    if function != 0 {
+        let ends = CallEnds {
+            function,
+            class,
+            result: ABANDONED,
+            peer: peer::NONE,
+            tag: tag::NONE,
+            object: 0,
+            bytes: 0,
+            code: null(),
+        };
+        let errno = Errno::of_thread();
+        (tracer.ends)(&ends);
+        errno.restore();
+    }
 }
 
 /// A call that the program has made.
@@ -118,6 +149,11 @@ impl Context {
     pub(crate) fn begins(&self, begins: &CallBegins) -> bool {
         let is_recorded = (self.tracer.begins)(begins);
         if is_recorded {
+            // SAFETY: the thread's own words.
+            unsafe {
+                (*self.thread).open = begins.function;
+                (*self.thread).open_class = begins.class;
+            }
             self.tell_fruitless();
         }
         is_recorded
@@ -170,7 +206,7 @@ fn usual(context: &mut Context, call: &mut Call) -> u64 {
     let object = call.object(context.family);
     let begins = call.begins(context.family, object);
     let is_recorded = context.begins(&begins);
-    if is_recorded {
+    if is_recorded || call.row.kind == Kind::FreeCommunicator {
         before(context, call, object);
     }
     let mut own_status = [0; STATUS_WORDS];
@@ -218,7 +254,10 @@ fn before(context: &Context, call: &Call, object: u64) {
     let freed = |of: u32| (context.tracer.freed)(of, object);
     match call.row.kind {
         // Before: another thread may get the same handle as soon as it is free.
-        Kind::FreeCommunicator => freed(kind::COMMUNICATOR),
+        Kind::FreeCommunicator => {
+            communicator_size::forget(object);
+            freed(kind::COMMUNICATOR);
+        }
         Kind::FreeWindow => freed(kind::WINDOW),
         Kind::CloseFile => freed(kind::FILE),
         Kind::FreeRequest => freed(kind::REQUEST),
@@ -359,6 +398,24 @@ impl Call {
         }
     }
 
+    /// The sum of an array with a number of elements for each rank.
+    fn sum(&self, argument: u8, ranks: usize) -> u64 {
+        let array = self.address(argument);
+        if array == 0 {
+            return 0;
+        }
+        let read = |place: usize| {
+            // SAFETY: by the promise of the call, there is one for each rank.
+            unsafe {
+                match self.is_large() {
+                    true => (array as *const i64).add(place).read(),
+                    false => i64::from((array as *const i32).add(place).read()),
+                }
+            }
+        };
+        (0..ranks).map(|place| read(place).max(0).cast_unsigned()).fold(0, u64::wrapping_add)
+    }
+
     /// A handle that C passes by value.
     #[inline(always)]
     pub(crate) fn handle(&self, family: &Family, argument: u8, of: Handle) -> u64 {
@@ -407,18 +464,25 @@ impl Call {
     #[inline(always)]
     fn begins(&self, family: &Family, object: u64) -> CallBegins {
         let row = self.row;
-        let (mut count, mut datatype) = (row.count, row.datatype);
+        let (mut count, mut datatype, mut counts) = (row.count, row.datatype, row.counts);
         if row.in_place != NONE && self.is_in_place(family, row.in_place) {
-            (count, datatype) = (row.other_count, row.other_datatype);
+            counts = row.other_counts;
+            if row.other_datatype != NONE {
+                (count, datatype) = (row.other_count, row.other_datatype);
+            }
         }
-        let is_single = count == NONE && datatype != NONE && row.class == omptrace_mpi_api::Class::OneSided;
+        let number = match (count, counts) {
+            (NONE, NONE) => u64::from(datatype != NONE && row.class == Class::OneSided),
+            (NONE, counts) => self.sum(counts, communicator_size::of(object)),
+            (count, _) => self.count(count),
+        };
         CallBegins {
             function: self.number,
             class: row.class as u32,
             object,
             peer: if row.peer == NONE { peer::NONE } else { family.peer(self.integer(row.peer)) },
             tag: if row.tag == NONE { tag::NONE } else { family.tag(self.integer(row.tag)) },
-            count: if is_single { 1 } else { self.count(count) },
+            count: number,
             datatype: self.handle(family, datatype, Handle::Datatype),
             code: self.code,
         }
@@ -451,7 +515,10 @@ impl Call {
             if !self.is_ignored(family, status) {
                 // SAFETY: the call has filled it in.
                 let received = unsafe { family.received(status) };
-                (ends.peer, ends.tag, ends.bytes) = (received.peer, received.tag, received.bytes);
+                ends.bytes = received.bytes;
+                if self.row.class != Class::File {
+                    (ends.peer, ends.tag) = (received.peer, received.tag);
+                }
             }
         }
         ends

@@ -23,6 +23,7 @@
 //! | [`fortran`] | handles, and the addresses that stand for "ignored" and "in place" |
 //! | [`call`] | a call: arguments, and what the tracer is told of it |
 //! | [`completion`] | calls that wait for requests or test them |
+//! | [`communicator_size`] | how many counts there are in an array with one for each rank |
 //! | [`object`] | communicators, windows, files, datatypes |
 //! | [`initialization`] | what is known when MPI is initialized |
 //! | [`thread`] | whether the thread is in a call already |
@@ -36,6 +37,7 @@
 #[macro_use]
 mod wrapper;
 mod call;
+mod communicator_size;
 mod completion;
 mod enter;
 mod family;

@@ -10,6 +10,7 @@ use std::alloc::{GlobalAlloc, Layout};
 use interpose::memory::KernelMemory;
 
 use crate::call::{Call, Context};
+use crate::communicator_size;
 use crate::next::{Pmpi, to};
 use crate::row::{Handle, Kind};
 use crate::tracer::kind;
@@ -85,6 +86,7 @@ unsafe fn define(context: &Context, communicator: u64, parent: u64, asked: u64) 
     // SAFETY: as above.
     let remote = if is_inter { unsafe { ask(&COMM_REMOTE_SIZE, asked) }.unwrap_or(0) } else { 0 };
     let numbers = [size, rank, remote];
+    communicator_size::note(communicator, if is_inter { remote } else { size });
     let members = (size.max(0) + remote.max(0)) as usize;
     let are_told = HAS_WORLD.load(Ordering::Relaxed) && (members <= MOST || rank == 0);
     // Facts, then two arrays of `int`.

@@ -80,6 +80,9 @@ pub(crate) struct Row {
     pub(crate) in_place: u8,
     pub(crate) other_count: u8,
     pub(crate) other_datatype: u8,
+    /// The array with a number of elements for each rank, and that which is significant where the buffer is in place.
+    pub(crate) counts: u8,
+    pub(crate) other_counts: u8,
     /// The request, or the new object.
     pub(crate) result: u8,
     pub(crate) result_type: Handle,
@@ -105,6 +108,8 @@ impl Row {
         in_place: NONE,
         other_count: NONE,
         other_datatype: NONE,
+        counts: NONE,
+        other_counts: NONE,
         result: NONE,
         result_type: Handle::None,
         status: NONE,

@@ -1,4 +1,4 @@
-//! Three words of the calling thread's, of initial-exec storage: a preloaded library has room there, and needs neither a call nor memory
+//! Four words of the calling thread's, of initial-exec storage: a preloaded library has room there, and needs neither a call nor memory
 //! to reach them.
 
 /// What is known of a thread.
@@ -12,6 +12,10 @@ pub(crate) struct Thread {
     pub(crate) fruitless: u64,
     /// The function of the last one.
     pub(crate) fruitless_function: u64,
+    /// The function of the call that the tracer knows to have begun, and not to have ended; 0 where there is none.
+    pub(crate) open: u32,
+    /// Its class.
+    pub(crate) open_class: u32,
 }
 
 core::arch::global_asm!(
@@ -20,12 +24,12 @@ core::arch::global_asm!(
     ".hidden omptmpi_thread",
     ".globl omptmpi_thread",
     ".type omptmpi_thread,%object",
-    ".size omptmpi_thread,24",
-    "omptmpi_thread: .zero 24",
+    ".size omptmpi_thread,32",
+    "omptmpi_thread: .zero 32",
     ".popsection",
 );
 
-const _: () = assert!(size_of::<Thread>() == 24);
+const _: () = assert!(size_of::<Thread>() == 32);
 
 /// The calling thread's.
 #[cfg(target_arch = "x86_64")]

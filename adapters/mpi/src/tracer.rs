@@ -39,6 +39,9 @@ pub(crate) struct CallEnds {
     pub(crate) code: *const c_void,
 }
 
+/// The result of a call that did not return. Error codes of MPI are not negative.
+pub(crate) const ABANDONED: i32 = -1;
+
 /// Ranks that are none, whichever library is used.
 pub(crate) mod peer {
     pub(crate) const ANY: i32 = -1;

@@ -51,6 +51,7 @@ pub(crate) fn check(install: bool) -> Result<()> {
     run(cargo(["build", "--target", TARGET, "--target-dir"])
         .arg(&built)
         .args(["omptrace-tracer", "omptrace-cli", "omptrace-libgomp-adapter", "omptrace-waits"].map(package))
+        .args(["omptrace-mpi", "omptrace-mpi4", "omptrace-mpi-large-count"].map(package))
         .env("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"))?;
     let built = built.join(TARGET).join("debug");
     let folder = target().join("aarch64");

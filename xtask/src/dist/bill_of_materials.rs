@@ -8,7 +8,15 @@ use crate::process::{cargo, output};
 use crate::result::Result;
 
 /// The packages of the workspace that a release is made of.
-const RELEASED: [&str; 4] = ["omptrace-tracer", "omptrace-cli", "omptrace-libgomp-adapter", "omptrace-waits"];
+const RELEASED: [&str; 7] = [
+    "omptrace-tracer",
+    "omptrace-cli",
+    "omptrace-libgomp-adapter",
+    "omptrace-waits",
+    "omptrace-mpi",
+    "omptrace-mpi4",
+    "omptrace-mpi-large-count",
+];
 
 /// The bill of materials of a release of this version.
 ///

@@ -32,8 +32,15 @@ const MAX_INSTALLED: u64 = 15_000_000;
 /// A build id before the file is known: a SHA-1 of zeros.
 const NO_BUILD_ID: [u8; 20] = [0; 20];
 /// The program and the libraries, where the tree has them.
-const BINARIES: [&str; 4] =
-    ["bin/omptrace", "lib/libomptrace.so", "lib/libomptgomp.so", "lib/libomptrace_waits.so"];
+const BINARIES: [&str; 7] = [
+    "bin/omptrace",
+    "lib/libomptrace.so",
+    "lib/libomptgomp.so",
+    "lib/libomptrace_waits.so",
+    "lib/libomptmpi.so",
+    "lib/libomptmpi4.so",
+    "lib/libomptmpi4c.so",
+];
 
 /// `cargo xtask dist`.
 #[derive(Args, Debug)]
@@ -195,6 +202,9 @@ impl Release {
                 "--package=omptrace-cli",
                 "--package=omptrace-libgomp-adapter",
                 "--package=omptrace-waits",
+                "--package=omptrace-mpi",
+                "--package=omptrace-mpi4",
+                "--package=omptrace-mpi-large-count",
             ])
             .env("CARGO_ZIGBUILD_ZIG_PATH", tools.join("ziglang/zig"))
             .env("RUSTFLAGS", flags)

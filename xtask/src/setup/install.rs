@@ -14,6 +14,10 @@ const COMPLETIONS: &[(&str, &str)] = &[
     ("zsh", "share/zsh/site-functions/_omptrace"),
 ];
 
+/// Libraries that `record` preloads besides the tracer's.
+const ADAPTERS: [&str; 5] =
+    ["libomptgomp.so", "libomptrace_waits.so", "libomptmpi.so", "libomptmpi4.so", "libomptmpi4c.so"];
+
 /// Builds, then installs program, library, man page and completions below `prefix`.
 ///
 /// # Errors
@@ -25,10 +29,9 @@ pub(crate) fn run(prefix: &Path) -> Result<()> {
     place(prefix, "bin/omptrace", &program, 0o755)?;
     // The program looks for the libraries in ../lib.
     place(prefix, "lib/libomptrace.so", &library, 0o755)?;
-    let adapter = fs::read(release().join("libomptgomp.so"))?;
-    place(prefix, "lib/libomptgomp.so", &adapter, 0o755)?;
-    let waits = fs::read(release().join("libomptrace_waits.so"))?;
-    place(prefix, "lib/libomptrace_waits.so", &waits, 0o755)?;
+    for name in ADAPTERS {
+        place(prefix, &format!("lib/{name}"), &fs::read(release().join(name))?, 0o755)?;
+    }
     place_texts(prefix, &release().join("omptrace"))
 }
 

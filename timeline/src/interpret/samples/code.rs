@@ -110,7 +110,9 @@ fn activity(function: &str) -> Option<RuntimeActivity> {
 
 /// Whether a library is a part of this tool, which runs where the runtime calls it.
 fn is_ours(library: &str) -> bool {
-    ["libomptrace.so", "libomptgomp.so", "libomptrace_waits.so"].iter().any(|name| library.starts_with(name))
+    ["libomptrace.so", "libomptgomp.so", "libomptrace_waits.so", "libomptmpi"]
+        .iter()
+        .any(|name| library.starts_with(name))
 }
 
 fn is_libc(library: &str) -> bool {
