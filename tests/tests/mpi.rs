@@ -30,7 +30,13 @@ fn measured(folder: &Path, rank: usize) -> Measured {
 }
 
 /// Runs the program by a launcher, recorded with these options where there are any.
-fn launched(folder: &Path, launcher: &[&str], program: &Path, record: Option<&[&str]>, arguments: &[&str]) -> Output {
+fn launched(
+    folder: &Path,
+    launcher: &[&str],
+    program: &Path,
+    record: Option<&[&str]>,
+    arguments: &[&str],
+) -> Output {
     let mut words: Vec<String> = Vec::new();
     if let Some(options) = record {
         words.push(omptrace_program().display().to_string());
@@ -102,7 +108,11 @@ fn time_in_mpi_is_what_the_program_measures() {
                 accounts_add_up(&stats).expect("sums");
                 let found = seconds(&stats, communicates);
                 let difference = (found - measured.communication).abs();
-                assert!(difference < 0.02 * measured.communication + 0.002, "{found} {}", measured.communication);
+                assert!(
+                    difference < 0.02 * measured.communication + 0.002,
+                    "{found} {}",
+                    measured.communication
+                );
                 let found = seconds(&stats, |cause| cause == "mpi_other_ns");
                 assert!(found >= 0.98 * measured.other - 0.002, "{found} {}", measured.other);
                 let check = omptrace([Path::new("check"), trace]);
@@ -112,7 +122,8 @@ fn time_in_mpi_is_what_the_program_measures() {
             let first = stats(&all[..1]);
             assert!(seconds(&first, communicates) > 0.09, "{first}");
             let blamed = first["blame"].as_array().expect("rows").iter();
-            let mut of_mpi = blamed.filter(|row| row["cause"].as_str().is_some_and(|cause| cause.starts_with("mpi")));
+            let mut of_mpi =
+                blamed.filter(|row| row["cause"].as_str().is_some_and(|cause| cause.starts_with("mpi")));
             assert!(of_mpi.any(|row| row["construct"] == "MPI_Recv" && !row["line"].is_null()), "{first}");
             accounts_add_up(&stats(&all)).expect("sums");
         }

@@ -178,7 +178,7 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
                 root.display()
             ));
         }
-        None if refusals.is_empty() => report_decision(&decision, &programs, arguments),
+        None if refusals.is_empty() => report_decision(&decision, &programs, arguments, !of_mpi.is_empty()),
         None => {}
     }
     let preload = match &*libraries {

@@ -246,7 +246,8 @@ fn ranks_of_mpi_programs_are_traces_of_one_job() {
         let traces = Traces::folder();
         let name = program.file_name().expect("a file").to_string_lossy();
         let ranks = RANKS.to_string();
-        let arguments = [&["--mpi", "off", "-o", "rank%r.omptrace", "--"], launcher, &["-n", &ranks, &name, "30"]];
+        let arguments =
+            [&["--mpi", "off", "-o", "rank%r.omptrace", "--"], launcher, &["-n", &ranks, &name, "30"]];
         let output = ended_well(
             recording(&traces, arguments.concat())
                 .env("PATH", path)
