@@ -72,7 +72,13 @@ mod tests {
         prepare();
         for clock in [libc::CLOCK_MONOTONIC, libc::CLOCK_MONOTONIC_RAW, libc::CLOCK_REALTIME] {
             let before = system::clock_ns(clock);
-            let between = clock_ns(clock).expect("this processor's kernels have it");
+            let Some(between) = clock_ns(clock) else {
+                // The kernels of the processors that are named have it, but qemu's user mode passes it to no program.
+                // SAFETY: only reads what the kernel has passed.
+                let is_passed = unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) } != 0;
+                assert!(NAME.is_empty() || !is_passed, "{clock}");
+                continue;
+            };
             assert!((before..=system::clock_ns(clock)).contains(&between), "{clock}");
         }
         assert_eq!(clock_ns(12345), None);
