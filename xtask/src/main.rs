@@ -14,6 +14,7 @@ mod bench;
 mod checks;
 mod dist;
 mod documents;
+mod emulated;
 mod omptrace;
 mod process;
 mod result;

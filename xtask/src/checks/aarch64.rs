@@ -9,8 +9,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::checks::emulated::{self, TARGET, on_aarch64};
 use crate::checks::sampled;
+use crate::emulated::{self, TARGET, on_aarch64};
 use crate::omptrace::{omptrace, release};
 use crate::process::{cargo, command, output, root, run, target};
 use crate::result::Result;

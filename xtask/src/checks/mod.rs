@@ -2,7 +2,6 @@
 
 pub(crate) mod aarch64;
 pub(crate) mod compare;
-mod emulated;
 pub(crate) mod fuzz;
 pub(crate) mod growth;
 pub(crate) mod language;

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::checks::emulated::{clang, gcc, llvm, on_aarch64};
+use crate::emulated::{clang, gcc, llvm, on_aarch64};
 use crate::omptrace::omptrace;
 use crate::process::{command, output, run};
 use crate::result::Result;
