@@ -18,18 +18,13 @@ const RELEASED: [&str; 7] = [
     "omptrace-mpi-large-count",
 ];
 
-/// The bill of materials of a release of this version.
+/// The bill of materials of a release of this version for a target.
 ///
 /// # Errors
 /// cargo cannot say what the packages need.
-pub(crate) fn of_release(version: &str) -> Result<String> {
-    let metadata = output(&mut cargo([
-        "metadata",
-        "--locked",
-        "--format-version=1",
-        "--filter-platform",
-        &crate::process::host()?,
-    ]))?;
+pub(crate) fn of_release(version: &str, target: &str) -> Result<String> {
+    let metadata =
+        output(&mut cargo(["metadata", "--locked", "--format-version=1", "--filter-platform", target]))?;
     let metadata: Value = serde_json::from_slice(&metadata)?;
     Ok(format!("{:#}\n", of_metadata(&metadata, version)))
 }

@@ -10,6 +10,7 @@
 
 mod artefacts;
 pub(crate) mod bill_of_materials;
+mod processor;
 mod roots;
 
 use std::fs;
@@ -20,7 +21,8 @@ use std::process::Command;
 use clap::Args;
 
 use self::artefacts::{GLIBC, artefact, artefacts, file_name, folder};
-use crate::process::{cargo, command, host, output, root, run, succeeds, target};
+use self::processor::Processor;
+use crate::process::{cargo, command, output, root, run, succeeds, target};
 use crate::result::Result;
 use crate::setup;
 use crate::setup::install;
@@ -51,6 +53,9 @@ pub(crate) struct Dist {
     /// Only package what was built before
     #[arg(long)]
     no_build: bool,
+    /// Build or check for aarch64 on another machine, with a cross compiler and qemu
+    #[arg(long, conflicts_with_all = ["roots", "twice"])]
+    aarch64: bool,
     /// Only check the contents of dist/: install each artefact in a directory of its own, and trace an example with
     /// it
     #[arg(long, conflicts_with_all = ["all", "no_build"])]
@@ -69,14 +74,21 @@ pub(crate) struct Dist {
 /// A step failed, or what was made is not as it should be.
 pub(crate) fn make(arguments: &Dist, may_install: bool) -> Result<()> {
     setup::ensure(Purpose::Release, may_install)?;
+    let processor = match arguments.aarch64 {
+        true => Processor::Aarch64,
+        false => Processor::Host,
+    };
+    if processor == Processor::Aarch64 {
+        setup::ensure(Purpose::Aarch64, may_install)?;
+    }
     if arguments.check {
-        check()?;
+        check(processor)?;
         return match arguments.roots {
             true => roots::try_all(),
             false => Ok(()),
         };
     }
-    let release = Release::new()?;
+    let release = Release::new(processor)?;
     if !arguments.no_build {
         release.build()?;
     }
@@ -93,7 +105,7 @@ pub(crate) fn make(arguments: &Dist, may_install: bool) -> Result<()> {
         release.deb()?;
         release.rpm()?;
         let file = folder().join(format!("{}.cdx.json", release.name()));
-        fs::write(file, bill_of_materials::of_release(&release.version)?)?;
+        fs::write(file, bill_of_materials::of_release(&release.version, &release.target)?)?;
     }
     fs::copy(root().join("packaging/install.sh"), folder().join("install.sh"))?;
     write_checksums()?;
@@ -150,6 +162,7 @@ fn debug_tree() -> PathBuf {
 /// What is being released.
 struct Release {
     version: String,
+    processor: Processor,
     /// The target, as `x86_64-unknown-linux-gnu`.
     target: String,
     /// The commit that is checked out.
@@ -159,7 +172,7 @@ struct Release {
 }
 
 impl Release {
-    fn new() -> Result<Release> {
+    fn new(processor: Processor) -> Result<Release> {
         let of_git = |words: &[&str]| -> Result<String> {
             let printed = String::from_utf8(output(&mut command("git", words))?)?;
             Ok(printed.trim().to_owned())
@@ -170,7 +183,8 @@ impl Release {
         };
         Ok(Release {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            target: host()?,
+            processor,
+            target: processor.target()?,
             commit: of_git(&["rev-parse", "--short=10", "HEAD"])?,
             time,
         })
@@ -224,7 +238,7 @@ impl Release {
             let source = built.join(file_name(Path::new(path)));
             let stripped = tree().join(path);
             fs::create_dir_all(stripped.parent().expect("it lies in a tree"))?;
-            run(command("objcopy", ["--strip-unneeded"]).args([&source, &stripped]))?;
+            run(self.processor.tool("objcopy", ["--strip-unneeded"]).args([&source, &stripped]))?;
             let id = sha1(&stripped)?;
             set_build_id(&stripped, id)?;
             let digits = hexadecimal(&id);
@@ -233,10 +247,10 @@ impl Release {
             let debug = debug_tree().join(format!(".build-id/{first}/{rest}.debug"));
             fs::create_dir_all(debug.parent().expect("it lies in a tree"))?;
             let apart = ["--only-keep-debug", "--compress-debug-sections=zlib"];
-            run(command("objcopy", apart).args([&source, &debug]))?;
+            run(self.processor.tool("objcopy", apart).args([&source, &debug]))?;
             set_build_id(&debug, id)?;
         }
-        install::place_texts(&tree(), &tree().join("bin/omptrace"))?;
+        install::place_texts(&tree(), || self.processor.run(&tree().join("bin/omptrace"), &[]))?;
         let documents = tree().join("share/doc/omptrace");
         fs::create_dir_all(&documents)?;
         for path in ["README.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "docs/manual.md"] {
@@ -290,6 +304,7 @@ impl Release {
             .packager("cargo-deb")
             .args(options)
             .arg(format!("{}-1", self.version))
+            .args(["--target", &self.target])
             .arg("--output")
             .arg(folder().join("")))
     }
@@ -300,6 +315,7 @@ impl Release {
             .packager("cargo-generate-rpm")
             .arg("--set-metadata")
             .arg(format!("version = \"{}\"", self.version))
+            .args(["--arch", self.architecture()])
             .arg("--output")
             .arg(folder().join("")))
     }
@@ -394,7 +410,7 @@ fn newest_glibc(printed: &str) -> Option<(u32, u32)> {
 }
 
 /// Installs each artefact in a folder of its own, and traces an example there.
-fn check() -> Result<()> {
+fn check(processor: Processor) -> Result<()> {
     run(command("sha256sum", ["--check", "--quiet", CHECKSUMS]).current_dir(folder()))?;
     let scratch = target().join("dist/check");
     if scratch.exists() {
@@ -402,7 +418,8 @@ fn check() -> Result<()> {
     }
     fs::create_dir_all(&scratch)?;
     let program = scratch.join("stencil");
-    run(command("gcc", ["-g", "-O2", "-fopenmp", "-o"]).arg(&program).arg("examples/stencil.c"))?;
+    run(processor.tool("gcc", ["-g", "-O2", "-fopenmp", "-o"]).arg(&program).arg("examples/stencil.c"))?;
+    let trace = |omptrace: &Path| trace(processor, omptrace, &program);
 
     let archive = artefact("-linux.tar.gz")?.ok_or("dist/ has no archive")?;
     let unpacked = scratch.join("archive");
@@ -412,23 +429,38 @@ fn check() -> Result<()> {
         .arg("--directory")
         .arg(&unpacked))?;
     check_binaries(&unpacked)?;
-    trace(&unpacked.join("bin/omptrace"), &program)?;
+    trace(&unpacked.join("bin/omptrace"))?;
 
     // What a user does, from the script on.
     let prefix = scratch.join("installed");
-    run(command("sh", ["packaging/install.sh", "--prefix"]).arg(&prefix).env("OMPTRACE_RELEASE", folder()))?;
-    trace(&prefix.join("bin/omptrace"), &program)?;
+    run(processor
+        .script(Path::new("packaging/install.sh"))
+        .arg("--prefix")
+        .arg(&prefix)
+        .env("OMPTRACE_RELEASE", folder()))?;
+    trace(&prefix.join("bin/omptrace"))?;
 
     let wheel = artefact(".whl")?.ok_or("dist/ has no wheel")?;
     let environment = scratch.join("environment");
     run(command("python3", ["-m", "venv"]).arg(&environment))?;
+    // pip refuses a wheel for another processor by its name, and nothing else.
+    let wheel = match processor {
+        Processor::Host => wheel,
+        Processor::Aarch64 => {
+            let (renamed, name) =
+                (scratch.join("wheel"), format!("omptrace-{}-py3-none-any.whl", env!("CARGO_PKG_VERSION")));
+            fs::create_dir_all(&renamed)?;
+            fs::copy(&wheel, renamed.join(&name))?;
+            renamed.join(name)
+        }
+    };
     run(command(environment.join("bin/pip"), ["install", "--quiet", "--no-index"]).arg(&wheel))?;
-    trace(&environment.join("bin/omptrace"), &program)?;
+    trace(&environment.join("bin/omptrace"))?;
 
     if let Some(package) = artefact(".deb")? {
         let unpacked = scratch.join("deb");
         run(command("dpkg-deb", ["--extract"]).args([&package, &unpacked]))?;
-        trace(&unpacked.join("usr/bin/omptrace"), &program)?;
+        trace(&unpacked.join("usr/bin/omptrace"))?;
     }
     if let Some(package) = artefact(".rpm")? {
         let unpacked = scratch.join("rpm");
@@ -437,24 +469,52 @@ fn check() -> Result<()> {
         let archive = package.with_added_extension("tgz");
         run(command("tar", ["--extract", "--file"]).arg(&archive).arg("--directory").arg(&unpacked))?;
         fs::remove_file(&archive)?;
-        trace(&unpacked.join("usr/bin/omptrace"), &program)?;
+        trace(&unpacked.join("usr/bin/omptrace"))?;
     }
     eprintln!("Each artefact traces the example.");
     Ok(())
 }
 
-/// Records the program by this `omptrace`, which must find its own libraries, and checks the trace.
-fn trace(omptrace: &Path, program: &Path) -> Result<()> {
+/// Records the program by this `omptrace`, which must find its own libraries, and by the libraries alone. Both traces must be sound, and
+/// have an answer.
+fn trace(processor: Processor, omptrace: &Path, program: &Path) -> Result<()> {
+    const ARGUMENTS: [&str; 2] = ["400", "5"];
+
     let trace = program.with_added_extension("omptrace");
-    if trace.exists() {
-        fs::remove_file(&trace)?;
-    }
-    run(command(omptrace, ["record", "--quiet", "-o"])
-        .args([&trace, program])
-        .args(["400", "5"])
+    let begin = || match trace.exists() {
+        true => fs::remove_file(&trace),
+        false => Ok(()),
+    };
+    let look = || -> Result<()> {
+        run(processor.run(omptrace, &[]).arg("check").arg(&trace))?;
+        let stats = String::from_utf8(output(processor.run(omptrace, &[]).arg("stats").arg(&trace))?)?;
+        match stats.contains("stencil.c:") {
+            true => Ok(()),
+            false => Err(format!("the answer names no line of the program:\n{stats}").into()),
+        }
+    };
+    begin()?;
+    run(processor
+        .run(omptrace, &[])
+        .args(["record", "--quiet", "-o"])
+        .args([&trace, &processor.command_of(program)?])
+        .args(ARGUMENTS)
         .env("OMP_NUM_THREADS", "2")
         .env_remove("LD_LIBRARY_PATH"))?;
-    run(command(omptrace, ["check"]).arg(&trace))
+    look()?;
+
+    begin()?;
+    let lib = omptrace.with_file_name("../lib");
+    // Packages of systems have a folder for those that nobody links with.
+    let lib = Some(lib.join("omptrace")).filter(|folder| folder.exists()).unwrap_or(lib);
+    let library = |name: &str| lib.join(name).display().to_string();
+    let variables = [
+        ("OMP_TOOL_LIBRARIES", library("libomptrace.so")),
+        ("LD_PRELOAD", library("libomptgomp.so")),
+        ("OMPTRACE_OUTPUT", trace.display().to_string()),
+    ];
+    run(processor.run(program, &variables).args(ARGUMENTS).env("OMP_NUM_THREADS", "2"))?;
+    look()
 }
 
 #[cfg(test)]

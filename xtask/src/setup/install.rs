@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
-use crate::omptrace::{build, release};
-use crate::process::{command, output};
+use crate::omptrace::{build, omptrace, release};
+use crate::process::output;
 use crate::result::Result;
 
 /// Where a shell looks for completions, below the prefix.
@@ -32,15 +33,15 @@ pub(crate) fn run(prefix: &Path) -> Result<()> {
     for name in ADAPTERS {
         place(prefix, &format!("lib/{name}"), &fs::read(release().join(name))?, 0o755)?;
     }
-    place_texts(prefix, &release().join("omptrace"))
+    place_texts(prefix, || omptrace(&[]))
 }
 
-/// Puts man page and completions below `prefix`, as `program` prints them.
+/// Puts man page and completions below `prefix`, as the program prints them that `omptrace` runs.
 ///
 /// # Errors
 /// The program cannot be run, or the folder cannot be written.
-pub(crate) fn place_texts(prefix: &Path, program: &Path) -> Result<()> {
-    let printed = |words: &[&str]| output(&mut command(program, words));
+pub(crate) fn place_texts(prefix: &Path, omptrace: impl Fn() -> Command) -> Result<()> {
+    let printed = |words: &[&str]| output(omptrace().args(words));
     place(prefix, "share/man/man1/omptrace.1", &printed(&["man"])?, 0o644)?;
     for (shell, path) in COMPLETIONS {
         place(prefix, path, &printed(&["completions", shell])?, 0o644)?;

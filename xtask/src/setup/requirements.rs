@@ -16,13 +16,15 @@ pub(crate) enum Purpose {
     Demo,
     Tests,
     Release,
+    /// Building and running programs for aarch64.
+    Aarch64,
     Site,
 }
 
 impl Purpose {
-    /// Whether what is needed for `other` is needed for this, too: the tests need what the demo needs.
+    /// Whether what is needed for `other` is needed for this, too: the tests need what the demo and programs for aarch64 need.
     pub(crate) fn includes(self, other: Purpose) -> bool {
-        self == other || (self, other) == (Purpose::Tests, Purpose::Demo)
+        self == other || self == Purpose::Tests && matches!(other, Purpose::Demo | Purpose::Aarch64)
     }
 }
 
@@ -393,7 +395,7 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     Requirement {
         name: "aarch64 std",
         why: "builds for aarch64",
-        purpose: Purpose::Tests,
+        purpose: Purpose::Aarch64,
         test: Test::Runs(&[
             "sh",
             "-c",
@@ -404,14 +406,14 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
     Requirement {
         name: "aarch64 gcc",
         why: "builds and links programs for aarch64, with their libgomp",
-        purpose: Purpose::Tests,
+        purpose: Purpose::Aarch64,
         test: Test::Compiles(&["aarch64-linux-gnu-gcc", "-fopenmp"], OPENMP),
         source: Source::Apt(&["gcc-aarch64-linux-gnu", "libc6-dev-arm64-cross"]),
     },
     Requirement {
         name: "qemu",
         why: "runs programs for aarch64",
-        purpose: Purpose::Tests,
+        purpose: Purpose::Aarch64,
         test: Test::Runs(&["qemu-aarch64-static", "--version"]),
         source: Source::Apt(&["qemu-user-static"]),
     },
