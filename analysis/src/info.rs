@@ -149,7 +149,7 @@ pub struct MachineInfo {
 /// The clock of a session.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ClockInfo {
-    /// `tsc`, `cntvct` or `monotonic`.
+    /// `tsc`, `cntvct`, `rdtime`, `mftb` or `monotonic`.
     pub kind: String,
     /// How often it ticks.
     pub ticks_per_second: f64,

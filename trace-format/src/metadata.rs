@@ -299,7 +299,7 @@ pub struct Registration {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Clock {
-    /// `tsc`, `cntvct` or `monotonic`.
+    /// `tsc`, `cntvct`, `rdtime`, `mftb` or `monotonic`.
     pub kind: String,
     /// Ticks per second as known at the start: good to some 100 ppm.
     pub ticks_per_second: f64,

@@ -88,8 +88,8 @@ extern "C" fn begins() -> u64 {
 /// clock: one or two microseconds.
 fn least_ticks() -> u64 {
     match clock::kind() {
-        ClockKind::Counter if cfg!(target_arch = "aarch64") => 1 << 6,
-        ClockKind::Counter => 1 << 12,
+        ClockKind::Counter if cfg!(target_arch = "x86_64") => 1 << 12,
+        ClockKind::Counter => 1 << 6,
         ClockKind::Monotonic => 1 << 11,
     }
 }

@@ -26,6 +26,7 @@ use crate::system::library_search::Loader;
 use crate::system::offloading::Offloading;
 use crate::system::openmp_runtime;
 use crate::system::probe::{self, Grants};
+use crate::system::processor;
 use crate::system::recording_clock::RecordingClock;
 
 /// `omptrace doctor`.
@@ -292,6 +293,7 @@ fn notes(loader: &Loader, tool: &Path) -> Vec<Remark> {
     const SMALL_BYTES: u64 = 64 << 20;
 
     let mut notes = Vec::new();
+    notes.extend(processor::THIS.limits().map(|what| Remark { what, remedy: INSTALL_LIBOMP.to_owned() }));
     let namesakes = loader
         .libraries(|name| name.starts_with(find_tracer::LIBRARY))
         .into_iter()

@@ -44,6 +44,7 @@ use crate::seal::summaries::{self, Added, SummaryOptions};
 use crate::system::executable::Program;
 use crate::system::fd_limit::{self, Limit};
 use crate::system::library_search::Loader;
+use crate::system::processor;
 use crate::system::recording_clock::RecordingClock;
 use crate::top::Live;
 
@@ -143,6 +144,9 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     let registry = Registry::new()?;
     variables.push(("OMPTRACE_REGISTRY", registry.folder().into()));
     variables.push(("OMP_TOOL_LIBRARIES", prepended([library.as_path()], "OMP_TOOL_LIBRARIES")));
+    if let Some(limits) = processor::THIS.limits().filter(|_| !arguments.quiet) {
+        message::note(&limits);
+    }
 
     let loader = Loader::new();
     let programs = Program::of_command(&arguments.program, &loader);
@@ -376,7 +380,7 @@ fn report_decision(decision: &Decision, programs: &[Program], arguments: &Record
         && !records_mpi
         && !is_any_seen;
     match decision {
-        Decision::Keep if is_unknown => message::note(
+        Decision::Keep if is_unknown && processor::THIS.observes_libgomp() => message::note(
             "no OpenMP runtime was found before the run; GCC programs and libraries that are loaded later are not traced, because libomptgomp.so is not installed next to the tracer",
         ),
         Decision::ObserveBy(_) if is_unknown => message::note(

@@ -14,6 +14,7 @@ use crate::record::libgomp::{Decision, StandIn};
 use crate::system::executable::{Kind, Program, RuntimeNeeded};
 use crate::system::library_search::Loader;
 use crate::system::openmp_runtime;
+use crate::system::processor;
 use crate::system::symbol_versions;
 
 /// The diagnosis of a program.
@@ -140,7 +141,10 @@ impl Diagnosis {
 fn of_gcc(libgomp: &Decision) -> &'static str {
     match libgomp {
         Decision::ObserveBy(_) => KEEP_PRELOAD,
-        _ => "if the program was built by GCC, record with --libgomp observe",
+        _ if processor::THIS.observes_libgomp() => {
+            "if the program was built by GCC, record with --libgomp observe"
+        }
+        _ => "if the program was built by GCC, it needs LLVM's OpenMP runtime to be traced on this CPU",
     }
 }
 

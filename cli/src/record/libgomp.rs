@@ -13,6 +13,7 @@ use crate::system::executable::Program;
 use crate::system::installed_runtimes;
 use crate::system::library_search::Loader;
 use crate::system::openmp_runtime;
+use crate::system::processor;
 use crate::system::python_packages;
 use crate::system::symbol_versions::{self, Lacking};
 
@@ -127,8 +128,13 @@ const ADAPTER: &str = "libomptgomp.so";
 /// The library that gives libgomp the tools interface: beside the tracer's.
 ///
 /// # Errors
-/// It is not there.
+/// It is not there, or not made for this processor.
 pub(crate) fn adapter(tracer: &Path) -> Result<PathBuf> {
+    if !processor::THIS.observes_libgomp() {
+        return Err(
+            Failure::new("--libgomp observe: only x86_64 and aarch64 support this").hint(INSTALL_LIBOMP)
+        );
+    }
     let path = tracer.with_file_name(ADAPTER);
     if path.is_file() {
         return Ok(path);

@@ -29,6 +29,7 @@ use crate::output::temp_files;
 use crate::record::find_tracer;
 use crate::record::libgomp::Decision;
 use crate::record::permissions::closed_part;
+use crate::system::processor;
 
 /// Libraries to preload. The folder goes away with this value.
 #[derive(Debug)]
@@ -71,18 +72,16 @@ pub(crate) fn named(library: &Path) -> Result<&OsStr> {
     .hint("use a symbolic link whose path does not contain them: ln -s DIRECTORY link"))
 }
 
-/// The values of `$LIB` in glibc's 64-bit loaders: Debian's; Red Hat's, SUSE's and glibc's own; Arch's.
-const LIB64: &[&str] = if cfg!(target_arch = "aarch64") {
-    &["lib/aarch64-linux-gnu", "lib64", "lib"]
-} else {
-    &["lib/x86_64-linux-gnu", "lib64", "lib"]
-};
+/// The values of `$LIB` in glibc's 64-bit loaders.
+const LIB64: &[&str] = processor::THIS.lib;
 
-/// In its 32-bit loaders: Debian's, and that of its packages for 64-bit machines; Red Hat's and SUSE's.
+/// In its 32-bit loaders, where there are any: Debian's, and that of its packages for 64-bit machines; Red Hat's and SUSE's.
 const LIB32: &[&str] = if cfg!(target_arch = "aarch64") {
     &["lib/arm-linux-gnueabihf", "lib/arm-linux-gnueabi"]
-} else {
+} else if cfg!(target_arch = "x86_64") {
     &["lib/i386-linux-gnu", "lib32", "lib"]
+} else {
+    &[]
 };
 
 /// A machine, as ELF has it. The flags are those of the calling convention that its loader insists on.

@@ -11,6 +11,8 @@ use object::read::elf::{
 };
 use object::{Endianness, Object, ObjectSection, ReadCache, SectionIndex, SectionKind};
 
+use crate::system::processor;
+
 /// A program or a library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Elf {
@@ -169,9 +171,8 @@ pub(crate) fn contains(path: &Path, text: &[u8]) -> bool {
 fn foreign(start: &[u8; 20]) -> Option<&'static str> {
     let bits64 = start[4] == elf::ELFCLASS64.0;
     let machine = elf::Machine(u16::from_ne_bytes([start[18], start[19]]));
-    let own = if cfg!(target_arch = "aarch64") { elf::EM_AARCH64 } else { elf::EM_X86_64 };
     match machine {
-        _ if bits64 && machine == own => None,
+        _ if bits64 && machine == processor::THIS.machine => None,
         elf::EM_386 => Some("32-bit x86"),
         elf::EM_X86_64 if bits64 => Some("x86-64"),
         elf::EM_X86_64 => Some("x32"),

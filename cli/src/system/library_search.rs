@@ -9,6 +9,7 @@ use std::{env, fs};
 
 use crate::system::elf::{self, Elf, Native};
 use crate::system::folders::{each_file_once, files_in};
+use crate::system::processor;
 
 /// A library that a program needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,15 +30,10 @@ pub(crate) struct Loader {
 }
 
 /// Folders that are searched last.
-const DEFAULT_FOLDERS: &[&str] = if cfg!(target_arch = "aarch64") {
-    &["/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"]
-} else {
-    &["/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/usr/lib64", "/lib", "/usr/lib"]
-};
-
-/// The values of `$LIB`.
-const LIB: &str =
-    if cfg!(target_arch = "aarch64") { "lib/aarch64-linux-gnu" } else { "lib/x86_64-linux-gnu" };
+fn default_folders() -> impl Iterator<Item = PathBuf> {
+    let of = |lib: &str| ["/", "/usr"].map(|prefix| Path::new(prefix).join(lib));
+    processor::THIS.lib.iter().flat_map(move |lib| of(lib))
+}
 
 impl Loader {
     /// The loader as a program started now would have it.
@@ -97,7 +93,7 @@ impl Loader {
     pub(crate) fn libraries(&self, passes: impl Fn(&str) -> bool) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for folder in self.folders() {
-            found.extend(files_in(folder, &passes));
+            found.extend(files_in(&folder, &passes));
         }
         for (name, paths) in &self.cache {
             if passes(name) {
@@ -108,8 +104,8 @@ impl Loader {
     }
 
     /// `LD_LIBRARY_PATH`, then the default folders.
-    fn folders(&self) -> impl Iterator<Item = &Path> {
-        self.variable.iter().map(PathBuf::as_path).chain(DEFAULT_FOLDERS.iter().map(Path::new))
+    fn folders(&self) -> impl Iterator<Item = PathBuf> {
+        self.variable.iter().cloned().chain(default_folders())
     }
 
     fn resolve(&self, name: &str, rpath: &[PathBuf], runpath: &[PathBuf]) -> Option<(PathBuf, Native)> {
@@ -122,7 +118,7 @@ impl Loader {
             .iter()
             .map(|folder| folder.join(name))
             .chain(cached)
-            .chain(DEFAULT_FOLDERS.iter().map(|folder| Path::new(folder).join(name)))
+            .chain(default_folders().map(|folder| folder.join(name)))
             .find_map(library)
     }
 }
@@ -141,7 +137,7 @@ fn expanded(folders: &[String], origin: &Path) -> Vec<PathBuf> {
         .iter()
         .map(|folder| {
             let mut folder = folder.clone();
-            for (name, value) in [("ORIGIN", &*origin), ("LIB", LIB)] {
+            for (name, value) in [("ORIGIN", &*origin), ("LIB", processor::THIS.lib[0])] {
                 folder = folder.replace(&format!("${{{name}}}"), value).replace(&format!("${name}"), value);
             }
             PathBuf::from(folder)

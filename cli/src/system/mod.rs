@@ -9,6 +9,7 @@
 //! python_packages      runtimes and a copy of the UI that an interpreter's packages bring along
 //! offloading           devices, and libraries that offload to them
 //! probe                the callbacks that a runtime grants: asked in a process of its own
+//! processor            the processor: names of its folders, and what is not recorded there
 //! recording_clock      the clock that events are recorded by, and what an event costs
 //! fd_limit, free_space descriptors that may be open, room on a disk
 //! ```
@@ -25,6 +26,7 @@ pub(crate) mod library_search;
 pub(crate) mod offloading;
 pub(crate) mod openmp_runtime;
 pub(crate) mod probe;
+pub(crate) mod processor;
 pub(crate) mod python_packages;
 pub(crate) mod recording_clock;
 pub(crate) mod symbol_versions;

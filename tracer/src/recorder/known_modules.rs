@@ -9,11 +9,11 @@ use crate::os::time::clock::{self, ClockKind};
 pub(crate) type State = (u64, u64);
 
 /// Ticks for which modules are assumed unchanged. The loader needs more to remove a library and load another (measured on
-/// x86_64: 65,000 of its counter). Arm's timer runs at 25 MHz to 1 GHz. The clock that is no counter has nanoseconds.
+/// x86_64: 65,000 of its counter). Arm's timer runs at 25 MHz to 1 GHz, those of other processors at similar rates. The clock that is no counter has nanoseconds.
 fn valid_ticks() -> u64 {
     match clock::kind() {
-        ClockKind::Counter if cfg!(target_arch = "aarch64") => 1 << 7,
-        ClockKind::Counter => 1 << 15,
+        ClockKind::Counter if cfg!(target_arch = "x86_64") => 1 << 15,
+        ClockKind::Counter => 1 << 7,
         ClockKind::Monotonic => 1 << 13,
     }
 }

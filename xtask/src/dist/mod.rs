@@ -118,6 +118,16 @@ pub(crate) fn make(arguments: &Dist, may_install: bool) -> Result<()> {
     }
 }
 
+/// Makes all packages for aarch64, and checks them.
+///
+/// # Errors
+/// As [`make`].
+pub(crate) fn make_for_aarch64(may_install: bool) -> Result<()> {
+    let made = Dist { all: true, no_build: false, aarch64: true, check: false, roots: false, twice: false };
+    make(&made, may_install)?;
+    make(&Dist { all: false, check: true, ..made }, may_install)
+}
+
 /// Makes the same release from a checkout of its own, and compares.
 fn compare_with_a_second(all: bool) -> Result<()> {
     let other = target().join("dist/again");

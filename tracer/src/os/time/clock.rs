@@ -4,7 +4,8 @@
 //! and the kernel itself trusts it (its own clocksource). On Arm it is the generic timer, of 1 MHz to 1 GHz: several events may have one
 //! time. Neither instruction waits for those before it, so that a thread's time may be some ticks earlier than that of its event before.
 //! The reader keeps a thread's events in their order, and gives such an event the time of the one before. An `isb` before each reading
-//! would prevent it; what that costs has not been measured. Elsewhere it is `CLOCK_MONOTONIC`,
+//! would prevent it; what that costs has not been measured. On RISC-V it is the counter that `rdtime` reads, on POWER the time base
+//! (`mftb`): like Arm's they count at one rate, but are slower than the CPU. Elsewhere it is `CLOCK_MONOTONIC`,
 //! whose ticks are nanoseconds, by the function that the kernel maps into the process ([`vdso`]) where there is one.
 
 use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
@@ -72,7 +73,26 @@ pub(crate) fn counter() -> u64 {
         };
         ticks
     }
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[cfg(target_arch = "riscv64")]
+    {
+        let ticks: u64;
+        // SAFETY: reads a counter that Linux lets user space read; no memory.
+        unsafe { core::arch::asm!("rdtime {}", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
+        ticks
+    }
+    #[cfg(target_arch = "powerpc64")]
+    {
+        let ticks: u64;
+        // SAFETY: reads the time base, which every program may; no memory.
+        unsafe { core::arch::asm!("mftb {}", out(reg) ticks, options(nomem, nostack, preserves_flags)) };
+        ticks
+    }
+    #[cfg(not(any(
+        target_arch = "x86_64",
+        target_arch = "aarch64",
+        target_arch = "riscv64",
+        target_arch = "powerpc64"
+    )))]
     clock_ns(libc::CLOCK_MONOTONIC)
 }
 
@@ -142,15 +162,24 @@ pub(crate) fn pair() -> (ClockPair, u64) {
     })
 }
 
+/// What the traces call the CPU's counter: by the instruction or the register that it is read by.
+const COUNTER: &str = if cfg!(target_arch = "aarch64") {
+    "cntvct"
+} else if cfg!(target_arch = "riscv64") {
+    "rdtime"
+} else if cfg!(target_arch = "powerpc64") {
+    "mftb"
+} else {
+    "tsc"
+};
+
 /// Ticks per second, from a pair read earlier: good to some 100 ppm after a millisecond.
 pub(crate) fn describe(first: ClockPair, uncertainty_ticks: u64) -> metadata::Clock {
     let (now, _) = pair();
     let ns = now.monotonic_raw_ns.saturating_sub(first.monotonic_raw_ns).max(1);
     let ticks = now.ticks.wrapping_sub(first.ticks);
     let (kind, ticks_per_second) = match kind() {
-        ClockKind::Counter => {
-            (if cfg!(target_arch = "aarch64") { "cntvct" } else { "tsc" }, ticks as f64 * 1e9 / ns as f64)
-        }
+        ClockKind::Counter => (COUNTER, ticks as f64 * 1e9 / ns as f64),
         ClockKind::Monotonic => ("monotonic", 1e9),
     };
     metadata::Clock { kind: kind.into(), ticks_per_second, uncertainty_ticks, step_ticks: step_ticks() }
@@ -162,7 +191,7 @@ fn step_ticks() -> u64 {
     /// A step takes 40 ns at most.
     const STEPS: usize = 16;
     const MOST_READINGS: usize = 10_000;
-    if !cfg!(target_arch = "aarch64") || kind() != ClockKind::Counter {
+    if cfg!(target_arch = "x86_64") || kind() != ClockKind::Counter {
         return 0;
     }
     let mut last = counter();
@@ -186,12 +215,8 @@ fn counter_is_trusted() -> bool {
     invariant && source.is_ok_and(|s| matches!(s.trim(), "tsc" | "kvm-clock" | "hyperv_clocksource_tsc_page"))
 }
 
-#[cfg(target_arch = "aarch64")]
+#[cfg(not(target_arch = "x86_64"))]
 fn counter_is_trusted() -> bool {
-    true // Arm's generic timer counts at one rate, the same on all CPUs, by architecture.
-}
-
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-fn counter_is_trusted() -> bool {
-    false
+    // Arm's generic timer, RISC-V's `time` and POWER's time base count at one rate, the same on all CPUs, by architecture.
+    cfg!(any(target_arch = "aarch64", target_arch = "riscv64", target_arch = "powerpc64"))
 }

@@ -1,0 +1,66 @@
+//! The processor that this program is built for: what its loader's folders are called, and what is not recorded there.
+
+use std::env;
+
+use object::elf::{self, Machine};
+
+/// A processor.
+#[derive(Debug)]
+pub(crate) struct Processor {
+    /// As ELF files have it.
+    pub(crate) machine: Machine,
+    /// The values of `$LIB` in glibc's 64-bit loaders: Debian's; Red Hat's, SUSE's and glibc's own; Arch's.
+    pub(crate) lib: &'static [&'static str],
+    /// Whether the libraries have the code that depends on the processor.
+    is_complete: bool,
+}
+
+/// The one that this program is built for.
+pub(crate) const THIS: Processor = if cfg!(target_arch = "aarch64") {
+    Processor { machine: elf::EM_AARCH64, lib: &["lib/aarch64-linux-gnu", "lib64", "lib"], is_complete: true }
+} else if cfg!(target_arch = "powerpc64") {
+    Processor {
+        machine: elf::EM_PPC64,
+        lib: &["lib/powerpc64le-linux-gnu", "lib64", "lib"],
+        is_complete: false,
+    }
+} else if cfg!(target_arch = "riscv64") {
+    Processor {
+        machine: elf::EM_RISCV,
+        // glibc's own names the calling convention, too.
+        lib: &["lib/riscv64-linux-gnu", "lib64/lp64d", "lib64", "lib"],
+        is_complete: false,
+    }
+} else {
+    Processor { machine: elf::EM_X86_64, lib: &["lib/x86_64-linux-gnu", "lib64", "lib"], is_complete: true }
+};
+
+impl Processor {
+    /// Whether there is a library that observes GCC's libgomp.
+    pub(crate) fn observes_libgomp(&self) -> bool {
+        self.is_complete
+    }
+
+    /// What cannot be recorded on this processor, in a line; `None` where all can.
+    pub(crate) fn limits(&self) -> Option<String> {
+        (!self.is_complete).then(|| {
+            format!(
+                "on {}, GCC's libgomp cannot be observed, and neither samples nor waits outside OpenMP are recorded; x86_64 and aarch64 support all of this",
+                env::consts::ARCH
+            )
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_name_what_is_missing() {
+        assert_eq!(THIS.limits().is_none(), THIS.observes_libgomp());
+        let incomplete = Processor { is_complete: false, ..THIS };
+        let limits = incomplete.limits().unwrap();
+        assert!(limits.starts_with(&format!("on {}, GCC's libgomp", env::consts::ARCH)), "{limits}");
+    }
+}
