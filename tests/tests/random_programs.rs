@@ -1,11 +1,13 @@
 //! Random programs (`tests/src/generator.rs`): each does the same traced as bare, and its trace has what it counted itself.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use omptrace_tests::env::{Compiler, omptrace_program, runtime, tool_library};
+use omptrace_tests::env::{Compiler, omptrace_program, runtime, tool_library, tools};
 use omptrace_tests::generator::{CLANG, CLANG_ELSEWHERE, COUNTS, GCC, GCC_ON_LLVM, Target, program};
 use omptrace_tests::trace::{accounts_add_up, dump, omptrace};
 use omptrace_tests::windows;
@@ -23,6 +25,70 @@ const HAS_ALL_OF_CLANG_22: &[&str] = &["llvm-19", "llvm-21", "intel-2026"];
 const WINDOWS: usize = 3;
 /// Seconds that a program may take, which ends in milliseconds.
 const PATIENCE: &str = "60";
+
+/// Programs are built for aarch64, and recorded there by qemu and the product in the folder that this variable names.
+const AARCH64: &str = "OMPTRACE_TEST_AARCH64";
+const SYSROOT: &str = "/usr/aarch64-linux-gnu";
+
+/// The commands that compile and link a program.
+fn compile(compiler: Compiler, source: &Path, binary: &Path) -> Vec<Command> {
+    if std::env::var_os(AARCH64).is_none() {
+        let mut command = Command::new(compiler.path());
+        command.args(compiler.flags()).arg("-o").args([binary, source]);
+        return vec![command];
+    }
+    let mut linker = Command::new("aarch64-linux-gnu-gcc");
+    linker.args(["-g", "-O1", "-fopenmp", "-o"]).arg(binary);
+    if compiler == Compiler::Gcc {
+        linker.arg(source);
+        return vec![linker];
+    }
+    let object = source.with_extension("o");
+    let mut clang = Command::new(compiler.path());
+    clang.args(["-g", "-O1", "-fopenmp", "--target=aarch64-linux-gnu", "-c"]);
+    clang.arg(format!("--sysroot={SYSROOT}")).arg(format!("-I{SYSROOT}/include"));
+    clang.arg("-I").arg(tools().join("headers/llvm-19")).arg("-o").args([&object, source]);
+    let mut linker = Command::new("aarch64-linux-gnu-gcc");
+    linker.arg("-o").args([binary, &object]).arg("-L").arg(runtime("aarch64-llvm-19")).arg("-lomp");
+    vec![clang, linker]
+}
+
+/// How a program, and `omptrace record`, are run: the words before the program, the file to be run in the place of `binary`, the product,
+/// and the folder of the runtime.
+struct Machine {
+    emulator: Vec<OsString>,
+    binary: PathBuf,
+    omptrace: PathBuf,
+    tracer: PathBuf,
+    libraries: PathBuf,
+}
+
+impl Machine {
+    fn of(binary: &Path, on: &str, target: &Target) -> Machine {
+        let Some(product) = std::env::var_os(AARCH64).map(PathBuf::from) else {
+            return Machine {
+                emulator: Vec::new(),
+                binary: binary.to_owned(),
+                omptrace: omptrace_program(),
+                tracer: tool_library(),
+                // libgomp comes with the compiler.
+                libraries: if target.name == GCC.name { PathBuf::new() } else { runtime(on) },
+            };
+        };
+        // The kernel cannot run what `record` starts.
+        let script = binary.with_extension("sh");
+        let text = format!("#!/bin/sh\nexec qemu-aarch64-static -L {SYSROOT} {} \"$@\"\n", binary.display());
+        fs::write(&script, text).expect("the folder is ours");
+        fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("the file is ours");
+        Machine {
+            emulator: ["qemu-aarch64-static", "-L", SYSROOT].map(OsString::from).into(),
+            binary: script,
+            omptrace: product.join("omptrace"),
+            tracer: product.join("libomptrace.so"),
+            libraries: runtime("aarch64-llvm-19"),
+        }
+    }
+}
 
 fn from_environment(name: &str) -> Option<u64> {
     let value = std::env::var(name).ok()?;
@@ -146,18 +212,16 @@ fn tried(
     let (source, binary) = (folder.join("program.c"), folder.join("program"));
     let trace = folder.join("program.omptrace");
     fs::write(&source, program(seed, target)).expect("the folder is ours");
-    let compiled = Command::new(compiler.path())
-        .args(compiler.flags())
-        .arg("-o")
-        .args([&binary, &source])
-        .output()
-        .expect("the compiler can be run");
-    if !compiled.status.success() {
-        return Err(String::from_utf8_lossy(&compiled.stderr).into_owned());
+    for mut command in compile(compiler, &source, &binary) {
+        let compiled = command.output().expect("the compiler can be run");
+        if !compiled.status.success() {
+            return Err(String::from_utf8_lossy(&compiled.stderr).into_owned());
+        }
     }
+    let machine = Machine::of(&binary, on, target);
     let run = |mut command: Command| {
         command
-            .env("LD_LIBRARY_PATH", runtime(on))
+            .env("LD_LIBRARY_PATH", &machine.libraries)
             .env("OMP_CANCELLATION", "true")
             .env("OMP_MAX_ACTIVE_LEVELS", "4")
             .env("OMP_DYNAMIC", "false")
@@ -170,7 +234,7 @@ fn tried(
         command
     };
     let mut command = timeout();
-    command.arg(&binary);
+    command.arg(&machine.binary);
     let bare = run(command);
     if bare.status.code().is_none_or(|status| status > 100) {
         let fault = format!("bare: {bare:?}");
@@ -182,14 +246,14 @@ fn tried(
         return Err(fault);
     }
     let mut command = timeout();
-    command.arg(omptrace_program()).arg("record");
+    command.args(&machine.emulator).arg(&machine.omptrace).arg("record");
     if target.name == GCC_ON_LLVM.name {
-        let library = runtime(on).join("libomp.so.5");
+        let library = machine.libraries.join("libomp.so.5");
         command.arg("--libomp").arg(library);
     }
-    command.arg("--tool").arg(tool_library()).arg("-o").arg(&trace).arg("--");
+    command.arg("--tool").arg(&machine.tracer).arg("-o").arg(&trace).arg("--");
     let traced = run({
-        command.arg(&binary);
+        command.arg(&machine.binary);
         command
     });
     if (bare.status, printed(&bare)) != (traced.status, printed(&traced)) {

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::emulated::{clang, gcc, llvm, on_aarch64};
 use crate::omptrace::omptrace;
-use crate::process::{command, output, run};
+use crate::process::{output, run};
 use crate::result::Result;
 
 /// Divides its time among [`FUNCTIONS`].
@@ -124,17 +124,11 @@ fn record(build: &Build, source: &str, arguments: &[&str], built: &Path, folder:
         false => ("LD_LIBRARY_PATH", llvm().display().to_string()),
     });
     let said = output(on_aarch64(&program, &variables).args(arguments))?;
-    Ok(Recorded {
-        name,
-        program: program.display().to_string(),
-        trace: trace.display().to_string(),
-        said: String::from_utf8(said)?,
-    })
+    Ok(Recorded { name, trace: trace.display().to_string(), said: String::from_utf8(said)? })
 }
 
 struct Recorded {
     name: String,
-    program: String,
     trace: String,
     said: String,
 }
@@ -150,9 +144,7 @@ fn shares(build: &Build, built: &Path, folder: &Path) -> Result<(Times, Times)> 
         .collect::<Result<_>>()?;
     let path = folder.join(format!("{}.folded", recorded.name));
     run(omptrace(&["convert", "--to", "folded", "-o"]).arg(&path).arg(&recorded.trace))?;
-    let symbols = output(&mut command("aarch64-linux-gnu-nm", ["--numeric-sort", &recorded.program]))?;
-    let symbols = Symbols::of(&recorded.name, &String::from_utf8(symbols)?);
-    let (times, right) = of_stacks(&fs::read_to_string(path)?, &symbols)?;
+    let (times, right) = of_stacks(&fs::read_to_string(path)?)?;
     if right < RIGHT {
         return Err(format!(
             "{:.1} % of the time in the program's functions has the right stack",
@@ -163,41 +155,13 @@ fn shares(build: &Build, built: &Path, folder: &Path) -> Result<(Times, Times)> 
     Ok((times, worked))
 }
 
-/// The program's functions. The trace does not have their names: the program that the process says it runs is qemu.
-struct Symbols<'s> {
-    program: &'s str,
-    /// By address.
-    functions: BTreeMap<u64, String>,
-}
-
-impl Symbols<'_> {
-    fn of<'s>(program: &'s str, table: &str) -> Symbols<'s> {
-        let function = |line: &str| {
-            let mut words = line.split(' ');
-            let address = u64::from_str_radix(words.next()?, 16).ok()?;
-            let is_code = ["t", "T"].contains(&words.next()?);
-            let name = words.next().filter(|name| is_code && !name.starts_with('$'))?;
-            Some((address, name.to_owned()))
-        };
-        Symbols { program, functions: table.lines().filter_map(function).collect() }
-    }
-
-    /// The name of a frame, as `folded` has it: a name already, or the program and the offset there.
-    fn name<'f>(&'f self, frame: &'f str) -> &'f str {
-        let offset = frame.strip_prefix(self.program).and_then(|rest| rest.strip_prefix("+0x"));
-        let offset = offset.and_then(|offset| u64::from_str_radix(offset, 16).ok());
-        let function = offset.and_then(|offset| self.functions.range(..=offset).next_back());
-        function.map_or(frame, |(_, name)| name)
-    }
-}
-
 /// The time in each function and what it calls, and the part of it whose stack is the one that there was: from `main` on.
-fn of_stacks(folded: &str, symbols: &Symbols<'_>) -> Result<(Times, f64)> {
+fn of_stacks(folded: &str) -> Result<(Times, f64)> {
     let (mut times, mut all, mut right) = (Times::new(), 0.0, 0.0);
     for line in folded.lines() {
         let (stack, ns) = line.rsplit_once(' ').ok_or("a line without a weight")?;
         let ns: f64 = ns.parse()?;
-        let stack: Vec<&str> = stack.split(';').map(|frame| symbols.name(frame)).collect();
+        let stack: Vec<&str> = stack.split(';').collect();
         let Some((at, name)) = stack
             .iter()
             .enumerate()
@@ -275,25 +239,14 @@ fn number(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    const TABLE: &str = "\
-0000000000000a14 t $x
-0000000000000a14 T sixty
-0000000000000a60 T inner
-0000000000000aa8 T thirty
-0000000000000b40 T down
-0000000000000bb4 T ten
-0000000000000bd0 T work
-0000000000000d4c T main
-";
-
     fn of(folded: &str) -> (Times, f64) {
-        of_stacks(folded, &Symbols::of("shares", TABLE)).unwrap()
+        of_stacks(folded).unwrap()
     }
 
     #[test]
-    fn times_are_those_of_functions_by_name_or_by_address() {
+    fn times_are_those_of_functions_and_what_they_call() {
         let (times, right) = of("_start;main;work;sixty 600\n\
-            _start;shares+0xd60;shares+0xc90;shares+0xb18;shares+0xa88 300\n\
+            _start;main;work;thirty;inner 300\n\
             main;work;ten;down;down 100\nmain;work;clock_gettime 50\n");
         let expected = [("sixty", 600.0), ("thirty", 300.0), ("ten", 100.0)];
         assert_eq!(times, expected.map(|(name, ns)| (name.to_owned(), ns)).into());

@@ -1,23 +1,27 @@
 //! Tests that take hours: the same as always, many times over.
 
+use crate::checks::aarch64;
 use crate::checks::fuzz;
 use crate::checks::fuzz::Fuzz;
+use crate::dist;
 use crate::omptrace::{build, release};
 use crate::process::{cargo, run};
 use crate::result::Result;
 use crate::setup;
 use crate::setup::requirements::Purpose;
 
-/// Kills, runs random programs, fuzzes and runs the tests of what is rare for hours.
+/// Kills, runs random programs, fuzzes and runs the tests of what is rare for hours; also makes packages for aarch64 in dist/, and checks
+/// them.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Soak {
     /// Number of programs that are killed at a random moment
     #[arg(long, default_value_t = 1000)]
     kills: u32,
-    /// Number of random programs per compiler that are compared with their traces
+    /// Number of random programs per compiler that are compared with their traces; a tenth as many are run for aarch64
     #[arg(long, default_value_t = 500)]
     programs: u32,
-    /// Number of programs in virtual time that check the results of `stats`
+    /// Number of programs in virtual time that check the results of `stats`; the traces of a hundredth of them are also read by
+    /// omptrace for aarch64
     #[arg(long, default_value_t = 100_000)]
     model_programs: u32,
     /// Seed: a different number gives different moments and programs
@@ -54,6 +58,9 @@ pub(crate) fn run_all(arguments: &Soak, install: bool) -> Result<()> {
     run(test("random_programs")
         .env("OMPTRACE_TEST_PROGRAMS", arguments.programs.to_string())
         .env("OMPTRACE_TEST_SEED", first.to_string()))?;
+    let built = aarch64::build()?;
+    aarch64::random_programs(&built, arguments.programs / 10, first)?;
+    aarch64::compare_model(&built, arguments.model_programs / 100)?;
     for name in ["model", "parts"] {
         run(test(name)
             .env("OMPTRACE_TEST_PROGRAMS", arguments.model_programs.to_string())
@@ -65,6 +72,7 @@ pub(crate) fn run_all(arguments: &Soak, install: bool) -> Result<()> {
             run(&mut test(name))?;
         }
     }
+    dist::make_for_aarch64(install)?;
     if arguments.fuzz_minutes > 0 {
         fuzz::run_targets(&Fuzz::all(arguments.fuzz_minutes))?;
     }
