@@ -56,8 +56,12 @@ fn row(function: &Function) -> String {
         ("count", place(count)),
         ("datatype", place(datatype)),
         ("in_place", place(in_place.filter(|_| other_datatype.is_some() || arrays.is_some()))),
-        ("other_count", place(other_count)),
-        ("other_datatype", place(other_datatype)),
+        // Of `MPI_Isendrecv_replace`, those of both messages are the same.
+        ("other_count", place(other_count.or(count.filter(|_| kind(function) == "SendAndReceive")))),
+        ("other_datatype", place(other_datatype.or(datatype.filter(|_| kind(function) == "SendAndReceive")))),
+        ("partitions", place(search.input(&["PARTITION"]).filter(|_| count.is_some()))),
+        ("other_peer", place(second(function, &search, "RANK"))),
+        ("other_tag", place(second(function, &search, "TAG"))),
         ("counts", place(arrays.map(|(first, _)| first))),
         ("other_counts", place(arrays.map(|(_, other)| other))),
         ("result", place(result)),
@@ -166,6 +170,13 @@ fn arrays(function: &Function, search: &Search<'_>) -> Option<(usize, usize)> {
     }
 }
 
+/// What is said of the message to receive, of a call that sends and receives without blocking: no status says it, since the one that the
+/// request gives may be that of the message sent.
+fn second(function: &Function, search: &Search<'_>, kind: &str) -> Option<usize> {
+    let is_it = function.name.starts_with("MPI_Isendrecv");
+    search.last(|it| it.kind == kind && it.direction == Direction::In).filter(|_| is_it)
+}
+
 /// What is to be done besides.
 fn kind(function: &Function) -> &'static str {
     match function.name {
@@ -191,6 +202,7 @@ fn kind(function: &Function) -> &'static str {
         "MPI_Win_set_name" => "NameWindow",
         "MPI_File_open" => "OpenFile",
         "MPI_File_close" => "CloseFile",
+        name if name.starts_with("MPI_Isendrecv") => "SendAndReceive",
         "MPI_Start" => "Start",
         "MPI_Startall" => "Startall",
         "MPI_Request_free" => "FreeRequest",

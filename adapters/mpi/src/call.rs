@@ -262,6 +262,7 @@ fn before(context: &Context, call: &Call, object: u64) {
         Kind::CloseFile => freed(kind::FILE),
         Kind::FreeRequest => freed(kind::REQUEST),
         Kind::Start => context.tracer.tell(role::STARTED, &[object]),
+        Kind::SendAndReceive => context.tracer.tell(role::RECEIVED, &call.received(context.family)),
         Kind::Startall => completion::started(context, call),
         _ => {}
     }
@@ -398,6 +399,23 @@ impl Call {
         }
     }
 
+    fn count_of_parts(&self) -> u64 {
+        u64::from(self.integer(self.row.partitions).max(0).cast_unsigned())
+    }
+
+    /// The message that is received along with one that is sent: source, tag, number of elements, their type.
+    fn received(&self, family: &Family) -> [u64; 4] {
+        let row = self.row;
+        let (source, tag) =
+            (family.peer(self.integer(row.other_peer)), family.tag(self.integer(row.other_tag)));
+        [
+            i64::from(source) as u64,
+            i64::from(tag) as u64,
+            self.count(row.other_count),
+            self.handle(family, row.other_datatype, Handle::Datatype),
+        ]
+    }
+
     /// The sum of an array with a number of elements for each rank.
     fn sum(&self, argument: u8, ranks: usize) -> u64 {
         let array = self.address(argument);
@@ -474,6 +492,7 @@ impl Call {
         let number = match (count, counts) {
             (NONE, NONE) => u64::from(datatype != NONE && row.class == Class::OneSided),
             (NONE, counts) => self.sum(counts, communicator_size::of(object)),
+            (count, _) if row.partitions != NONE => self.count(count).wrapping_mul(self.count_of_parts()),
             (count, _) => self.count(count),
         };
         CallBegins {

@@ -36,6 +36,7 @@ pub(crate) enum Kind {
     CloseFile,
     Start,
     Startall,
+    SendAndReceive,
     FreeRequest,
     CommitType,
     NewType,
@@ -80,6 +81,11 @@ pub(crate) struct Row {
     pub(crate) in_place: u8,
     pub(crate) other_count: u8,
     pub(crate) other_datatype: u8,
+    /// In how many parts the message goes, each with that number of elements.
+    pub(crate) partitions: u8,
+    /// Source and tag of the message that is received along with one that is sent.
+    pub(crate) other_peer: u8,
+    pub(crate) other_tag: u8,
     /// The array with a number of elements for each rank, and that which is significant where the buffer is in place.
     pub(crate) counts: u8,
     pub(crate) other_counts: u8,
@@ -108,6 +114,9 @@ impl Row {
         in_place: NONE,
         other_count: NONE,
         other_datatype: NONE,
+        partitions: NONE,
+        other_peer: NONE,
+        other_tag: NONE,
         counts: NONE,
         other_counts: NONE,
         result: NONE,
