@@ -77,6 +77,11 @@ impl Cause {
         matches!(self, Cause::ExternalWait | Cause::Mpi | Cause::MpiOther)
     }
 
+    /// Whether its time is work to all that is predicted: useful time, and what is a part of it to other threads.
+    pub(crate) fn is_work(self) -> bool {
+        self == Cause::Useful || self.is_in_own_code()
+    }
+
     /// Whether it is a loss.
     pub fn is_loss(self) -> bool {
         self != Cause::Useful
