@@ -462,7 +462,8 @@ impl<const S: usize> Threads<S> {
         let state = self.state(lane);
         let of_thread = &mut self.all[lane];
         let before = std::mem::replace(&mut of_thread.state, state);
-        if Self::COUNTS && before != state && of_thread.is_selected {
+        if Self::COUNTS && before != state {
+            // Also of threads that are not selected: those that are may be idle meanwhile.
             let mut call = |state, change: fn(u32) -> Change| {
                 if let State::Loses(Cause::Mpi | Cause::MpiOther, region) = state {
                     self.activity.push(time, change(region));
