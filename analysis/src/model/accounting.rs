@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::cause::Cause;
 
-/// Thread-nanoseconds by [`Cause`]. As JSON: `<cause>_ns` for each cause, and `total_ns`, their sum. [`Cause::ExternalWait`] is left out
-/// where there was none, as in most traces.
+/// Thread-nanoseconds by [`Cause`]. As JSON: `<cause>_ns` for each cause, and `total_ns`, their sum. Causes that
+/// [are rare](Cause::is_rare) are left out where they have no time, as in most traces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accounting {
     ns: [u64; Cause::COUNT],

@@ -30,7 +30,7 @@ macro_rules! causes {
 causes! {
     Useful "useful": "The thread runs the program's code: serial code on an initial thread, code in a region, or an explicit task.";
     Serial "serial": "The thread has nothing to do: no parallel region is open.";
-    IdleInMpi "idle_in_mpi": "The thread has nothing to do: no parallel region is open, and another thread is in MPI. Shown only if calls of MPI were recorded.";
+    IdleInMpi "idle_in_mpi": "The thread has nothing to do: no parallel region is open, and another thread is in an MPI call. Shown only if MPI calls were recorded.";
     NarrowTeam "narrow_team": "The thread has nothing to do: the open regions have fewer threads than the peak.";
     Fork "fork": "The region has started, but the thread's implicit task has not.";
     Join "join": "The thread waits at the region's end after the last member has arrived and the last task has ended, or the thread has left the region before the region ends.";
@@ -46,8 +46,8 @@ causes! {
     Target "target": "The thread is in the host's part of a target construct.";
     Runtime "runtime": "The thread is in the runtime for another reason, according to events.";
     ExternalWait "external_wait": "The thread waits in the program's code for something outside OpenMP, such as a pthread mutex. Shown only if waits were recorded.";
-    Mpi "mpi": "The thread is in a communication call of MPI: it sends, receives, tests or waits. Shown only if calls of MPI were recorded.";
-    MpiOther "mpi_other": "The thread is in another call of MPI: the library's start and end, communicators, files. Shown only if calls of MPI were recorded.";
+    Mpi "mpi": "The thread is in an MPI call that communicates: it sends, receives, tests or waits. Shown only if MPI calls were recorded.";
+    MpiOther "mpi_other": "The thread is in another MPI call: start or end of the library, communicators, files. Shown only if MPI calls were recorded.";
     Preempted "preempted": "The thread was runnable but preempted. Shown only if counters for this were recorded.";
     Tracer "tracer": "The thread writes its event buffer to the trace, or the tracer writes the remaining events after the program has ended.";
     Unobserved "unobserved": "Nothing is known: recording was off, events were lost or overwritten, or the process did not run.";
@@ -75,6 +75,11 @@ impl Cause {
     /// Whether a thread has it in calls that its own code makes: to all others, this is a part of its work.
     pub(crate) fn is_in_own_code(self) -> bool {
         matches!(self, Cause::ExternalWait | Cause::Mpi | Cause::MpiOther)
+    }
+
+    /// Whether its time is work to all that is predicted: useful time, and what is a part of it to other threads.
+    pub(crate) fn is_work(self) -> bool {
+        self == Cause::Useful || self.is_in_own_code()
     }
 
     /// Whether it is a loss.

@@ -269,6 +269,24 @@ mod tests {
     }
 
     #[test]
+    fn the_newest_call_is_charged_for_idle_threads() {
+        let mut activity = Activity::new(0);
+        activity.push(0, Change::Works);
+        activity.push(0, Change::Works);
+        activity.push(10, Change::Calls { region: 3 });
+        activity.push(20, Change::Calls { region: 4 });
+        activity.push(30, Change::Returns { region: 4 });
+        activity.push(40, Change::Returns { region: 3 });
+        activity.push(50, Change::Rests);
+        activity.push(50, Change::Rests);
+        activity.finish(50);
+        let span = |ns, busy_ns| Span { ns, busy_ns };
+        assert_eq!(activity.calls[&3], span(20, 40));
+        assert_eq!(activity.calls[&4], span(10, 20));
+        assert_eq!(activity.serial[&(None, None)], span(20, 40));
+    }
+
+    #[test]
     fn serial_code_lies_before_a_region_that_took_no_time() {
         let mut activity = Activity::new(0);
         activity.push(0, Change::Works);

@@ -474,8 +474,8 @@ impl<const S: usize> Threads<S> {
             strand: (0, None),
             is_barrier: false,
         };
-        if kind.shows_activity() {
-            self.all[lane].shown += 1;
+        self.all[lane].shown += usize::from(kind.shows_activity());
+        if kind.shows_activity() || kind.is_mpi_call() {
             self.end_of_barrier_cost(lane, Cause::Barrier);
         }
         if kind.meets_others() {

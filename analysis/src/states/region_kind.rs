@@ -123,6 +123,11 @@ impl Kind {
         matches!(self, Kind::TaskSync { is_wait: true } | Kind::GroupWait | Kind::DependWait)
     }
 
+    /// Whether it is an MPI call, which the program's own code makes.
+    pub(crate) fn is_mpi_call(self) -> bool {
+        matches!(self, Kind::Charged(Cause::Mpi | Cause::MpiOther))
+    }
+
     /// Whether a thread that is in it takes part in the program.
     pub(crate) fn shows_activity(self) -> bool {
         !matches!(
@@ -132,7 +137,9 @@ impl Kind {
                 | Kind::TaskGroup
                 | Kind::Chunk
                 | Kind::ExternalWait
-                | Kind::Charged(Cause::Preempted | Cause::Tracer | Cause::Unobserved)
+                | Kind::Charged(
+                    Cause::Mpi | Cause::MpiOther | Cause::Preempted | Cause::Tracer | Cause::Unobserved
+                )
         )
     }
 }

@@ -374,8 +374,15 @@ impl<const S: usize> Threads<S> {
                 | Kind::Alone
                 | Kind::MutexHold => State::Useful(Some(place)),
                 Kind::MutexWait(cause) => State::Loses(cause, place),
-                // The tracer's work on a thread that takes part in nothing costs the program nothing.
-                Kind::Charged(_) if !open.kind.shows_activity() && !self.takes_part(lane) => State::Rests,
+                // The tracer's work on a thread that takes part in nothing costs the program nothing. Nor does it wait for
+                // MPI calls of a thread outside OpenMP.
+                Kind::Charged(_)
+                    if !open.kind.shows_activity()
+                        && !self.takes_part(lane)
+                        && self.works_unseen(lane).is_none() =>
+                {
+                    State::Rests
+                }
                 Kind::Charged(Cause::Preempted) => {
                     let place = self.worked_at(&lane.open[..index]).unwrap_or(place);
                     State::Loses(Cause::Preempted, place)
@@ -462,7 +469,8 @@ impl<const S: usize> Threads<S> {
         let state = self.state(lane);
         let of_thread = &mut self.all[lane];
         let before = std::mem::replace(&mut of_thread.state, state);
-        if Self::COUNTS && before != state && of_thread.is_selected {
+        if Self::COUNTS && before != state {
+            // Also of threads that are not selected: those that are may be idle meanwhile.
             let mut call = |state, change: fn(u32) -> Change| {
                 if let State::Loses(Cause::Mpi | Cause::MpiOther, region) = state {
                     self.activity.push(time, change(region));

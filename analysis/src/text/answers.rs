@@ -547,7 +547,7 @@ mod tests {
         assert_eq!(
             answers.headline().as_deref(),
             Some(
-                "2 threads, 50 ns: 60 % useful; 5 % lost to serial code, 5 % to narrow teams, 5 % to forks, 25 % otherwise"
+                "2 threads, 50 ns: 60 % useful; 5 % lost to serial code, 5 % to idle threads during MPI calls, 5 % to narrow teams, 25 % otherwise"
             )
         );
     }

@@ -115,7 +115,9 @@ impl<const S: usize> Scenarios<S> {
                 Change::RegionsFree => &mut bits.regions_free,
                 Change::OverheadFree => &mut bits.overhead_free,
                 Change::Faster(_) => {
-                    bits.by_cause[Cause::Useful as usize] |= bit;
+                    for cause in Cause::ALL.iter().filter(|cause| cause.is_work()) {
+                        bits.by_cause[*cause as usize] |= bit;
+                    }
                     &mut bits.faster
                 }
                 Change::Without(cause) => {

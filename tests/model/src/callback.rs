@@ -1,6 +1,6 @@
 //! Callbacks of the tools interface, as LLVM's runtime makes them; `write` puts them into traces.
 
-use crate::program::{Access, Code, MutexKind, Ns};
+use crate::program::{Access, CallClass, Code, MutexKind, Ns};
 
 /// An id of a region or a task.
 pub type Id = u64;
@@ -202,6 +202,12 @@ pub enum Callback {
         scope: Scope,
         target: Id,
         operation: Id,
+    },
+    /// An MPI call, which the adapter records.
+    Call {
+        scope: Scope,
+        class: CallClass,
+        code: Code,
     },
     /// A phase of this name begins or ends.
     Phase {

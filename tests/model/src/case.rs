@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use crate::generate::{FAMILIES, Family, generate, has_helpers};
+use crate::generate::{FAMILIES, Family, generate, has_calls, has_helpers};
 use crate::program::{Kind, Program, Schedule, Task};
 use crate::random::Random;
 use crate::run::Run;
@@ -62,6 +62,7 @@ impl Case {
             is_first_come: random.chance(50),
             reports_ends_late: random.chance(95),
             helpers: 0,
+            has_outsider: has_calls(seed) && random.chance(30),
             shares_sections: dialect(seed, family) == Dialect::Libgomp,
         };
         let program = generate(seed, family, threads, size);
@@ -82,7 +83,10 @@ impl Case {
         let is_target_task = |kind: &Kind| matches!(kind, Kind::Task(task) if task.is_target());
         let has_helpers =
             self.dialect == Dialect::Llvm && has_helpers(self.seed) && self.program.has(is_target_task);
-        Machine { reports_ends_late, helpers: if has_helpers { 3 } else { 0 }, ..self.machine.clone() }
+        // There, a thread that does not say that it is idle is taken for one of the team.
+        let has_outsider = self.machine.has_outsider && self.dialect != Dialect::Collector;
+        let helpers = if has_helpers { 3 } else { 0 };
+        Machine { reports_ends_late, has_outsider, helpers, ..self.machine.clone() }
     }
 
     /// What it executes; `None` where it waits for itself, or takes no time.
@@ -108,6 +112,7 @@ impl Case {
         add(self.dialect == Dialect::Tr4, "tr4");
         add(self.dialect == Dialect::Collector, "collector");
         add(self.machine_of_runtime().helpers > 0, "helpers");
+        add(self.machine.has_outsider, "outsider");
         add(program.widest() == 1, "one thread");
         add(program.depth() > 1, "nested");
         add(program.has(|kind| matches!(kind, Kind::For { .. })), "for");
@@ -124,6 +129,7 @@ impl Case {
         add(program.has(|kind| matches!(kind, Kind::Exclusive { .. })), "mutex");
         add(program.has(|kind| matches!(kind, Kind::For { reduction: Some(_), .. })), "reduction");
         add(program.has(|kind| matches!(kind, Kind::Target { .. })), "target");
+        add(program.has(|kind| matches!(kind, Kind::Call { .. })), "mpi");
         add(program.has(|kind| matches!(kind, Kind::Task(_) | Kind::Taskloop { .. })), "task");
         add(task(|task| task.untied), "untied");
         add(task(|task| task.undeferred || task.is_final), "undeferred");

@@ -5,6 +5,7 @@ use std::fmt::{self, Display, Formatter};
 
 use serde_json::Value;
 
+use crate::callback::Callback;
 use crate::case::Case;
 use crate::program::{Code, Kind, MutexKind, Ns, Schedule, Task};
 use crate::run::{Activity, Run, team_at};
@@ -132,9 +133,8 @@ fn compare_by_idling(run: &Run, shown: &Value) -> Vec<Difference> {
     let mut comparison = Comparison { differences: vec![] };
     let truth = accounting(run, &Part::whole(run));
     comparison.same("duration_ns", None, truth.duration, &shown["duration_ns"]);
-    for cause in ["critical", "lock", "ordered"] {
-        let shown = &shown["accounting"][format!("{cause}_ns")];
-        comparison.same(&format!("accounting.{cause}"), None, truth.of(cause), shown);
+    for cause in ["critical", "lock", "ordered", "mpi", "mpi_other"] {
+        comparison.same(&format!("accounting.{cause}"), None, truth.of(cause), &time_of(shown, cause));
     }
     let intervals = intervals(run);
     let is_busy = |thread: usize, interval: &&Interval| {
@@ -172,6 +172,9 @@ fn compare_by_idling(run: &Run, shown: &Value) -> Vec<Difference> {
         most = most.max(now);
     }
     comparison.same("threads", None, most as u64, &shown["threads"]);
+    // The initial thread alone is in a call where no region is open.
+    let idle_in_mpi = truth.of("idle_in_mpi") / (truth.threads - 1).max(1) * (most as u64 - 1);
+    comparison.same("accounting.idle_in_mpi", None, idle_in_mpi, &time_of(shown, "idle_in_mpi"));
     let at_barriers = intervals.iter().enumerate().flat_map(|(thread, own)| {
         let waits =
             |interval: &&Interval| is_busy(thread, interval) && field_of(interval.cause) == "barriers_ns";
@@ -180,10 +183,14 @@ fn compare_by_idling(run: &Run, shown: &Value) -> Vec<Difference> {
     let at_barriers = at_barriers.map(|wait| wait.end - wait.begin).sum();
     comparison.same("accounting.barrier", None, at_barriers, &shown["accounting"]["barrier_ns"]);
     // Behind the last event, nothing is known.
-    let last = run.teams.iter().skip(1).map(|team| team.end).max().unwrap_or(0);
+    let calls = run.callbacks.iter().filter(|(.., callback)| matches!(callback, Callback::Call { .. }));
+    let ends = run.teams.iter().skip(1).map(|team| team.end);
+    let last = ends.chain(calls.map(|(time, ..)| *time)).max().unwrap_or(0);
     let works = intervals.iter().enumerate().flat_map(|(thread, own)| {
         let works = |interval: &&Interval| {
-            is_busy(thread, interval) && matches!(field_of(interval.cause), "working_ns" | "wake_up_ns")
+            is_busy(thread, interval)
+                && matches!(field_of(interval.cause), "working_ns" | "wake_up_ns")
+                && !matches!(interval.cause, "mpi" | "mpi_other")
         };
         own.iter().filter(works).collect::<Vec<_>>()
     });
@@ -191,6 +198,15 @@ fn compare_by_idling(run: &Run, shown: &Value) -> Vec<Difference> {
     comparison.same("accounting.useful", None, works, &shown["accounting"]["useful_ns"]);
     all_visits(run, shown, false, &mut comparison);
     comparison.differences
+}
+
+/// The time of a cause in `accounting`. Causes that are about MPI are left out where they have none.
+fn time_of(shown: &Value, cause: &str) -> Value {
+    let is_rare = matches!(cause, "mpi" | "mpi_other" | "idle_in_mpi");
+    match &shown["accounting"][format!("{cause}_ns")] {
+        Value::Null if is_rare => 0.into(),
+        shown => shown.clone(),
+    }
 }
 
 /// What differs of a part of a run: N, T, and the causes.
@@ -212,6 +228,13 @@ fn times(run: &Run, part: &Part, shown: &Value, comparison: &mut Comparison) {
         let slack = if matches!(cause, "join" | "barrier") { 3 } else { 0 };
         comparison.near(&format!("accounting.{cause}"), None, truth.of(cause), value, slack);
     }
+    for (cause, expected) in &truth.causes {
+        if time_of(shown, cause).is_null() || time_of(shown, cause) == 0 && *expected > 3 {
+            comparison.add(&format!("accounting.{cause}"), None, expected.to_string(), "none".to_owned());
+        }
+    }
+    let total = &shown["accounting"]["total_ns"];
+    comparison.same("accounting.total_ns", None, truth.threads * truth.duration, total);
     // Efficiencies follow from these sums.
     if !part.threads.is_empty() || !comparison.differences.is_empty() {
         return;
@@ -257,7 +280,7 @@ fn visits(run: &Run, shown: &Value, comparison: &mut Comparison) {
         seen.extend(place);
         comparison.same("regions.visits", place, region.visits, &row["visits"]);
         comparison.same("regions.duration_ns", place, region.duration, &row["duration_ns"]);
-        comparison.same("regions.useful_ns", place, region.work, &row["accounting"]["useful_ns"]);
+        comparison.same("regions.useful_ns", place, region.useful, &row["accounting"]["useful_ns"]);
     }
     for place in truth.keys().filter(|place| !seen.contains(place)) {
         comparison.add("regions", Some(*place), "a region".to_owned(), "none".to_owned());
@@ -273,7 +296,7 @@ fn all_visits(run: &Run, shown: &Value, has_work: bool, comparison: &mut Compari
     comparison.same("regions.duration_ns", None, sum(|region| region.duration), &all("duration_ns").into());
     if has_work {
         let useful = rows(shown, "regions").map(|row| row["accounting"]["useful_ns"].as_u64().unwrap_or(0));
-        comparison.same("regions.useful_ns", None, sum(|region| region.work), &useful.sum::<Ns>().into());
+        comparison.same("regions.useful_ns", None, sum(|region| region.useful), &useful.sum::<Ns>().into());
     }
 }
 
@@ -355,7 +378,7 @@ fn charged_in_place(run: &Run, shown: &Value, comparison: &mut Comparison) {
     }
     let all =
         ["serial before", "serial after", "narrow_team", "fork", "join", "barrier", "reduction", "target"];
-    for cause in all {
+    for cause in all.into_iter().chain(["mpi", "mpi_other", "idle_in_mpi"]) {
         // The moment at which the last task has ended and the barrier is over.
         let slack = if matches!(cause, "join" | "barrier") { 3.0 } else { 0.0 };
         let keys = blamed.keys().chain(truth.keys()).filter(|(of, _)| *of == cause);
@@ -408,8 +431,8 @@ fn blocked(run: &Run, shown: &Value, comparison: &mut Comparison) {
 
 fn of_threads(run: &Run, shown: &Value, comparison: &mut Comparison) {
     let truth = threads(run);
-    let helpers = |row: &&Value| row["role"] != "helper";
-    for row in rows(shown, "per_thread").filter(helpers) {
+    let is_inside = |row: &&Value| row["role"] != "helper" && row["role"] != "other";
+    for row in rows(shown, "per_thread").filter(is_inside) {
         let thread = row["tid"].as_u64().unwrap_or(0).wrapping_sub(10) as usize;
         let Some(truth) = truth.get(thread) else {
             comparison.add("per_thread", None, "one of the threads".to_owned(), thread.to_string());
@@ -480,6 +503,7 @@ fn of_constructs(run: &Run, shown: &Value, comparison: &mut Comparison) {
         let name = name.trim_start_matches("!$omp ");
         let place = place_of(row).unwrap_or(0);
         let category = row["category"].as_str().unwrap_or_default();
+        let name = if category == "mpi" { constructs::MPI_CALL } else { name };
         let is_own = matches!(category, "implicit_task" | "work" | "mutex" | "task" | "masked");
         if is_own || name == "taskgroup" {
             *own.entry(place).or_default() += row["self_ns"].as_u64().unwrap_or(0);
@@ -612,7 +636,7 @@ fn is_list_schedule(case: &Case) -> bool {
         // Behind `nowait`, who is idle first may have a static loop to do.
         Kind::For { reduction, nowait, .. } => reduction.is_none() && !nowait,
         Kind::Single { nowait, .. } => !nowait,
-        Kind::Work(_) | Kind::Barrier => true,
+        Kind::Work(_) | Kind::Barrier | Kind::Call { .. } => true,
         Kind::Parallel { threads, .. } => *threads == case.program.widest(),
         Kind::Task(task) => *task == Task { body: task.body.clone(), ..Task::default() },
         _ => false,

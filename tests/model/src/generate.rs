@@ -1,7 +1,7 @@
 //! Random programs: a family says which constructs occur, the size how many.
 
 use crate::program::{
-    Access, CODE_STEP, Code, Dependences, Kind, MutexKind, Ns, Program, Schedule, Statement, Task,
+    Access, CODE_STEP, CallClass, Code, Dependences, Kind, MutexKind, Ns, Program, Schedule, Statement, Task,
 };
 use crate::random::Random;
 
@@ -105,6 +105,8 @@ pub const FAMILIES: [Family; 14] = [
     },
 ];
 
+/// The address of a program's first statement.
+const FIRST_CODE: Code = 0x1010;
 /// Tasks of a program, at most.
 const MAX_TASKS: usize = 25;
 
@@ -125,13 +127,18 @@ pub fn has_helpers(seed: u64) -> bool {
     seed / FAMILIES.len() as u64 % 6 == 4
 }
 
+/// Whether the program of a seed calls MPI.
+pub fn has_calls(seed: u64) -> bool {
+    matches!(seed / FAMILIES.len() as u64 % 5, 0 | 4)
+}
+
 /// The program of a seed, with about `size` statements.
 pub fn generate(seed: u64, family: Family, threads: usize, size: usize) -> Program {
     let mut generator = Generator {
         random: Random::new(seed),
         family,
         left: size,
-        code: 0x1000,
+        code: FIRST_CODE - CODE_STEP,
         events: 0,
         tasks: 0,
         has_helpers: has_helpers(seed),
@@ -145,6 +152,9 @@ pub fn generate(seed: u64, family: Family, threads: usize, size: usize) -> Progr
             let ns = generator.ns();
             body.push(generator.statement(Kind::Target { ns }));
         }
+    }
+    if has_calls(seed) {
+        generator.add_calls(&mut body);
     }
     Program { body }
 }
@@ -168,6 +178,33 @@ impl Generator {
         let count = if self.family.uneven { members } else { 1 };
         let times = (0..count).map(|_| self.ns()).collect();
         self.statement(Kind::Work(times))
+    }
+
+    /// A few take no time.
+    fn call(&mut self) -> Statement {
+        let ns = if self.random.chance(5) { 0 } else { self.ns() };
+        let class = CallClass::ALL[self.random.below(CallClass::ALL.len() as u64) as usize];
+        self.statement(Kind::Call { ns, class })
+    }
+
+    /// Calls before and behind work, but for the program's first.
+    fn add_calls(&mut self, body: &mut Vec<Statement>) {
+        for mut statement in std::mem::take(body) {
+            let is_work = matches!(statement.kind, Kind::Work(_));
+            if let Some(inner) = statement.body_mut() {
+                self.add_calls(inner);
+            }
+            let is_first = statement.code == FIRST_CODE;
+            if is_work && !is_first && self.random.chance(25) {
+                let call = self.call();
+                body.push(call);
+            }
+            body.push(statement);
+            if is_work && self.random.chance(25) {
+                let call = self.call();
+                body.push(call);
+            }
+        }
     }
 
     fn nowait(&mut self) -> bool {

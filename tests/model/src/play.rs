@@ -261,7 +261,9 @@ fn call(thread: usize, callback: &Callback) -> Option<Value> {
                 "requested_num_teams": 1,
             }),
         ),
-        Callback::Phase { .. } | Callback::Pause { .. } | Callback::Lost { .. } => return None,
+        Callback::Phase { .. } | Callback::Pause { .. } | Callback::Lost { .. } | Callback::Call { .. } => {
+            return None;
+        }
     };
     Some(json!({ name: arguments }))
 }

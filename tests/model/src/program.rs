@@ -119,6 +119,43 @@ pub enum MutexKind {
     Ordered,
 }
 
+/// What a call of MPI is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names in `CallClass`")]
+pub enum CallClass {
+    Send,
+    Collective,
+    Management,
+}
+
+impl CallClass {
+    /// All of them.
+    pub const ALL: [CallClass; 3] = [CallClass::Send, CallClass::Collective, CallClass::Management];
+
+    /// Its name in traces.
+    pub fn name(self) -> &'static str {
+        match self {
+            CallClass::Send => "send",
+            CallClass::Collective => "collective",
+            CallClass::Management => "management",
+        }
+    }
+
+    /// Its number in traces.
+    pub fn number(self) -> u32 {
+        match self {
+            CallClass::Send => 1,
+            CallClass::Collective => 10,
+            CallClass::Management => 14,
+        }
+    }
+
+    /// Whether data is moved, or may be.
+    pub fn is_communication(self) -> bool {
+        self != CallClass::Management
+    }
+}
+
 /// What a statement does. Times by member of a team: the last one counts for all further members.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs, reason = "OpenMP's constructs and clauses")]
@@ -183,6 +220,11 @@ pub enum Kind {
     /// A target construct whose host waits for the device.
     Target {
         ns: Ns,
+    },
+    /// A blocking MPI call.
+    Call {
+        ns: Ns,
+        class: CallClass,
     },
 }
 
@@ -451,6 +493,7 @@ fn line(kind: &Kind) -> String {
         Kind::Fulfil(event) => format!("omp_fulfill_event(e{event});"),
         Kind::CancelTaskgroup => "cancel taskgroup;".to_owned(),
         Kind::Target { ns } => format!("target: the device works {ns};"),
+        Kind::Call { ns, class } => format!("MPI call ({}) of {ns};", class.name()),
     }
 }
 

@@ -2,7 +2,7 @@
 //! a runtime would have made.
 
 use crate::callback::Callback;
-use crate::program::{Code, MutexKind, Ns};
+use crate::program::{CallClass, Code, MutexKind, Ns};
 
 /// The number of a piece in [`Run::pieces`].
 pub type PieceId = usize;
@@ -28,6 +28,8 @@ pub enum Activity {
     Reduction,
     /// It waits for a device.
     Target,
+    /// It is in an MPI call.
+    Call(CallClass),
 }
 
 /// What a thread does, and where.
@@ -83,8 +85,10 @@ pub struct Piece {
     pub team: usize,
     /// The outermost region's team; 0 in serial code.
     pub region: usize,
-    /// Useful work, which is the rest of `end - begin` if the piece is none.
-    pub useful: Ns,
+    /// Work: what must be done, whoever does it. That is useful time, and that of MPI calls.
+    pub work: Ns,
+    /// Whether the work is an MPI call.
+    pub is_call: bool,
     pub before: Vec<(PieceId, Edge)>,
     /// Begins of implicit tasks, and ends of barriers: free where regions and barriers cost nothing.
     pub is_overhead: bool,
@@ -173,7 +177,7 @@ impl Run {
                 span.doing.activity = Activity::Useful;
                 let own = seen.pieces.iter_mut().filter(|piece| piece.thread == thread);
                 for piece in own.filter(|piece| piece.begin >= span.begin && piece.end <= span.end) {
-                    piece.useful = piece.end - piece.begin;
+                    piece.work = piece.end - piece.begin;
                 }
             }
         }

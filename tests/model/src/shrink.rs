@@ -1,7 +1,7 @@
 //! Makes a case smaller, as long as the same number differs.
 
 use crate::case::Case;
-use crate::program::{Kind, Ns, Schedule, Statement};
+use crate::program::{CallClass, Kind, Ns, Schedule, Statement};
 
 /// Rounds over all statements, at most.
 const ROUNDS: usize = 6;
@@ -122,13 +122,19 @@ fn simpler_kinds(kind: &Kind) -> Vec<Kind> {
             simpler.push(Kind::Taskwait { depend: depend[1..].to_vec() });
             simpler.push(Kind::Taskwait { depend: depend[..depend.len() - 1].to_vec() });
         }
+        Kind::Call { ns, class } => {
+            simpler.push(Kind::Work(vec![*ns]));
+            simpler.push(Kind::Call { ns: 1000, class: *class });
+            simpler.push(Kind::Call { ns: round(*ns), class: CallClass::Send });
+        }
         _ => {}
     }
     simpler
 }
 
 fn simplify_machine(best: &mut Case, fails: &mut impl FnMut(&Case) -> bool) {
-    let changes: [fn(&mut crate::simulate::Machine); 4] = [
+    let changes: [fn(&mut crate::simulate::Machine); 5] = [
+        |machine| machine.has_outsider = false,
         |machine| machine.max_wake_up = 0,
         |machine| machine.is_first_come = true,
         |machine| machine.reports_ends_late = true,

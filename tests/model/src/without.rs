@@ -97,6 +97,11 @@ pub fn without(case: &Case, feature: &str) -> Option<Case> {
             Kind::Exclusive { body, .. } => body,
             _ => vec![statement],
         }),
+        "outsider" => changed.machine.has_outsider = false,
+        "mpi" => each_kind(program, |kind| match kind {
+            Kind::Call { ns, .. } => Some(Kind::Work(vec![*ns])),
+            _ => None,
+        }),
         "untied" => each_task(program, |task| task.untied = false),
         "undeferred" => each_task(program, |task| (task.undeferred, task.is_final) = (false, false)),
         "detach" => each_task(program, |task| task.detach = None),

@@ -26,7 +26,7 @@ impl Interpreter<'_, '_> {
             (e.object.0 != 0).then(|| ("comm", hex(e.object.0))),
             (e.peer != NONE).then(|| (peer, rank(e.peer))),
             (e.tag != NONE).then(|| ("tag", rank(e.tag))),
-            (e.datatype.0 != 0).then(|| ("count", Value::Uint(e.count))),
+            (e.datatype.0 != 0).then_some(("count", Value::Uint(e.count))),
             (e.datatype.0 != 0).then(|| ("datatype", hex(e.datatype.0))),
         ];
         self.scope(thread, time, scope, &present(arguments));
@@ -39,7 +39,7 @@ impl Interpreter<'_, '_> {
             (e.object.0 != 0).then(|| ("request", hex(e.object.0))),
             (e.peer != NONE).then(|| ("from", rank(e.peer))),
             (e.peer != NONE && e.tag != NONE).then(|| ("with_tag", rank(e.tag))),
-            (e.bytes != 0).then(|| ("bytes", Value::Uint(e.bytes))),
+            (e.bytes != 0).then_some(("bytes", Value::Uint(e.bytes))),
             (e.result != 0).then(|| ("error", Value::Int(e.result.into()))),
         ];
         let is_it = |frame: &Frame| frame.construct == construct;

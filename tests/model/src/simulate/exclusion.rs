@@ -179,7 +179,7 @@ impl<'p> Simulator<'p> {
             let piece = self.meet(since, thread, &[], Edge::Thread);
             let (region, place) = (self.run.outermost(team), self.place(task));
             let piece = &mut self.run.pieces[piece];
-            (piece.end, piece.region, piece.place, piece.useful) = (time, region, place, time - since);
+            (piece.end, piece.region, piece.place, piece.work) = (time, region, place, time - since);
         }
         if iteration > 0 {
             let id = self.tasks[task].id;

@@ -15,7 +15,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use crate::callback::{Callback, Context, Id, Scope, Sync, Work};
-use crate::program::{Code, MutexKind, Ns, Program, Statement};
+use crate::program::{CallClass, Code, MutexKind, Ns, Program, Statement};
 use crate::random::Random;
 use crate::run::{Activity, Doing, Edge, Piece, PieceId, Run, Span, TeamRecord};
 
@@ -37,12 +37,17 @@ pub struct Machine {
     pub reports_ends_late: bool,
     /// Sections go to whoever comes, as in GCC; else by blocks.
     pub shares_sections: bool,
+    /// A thread outside of OpenMP calls MPI, whenever it likes.
+    pub has_outsider: bool,
     /// The runtime's hidden helpers, of which all but the first run target tasks that are not waited for.
     pub helpers: usize,
 }
 
 /// The id of the helpers' region; behind it are those of their tasks.
 pub(crate) const HELPERS: Id = 900_000;
+
+/// Where the thread outside of OpenMP calls MPI.
+const OUTSIDE: Code = 0x800;
 
 /// Executes `program`; `None` where it waits for itself.
 pub fn simulate(program: &Program, machine: &Machine) -> Option<Run> {
@@ -159,6 +164,10 @@ enum Frame<'p> {
     EndTarget {
         code: Code,
         target: Id,
+    },
+    EndCall {
+        code: Code,
+        class: CallClass,
     },
 }
 
@@ -378,8 +387,23 @@ impl<'p> Simulator<'p> {
 
     fn finish(mut self) -> Run {
         self.run.helpers = self.machine.threads.max(1)..self.threads.len();
+        if self.machine.has_outsider {
+            self.add_outsider();
+        }
         self.run.spans = self.threads.into_iter().map(|thread| thread.spans).collect();
         self.run
+    }
+
+    /// Calls of a thread that no team has, and that comes behind all others.
+    fn add_outsider(&mut self) {
+        let (outsider, class) = (self.threads.len(), CallClass::Send);
+        let mut time = self.random.below(2000);
+        while time < self.run.end {
+            let end = self.run.end.min(time + self.random.below(9000));
+            self.emit(time, outsider, Callback::Call { scope: Scope::Begin, class, code: OUTSIDE });
+            self.emit(end, outsider, Callback::Call { scope: Scope::End, class, code: OUTSIDE });
+            time = end + self.random.below(5000);
+        }
     }
 
     /// What a thread does at a moment. True at the program's end.
@@ -543,6 +567,7 @@ impl<'p> Simulator<'p> {
             | Frame::Masked { code, .. }
             | Frame::OrderedLoop { code, .. }
             | Frame::EndTarget { code, .. }
+            | Frame::EndCall { code, .. }
             | Frame::Release { kind: MutexKind::Critical, code, .. } => Some(*code),
             Frame::Loop(frame) => Some(frame.code),
             Frame::EndReduction { code, .. } => Some(*code + 4),
@@ -620,7 +645,8 @@ impl<'p> Simulator<'p> {
             place: 0,
             team: self.threads[thread].tasks.last().map_or(0, |task| self.tasks[*task].team),
             region: 0,
-            useful: 0,
+            work: 0,
+            is_call: false,
             before,
             is_overhead: false,
             releases: None,
@@ -650,7 +676,8 @@ impl<'p> Simulator<'p> {
         let place = self.place(task);
         let piece = &mut self.run.pieces[piece];
         (piece.end, piece.region, piece.place) = (time + ns, region, place);
-        piece.useful = if activity == Activity::Useful { ns } else { 0 };
+        piece.is_call = matches!(activity, Activity::Call(_));
+        piece.work = if activity == Activity::Useful || piece.is_call { ns } else { 0 };
         self.does(thread, time, activity);
         self.schedule(time + ns, thread);
     }

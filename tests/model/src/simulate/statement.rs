@@ -233,6 +233,13 @@ impl<'p> Simulator<'p> {
                 self.spend(time, thread, *ns, Activity::Target);
                 return false;
             }
+            Kind::Call { ns, class } => {
+                let class = *class;
+                self.emit(time, thread, Callback::Call { scope: Scope::Begin, class, code });
+                self.tasks[task].frames.push(Frame::EndCall { code, class });
+                self.spend(time, thread, *ns, Activity::Call(class));
+                return false;
+            }
         }
         true
     }
@@ -375,6 +382,11 @@ impl<'p> Simulator<'p> {
                 self.tasks[task].frames.pop();
                 let id = self.tasks[task].id;
                 self.emit(time, thread, Callback::Target { scope: Scope::End, task: id, target, code });
+                self.does(thread, time, Activity::Useful);
+            }
+            Frame::EndCall { code, class } => {
+                self.tasks[task].frames.pop();
+                self.emit(time, thread, Callback::Call { scope: Scope::End, class, code });
                 self.does(thread, time, Activity::Useful);
             }
         }

@@ -408,6 +408,7 @@ mod tests {
             reports_ends_late: true,
             shares_sections: false,
             helpers: 0,
+            has_outsider: false,
         };
         let run = simulate(&Program { body: vec![statement(0x1000, region)] }, &machine);
         assert!(run.is_some_and(|run| run.end >= 3000), "it waits for itself");

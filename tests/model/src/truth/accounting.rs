@@ -96,6 +96,8 @@ fn split(run: &Run, span: &Span) -> Vec<Interval> {
         Activity::Mutex(MutexKind::Ordered, _) => "ordered",
         Activity::Reduction => "reduction",
         Activity::Target => "target",
+        Activity::Call(class) if class.is_communication() => "mpi",
+        Activity::Call(_) => "mpi_other",
     };
     let (begin, end) = (span.begin, span.end);
     vec![Interval { begin, end, cause, place: doing.place, construct: doing.construct, team: doing.team }]
@@ -141,22 +143,25 @@ fn split_barrier(run: &Run, span: &Span, barrier: &Barrier) -> Vec<Interval> {
 /// N x T of a part, by cause.
 pub fn accounting(run: &Run, part: &Part) -> Accounting {
     let mut accounting = Accounting { duration: overlap(part.window, (0, run.end)), ..Accounting::default() };
-    // Changes of the number of busy threads, and of that of open regions.
-    let mut changes: BTreeMap<Ns, (i64, i64)> = BTreeMap::new();
-    let mut change = |begin: Ns, end: Ns, threads: i64, regions: i64| {
+    // Changes of the number of busy threads, of that of open regions, and of that of MPI calls.
+    let mut changes: BTreeMap<Ns, (i64, i64, i64)> = BTreeMap::new();
+    let mut change = |begin: Ns, end: Ns, (threads, regions, calls): (i64, i64, i64)| {
         let (begin, end) = (begin.max(part.window.0), end.min(part.window.1));
         if begin < end {
             let at = changes.entry(begin).or_default();
-            (at.0, at.1) = (at.0 + threads, at.1 + regions);
+            *at = (at.0 + threads, at.1 + regions, at.2 + calls);
             let at = changes.entry(end).or_default();
-            (at.0, at.1) = (at.0 - threads, at.1 - regions);
+            *at = (at.0 - threads, at.1 - regions, at.2 - calls);
         }
     };
     for (thread, intervals) in intervals(run).iter().enumerate() {
         let mut own = BTreeMap::new();
+        let in_calls = intervals.iter().filter(|interval| matches!(interval.cause, "mpi" | "mpi_other"));
+        // Also those of threads that are not looked at.
+        in_calls.for_each(|call| change(call.begin, call.end, (0, 0, 1)));
         for interval in intervals.iter().filter(|interval| part.has(thread) && !interval.cause.is_empty()) {
             let ns = overlap((interval.begin, interval.end), part.window);
-            change(interval.begin, interval.end, 1, 0);
+            change(interval.begin, interval.end, (1, 0, 0));
             if ns > 0 {
                 *own.entry(interval.cause).or_default() += ns;
                 *accounting.causes.entry(interval.cause).or_default() += ns;
@@ -165,23 +170,27 @@ pub fn accounting(run: &Run, part: &Part) -> Accounting {
         accounting.by_thread.push(own);
     }
     for team in run.teams.iter().skip(1) {
-        change(team.begin, team.end, 0, 1);
+        change(team.begin, team.end, (0, 1, 0));
     }
     changes.entry(part.window.1.min(run.end)).or_default();
     accounting.threads = 1;
     let mut busy = 0;
-    for (threads, _) in changes.values() {
+    for (threads, ..) in changes.values() {
         busy += threads;
         accounting.threads = accounting.threads.max(busy as u64);
     }
-    let (mut busy, mut open, mut since) = (0, 0, part.window.0);
-    for (time, (threads, regions)) in &changes {
+    let (mut busy, mut open, mut calls, mut since) = (0, 0, 0, part.window.0);
+    for (time, (threads, regions, in_calls)) in &changes {
         let rest = (accounting.threads - busy as u64) * (time - since);
         if rest > 0 {
-            let cause = if open > 0 { "narrow_team" } else { "serial" };
+            let cause = match (open > 0, calls > 0) {
+                (true, _) => "narrow_team",
+                (false, true) => "idle_in_mpi",
+                (false, false) => "serial",
+            };
             *accounting.causes.entry(cause).or_default() += rest;
         }
-        (busy, open, since) = (busy + threads, open + regions, *time);
+        (busy, open, calls, since) = (busy + threads, open + regions, calls + in_calls, *time);
     }
     accounting
 }

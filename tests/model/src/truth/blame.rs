@@ -171,7 +171,7 @@ pub fn at_places(run: &Run) -> Blame {
                 || interval.cause == "barrier" && interval.place == 0;
             let place = if is_region { team.place } else { interval.place };
             let cause = match interval.cause {
-                cause @ ("fork" | "join" | "barrier" | "reduction" | "target") => cause,
+                cause @ ("fork" | "join" | "barrier" | "reduction" | "target" | "mpi" | "mpi_other") => cause,
                 _ => continue,
             };
             *blame.entry((cause, place)).or_default() += (interval.end - interval.begin) as f64;
@@ -181,19 +181,22 @@ pub fn at_places(run: &Run) -> Blame {
     let threads = accounting(run, &Part::whole(run)).threads;
     let outermost: Vec<usize> = (1..run.teams.len()).filter(|team| run.outermost(*team) == *team).collect();
     for pair in moments(run).windows(2) {
-        let busy = (0..run.helpers.start).filter(|thread| {
-            let spans = &run.spans[*thread];
+        let now = run.spans[..run.helpers.start].iter().filter_map(|spans| {
             let index = spans.partition_point(|span| span.end <= pair[0]);
-            spans.get(index).is_some_and(|span| span.doing.activity != Activity::Idle)
+            spans.get(index).filter(|span| span.doing.activity != Activity::Idle)
         });
-        let lost = (threads - busy.count() as u64) * (pair[1] - pair[0]);
+        let now: Vec<_> = now.collect();
+        let lost = (threads - now.len() as u64) * (pair[1] - pair[0]);
+        let in_calls = now.iter().filter(|span| matches!(span.doing.activity, Activity::Call(_)));
+        let call = in_calls.max_by_key(|span| span.begin);
         let is_open = |team: &&usize| (run.teams[**team].begin..run.teams[**team].end).contains(&pair[0]);
         let open = outermost.iter().find(is_open);
         let next = outermost.iter().find(|team| run.teams[**team].begin > pair[0]);
-        let key = match (open, next, outermost.last()) {
+        let key = match (open, call, next, outermost.last()) {
             (Some(open), ..) => ("narrow_team", run.teams[*open].place),
-            (None, Some(next), _) => ("serial before", run.teams[*next].place),
-            (None, None, last) => ("serial after", last.map_or(0, |last| run.teams[*last].place)),
+            (None, Some(call), ..) => ("idle_in_mpi", call.doing.place),
+            (None, None, Some(next), _) => ("serial before", run.teams[*next].place),
+            (None, None, None, last) => ("serial after", last.map_or(0, |last| run.teams[*last].place)),
         };
         if lost > 0 {
             *blame.entry(key).or_default() += lost as f64;

@@ -46,7 +46,7 @@ pub fn constructs(run: &Run) -> BTreeMap<(&'static str, Code), Construct> {
         construct.count += 1;
         construct.total += end - begin;
         construct.durations.push(end - begin);
-        construct.waiting += waited(&intervals[thread], (begin, end));
+        construct.waiting += intervals.get(thread).map_or(0, |own| waited(own, (begin, end)));
         construct.chunks += chunks.0;
         construct.iterations += chunks.1;
         construct.chunks_time += if chunks.0 > 0 { end - begin } else { 0 };
@@ -62,7 +62,8 @@ pub fn constructs(run: &Run) -> BTreeMap<(&'static str, Code), Construct> {
             MutexKind::Lock | MutexKind::NestLock => {}
         }
     }
-    for thread in 0..run.spans.len() {
+    // Also a thread outside of OpenMP.
+    for thread in 0..=run.spans.len() {
         let mut own: Vec<_> = run.callbacks.iter().filter(|(_, of, _)| *of == thread).collect();
         own.sort_by_key(|(time, ..)| *time);
         let mut open: BTreeMap<(&'static str, Code, u64), Open> = BTreeMap::new();
@@ -110,6 +111,9 @@ fn waited(intervals: &[Interval], within: (Ns, Ns)) -> Ns {
     waits.map(|wait| overlap((wait.begin, wait.end), within)).sum()
 }
 
+/// The name of all MPI functions.
+pub const MPI_CALL: &str = "MPI call";
+
 /// Whether a callback begins or ends a construct, its name and place, and the task that it is in.
 fn named(callback: &Callback) -> Option<(Scope, &'static str, Code, u64)> {
     match callback {
@@ -135,6 +139,7 @@ fn named(callback: &Callback) -> Option<(Scope, &'static str, Code, u64)> {
         Callback::Reduction { scope, of, code } => Some((*scope, "reduction", *code, of.task)),
         Callback::Masked { scope, of, code } => Some((*scope, "masked", *code, of.task)),
         Callback::Target { scope, task, code, .. } => Some((*scope, "target", *code, *task)),
+        Callback::Call { scope, code, .. } => Some((*scope, MPI_CALL, *code, 0)),
         _ => None,
     }
 }

@@ -19,9 +19,9 @@ pub fn longest(run: &Run, weight: impl Fn(&Piece) -> Ns, follows: impl Fn(Edge) 
     longest
 }
 
-/// The useful time on the critical path. An acquisition of a free mutex is a meeting with whoever had it last.
+/// The work on the critical path. An acquisition of a free mutex is a meeting with whoever had it last.
 pub fn critical_path(run: &Run) -> Ns {
-    longest(run, |piece| piece.useful, |edge| edge != Edge::Task)[run.last]
+    longest(run, |piece| piece.work, |edge| edge != Edge::Task)[run.last]
 }
 
 /// An outermost region by its place, over all of its visits.
@@ -30,8 +30,10 @@ pub fn critical_path(run: &Run) -> Ns {
 pub struct Region {
     pub visits: u64,
     pub duration: Ns,
-    /// All useful time in it.
+    /// All work in it.
     pub work: Ns,
+    /// All useful time in it.
+    pub useful: Ns,
     /// The sum of the visits' longest chains that must be done one after the other.
     pub span: Ns,
     /// Explicit tasks that were deferred.
@@ -51,12 +53,13 @@ pub fn regions(run: &Run) -> BTreeMap<Code, Region> {
             continue;
         }
         let own = |piece: &Piece| {
-            if piece.region == number { piece.useful } else { 0 }
+            if piece.region == number { piece.work } else { 0 }
         };
         region.visits += 1;
         region.threads = region.threads.max(team.members.len() as u64);
         region.duration += team.end - team.begin;
         region.work += run.pieces.iter().map(own).sum::<Ns>();
+        region.useful += run.pieces.iter().filter(|piece| !piece.is_call).map(own).sum::<Ns>();
         let by_task = |edge| matches!(edge, Edge::Task | Edge::Meeting);
         region.span += longest(run, own, by_task).into_iter().max().unwrap_or(0);
     }

@@ -187,7 +187,7 @@ fn last_member(run: &Run, team: usize, number: usize) -> Option<Code> {
         .map(|(time, ..)| *time)
         .collect();
     let is_divided = |time: Ns| own.contains(&time);
-    for piece in run.pieces.iter().filter(|piece| piece.thread == thread && piece.useful > 0) {
+    for piece in run.pieces.iter().filter(|piece| piece.thread == thread && piece.work > 0) {
         let ns = overlap((piece.begin, piece.end), window);
         let goes_on = (so_far.0, so_far.2) == (piece.begin, piece.place) && !is_divided(piece.begin);
         so_far = (piece.end, if goes_on { so_far.1 + ns } else { ns }, piece.place);
@@ -239,7 +239,7 @@ fn is_dropped(before: &Piece, edge: Edge, change: Change) -> bool {
 fn duration(piece: &Piece, change: Change) -> Ns {
     let ns = piece.end - piece.begin;
     match change {
-        Change::TwiceAsFast(place) if piece.place == place && piece.useful > 0 => ns / 2,
+        Change::TwiceAsFast(place) if piece.place == place && piece.work > 0 => ns / 2,
         _ => ns,
     }
 }

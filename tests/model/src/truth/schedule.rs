@@ -60,7 +60,8 @@ pub fn bounds(program: &Program, machine: &Machine, threads: usize) -> Option<Bo
     let whole = accounting(&run, &Part::whole(&run));
     let regions = path::regions(&run);
     let in_regions: Ns = regions.values().map(|region| region.work).sum();
-    let serial = whole.of("useful").saturating_sub(in_regions);
+    let work: Ns = ["useful", "mpi", "mpi_other"].iter().map(|cause| whole.of(cause)).sum();
+    let serial = work.saturating_sub(in_regions);
     let least: Ns = regions.values().map(|region| (region.work / region.threads).max(region.span)).sum();
     let most: Ns = regions.values().map(|region| region.work / region.threads + region.span).sum();
     let holds = program

@@ -1,6 +1,6 @@
 //! The events of a thread as a runtime with the Collector API of 2007 has them, each with what the thread does.
 
-use super::line::scope as word;
+use super::line::{line, scope as word};
 use crate::callback::{Callback, Id, Scope, Sync, Work};
 use crate::program::{MutexKind, Ns};
 
@@ -105,6 +105,8 @@ pub(crate) fn lines(callbacks: &[&(Ns, usize, Callback)]) -> Vec<(Ns, String)> {
             Callback::MutexReleased { kind: MutexKind::Ordered, .. } => {
                 add(*time, WORK, format!("ordered end parallel={region}"));
             }
+            // The adapter for MPI asks the runtime nothing.
+            Callback::Call { .. } => lines.push((*time, line(callback))),
             _ => {}
         }
     }

@@ -174,6 +174,10 @@ pub(super) fn line(callback: &Callback) -> String {
         Callback::TargetSubmit { scope: at, target, operation } => {
             format!("target_submit {} target={target} op={operation} teams=1", scope(*at))
         }
+        Callback::Call { scope: at, class, code } => {
+            let (at, class) = (scope(*at), class.number());
+            format!("call_{at} class={class} function=1 domain=1 peer=-4 tag=-4 code={code}")
+        }
         Callback::Phase { scope: Scope::Begin, name } => format!("control_tool command=64 text={name}"),
         Callback::Phase { scope: Scope::End, name } => format!("control_tool command=65 text={name}"),
         Callback::Pause { stops } => format!("monitoring change={}", if *stops { 2 } else { 3 }),

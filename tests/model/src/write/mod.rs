@@ -208,15 +208,16 @@ pub fn text(process: &Process<'_>, dialect: Dialect) -> String {
         let _ = writeln!(out, "0 1 module path=/usr/lib/libomp.so.5 load={RUNTIME:#x}");
     }
     let has_helpers = process.run.callbacks.iter().any(|(.., callback)| is_target_task(callback));
-    let threads = if has_helpers { threads } else { process.run.helpers.start };
-    for thread in 0..threads {
+    let inside = if has_helpers { threads } else { process.run.helpers.start };
+    let has_outsider = process.run.callbacks.iter().any(|(_, of, _)| *of == threads);
+    for thread in (0..inside).chain(has_outsider.then_some(threads)) {
         let _ =
             writeln!(out, "0 {} thread_info os_tid={} name=app", thread + 1, process.pid as usize + thread);
         let own = process.run.callbacks.iter().filter(|(time, of, _)| *of == thread && *time <= last);
         let mut own: Vec<&(Ns, usize, Callback)> =
             own.filter(|(.., callback)| dialect.reports(callback, &ordered)).collect();
         own.sort_by_key(|(time, ..)| *time);
-        if thread >= process.run.helpers.start {
+        if process.run.helpers.contains(&thread) {
             for (time, text) in helper(process.run, thread, &own, last) {
                 let _ = writeln!(out, "{time} {} {text}", thread + 1);
             }
@@ -317,6 +318,7 @@ mod tests {
             is_first_come: true,
             reports_ends_late: false,
             helpers: 0,
+            has_outsider: false,
             shares_sections: true,
         };
         simulate(&Program { body: vec![region] }, &machine).expect("it ends")
