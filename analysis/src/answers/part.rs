@@ -426,8 +426,14 @@ impl Part {
 
     /// Takes over what is known of the processor time of the one process.
     pub(crate) fn set_effort(&mut self, effort: impl Fn((u64, Option<u32>)) -> Effort) {
+        // Threads may spin in waits that their own code calls, too.
+        let waits = Cause::ALL.iter().filter(|cause| cause.is_in_own_code());
+        let waits = sum(waits.map(|cause| self.accounting[*cause]));
         for life in &mut self.lives {
             life.effort = effort((life.threads, life.processors));
+            if let Some(cpu) = &mut life.effort.cpu {
+                cpu.work_ns = cpu.work_ns.saturating_sub(waits);
+            }
         }
     }
 
@@ -555,4 +561,31 @@ pub(crate) fn merge_moments(known: &mut Vec<(u64, Moment)>, more: impl IntoItera
     known.extend(more);
     known.sort_by(|(a, at), (b, other)| b.cmp(a).then_with(|| at.cmp(other)));
     known.truncate(MAX_INSTANCES);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// A process of two threads on two CPUs that ran for a second, and this long on its CPUs without a wait.
+    fn part_with(work_ns: u64, waits: Cause) -> Part {
+        let life =
+            Life { begin: 0, end: 1_000_000_000, threads: 2, processors: Some(2), effort: Effort::default() };
+        let mut part = Part { lives: vec![life], ..Part::default() };
+        part.accounting.add(waits, 300 * MS);
+        let cpu = Cpu { all_ns: 2000 * MS, work_ns, delay_ns: None };
+        part.set_effort(|_| Effort { cpu: Some(cpu), ..Effort::default() });
+        part
+    }
+
+    #[test]
+    fn time_in_waits_of_the_threads_own_code_is_not_certainly_work() {
+        assert_eq!(part_with(1000 * MS, Cause::Imbalance).most_to_gain(), Some(500 * MS));
+        for cause in [Cause::ExternalWait, Cause::Mpi, Cause::MpiOther] {
+            assert_eq!(part_with(1000 * MS, cause).most_to_gain(), Some(650 * MS), "{}", cause.name());
+            assert_eq!(part_with(200 * MS, cause).most_to_gain(), Some(1000 * MS), "{}", cause.name());
+        }
+    }
 }
