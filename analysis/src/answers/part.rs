@@ -33,6 +33,9 @@ const MAX_STARVED: f64 = 0.85;
 /// The share of the threads' time for which others must have had their processors. Less matters to nobody.
 const MIN_DELAY: f64 = 0.03;
 
+/// The time that a process may take to start where nothing is known of it. The loader and the runtime take 50 to 150 ms on a busy machine.
+const LONGEST_START_NS: u64 = 150_000_000;
+
 /// When a process ran, and with how many threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Life {
@@ -473,6 +476,15 @@ impl Part {
         (!known.is_empty()).then_some(known)
     }
 
+    /// The thread time that others may lose while processes start or end.
+    pub(crate) fn lost_at_edge(&self) -> u64 {
+        let of_life = |life: &Life| {
+            let start_ns = life.effort.start_ns.unwrap_or(LONGEST_START_NS);
+            start_ns.saturating_mul(life.threads.saturating_sub(1))
+        };
+        sum(self.lives.iter().map(of_life))
+    }
+
     /// What an event costs at most, in picoseconds; `None` where that is not known.
     pub(crate) fn event_ps(&self) -> Option<u64> {
         self.lives.iter().filter_map(|life| life.effort.event_ps).max()
@@ -578,6 +590,17 @@ mod tests {
         let cpu = Cpu { all_ns: 2000 * MS, work_ns, delay_ns: None };
         part.set_effort(|_| Effort { cpu: Some(cpu), ..Effort::default() });
         part
+    }
+
+    #[test]
+    fn others_lose_the_start_of_each_process() {
+        let mut part = part_with(0, Cause::Imbalance);
+        assert_eq!(part.lost_at_edge(), 150 * MS);
+        part.set_effort(|_| Effort { start_ns: Some(60 * MS), ..Effort::default() });
+        let mut other = part.clone();
+        other.lives[0].threads = 4;
+        part.merge(other);
+        assert_eq!(part.lost_at_edge(), 60 * MS + 180 * MS);
     }
 
     #[test]

@@ -21,8 +21,8 @@ pub(crate) use case::at;
 use case::{Candidate, Case, evidence, without_region_cost};
 use devices::is_small_kernel;
 use rules::{
-    CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_EDGE_NS,
-    MIN_GAIN, MIN_GAIN_OF_FEW, TRACER_DISTURBS, WORKS_LESS,
+    CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_GAIN,
+    MIN_GAIN_OF_FEW, TRACER_DISTURBS, WORKS_LESS,
 };
 
 use crate::answers::part::{Part, PlaceSums};
@@ -139,8 +139,8 @@ pub(crate) fn candidates(part: &Part, threads: u64, duration: u64) -> Vec<Candid
 }
 
 /// Serial code that ends at the same region is one: the first time it is after the program's begin, then after the last
-/// region. Its place is that with the longest time. What lies at the program's begin and end only, and is short, is the
-/// loader's.
+/// region. Its place is that with the longest time. What lies at the program's begin and end only, and takes no longer than processes
+/// may take to start, is the loader's.
 fn serial_by_end(part: &Part) -> Vec<(&Place, u64)> {
     let mut sums: BTreeMap<Option<&Place>, (u64, u64, &Place)> = BTreeMap::new();
     for ((cause, place), ns) in &part.blame {
@@ -148,7 +148,7 @@ fn serial_by_end(part: &Part) -> Vec<(&Place, u64)> {
             continue;
         };
         let is_edge = after.is_none() || before.is_none();
-        if is_edge && *ns < MIN_EDGE_NS * part.busiest().saturating_sub(1) {
+        if is_edge && *ns <= part.lost_at_edge() {
             continue;
         }
         let (sum, longest, at) = sums.entry(before.as_ref()).or_insert((0, 0, place));

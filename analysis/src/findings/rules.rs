@@ -50,7 +50,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "serial_part",
         title: "Serial code",
-        when: "the other threads wait during serial code before this region; serial code at the start or end of the program counts only if it takes 250 ms or more",
+        when: "the other threads wait during serial code before this region; serial code at the start or end of the program counts only if it takes longer than a process may take to start",
     },
     Rule {
         id: "serial_function",
@@ -271,10 +271,6 @@ pub(super) const CHANCE_EXPLAINS: [&str; 3] = ["load_imbalance", "too_few_tasks"
 /// The rules about one thread's work that others wait for. In a program that uses MPI, that may be a wait for other processes.
 pub(super) const MAY_BE_MPI: [&str; 5] =
     ["serial_part", "serial_function", "single_serialises", "region_in_single", "single_creator"];
-
-/// Serial code at the program's begin or end that is shorter is the loader's and the runtime's.
-/// On a busy machine these take 50 to 150 ms.
-pub(super) const MIN_EDGE_NS: u64 = 250_000_000;
 
 /// The rules about work that need not be done: to leave it out gains more than processors that are busy all the time could give. They
 /// are not held to that.
