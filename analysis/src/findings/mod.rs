@@ -30,6 +30,7 @@ use crate::model::answers::{Answers, Finding, LoopAnswer};
 use crate::model::cause::Cause;
 use crate::model::place::Place;
 use crate::model::sum::{Sum, sum};
+use crate::model::within::Within;
 use crate::model::worst_instances::MAX_INSTANCES;
 use crate::what_if::Change;
 use crate::what_if::scenario::{Plan, Target};
@@ -64,7 +65,7 @@ pub(crate) fn of(
     candidates.retain_mut(|candidate| {
         let finding = &mut candidate.finding;
         if let Some((_, gain)) = candidate.plan.as_ref().and_then(gain_of) {
-            finding.gain_ns = (*gain).max(candidate.gain_at_least);
+            finding.gain_ns = (*gain).max(candidate.gain_at_least).min(candidate.gain_at_most);
         }
         // Of several processes, it is not known which waits for which.
         if !part.has_several() {
@@ -213,6 +214,7 @@ impl Case<'_> {
         evidence.insert("threads".to_owned(), self.threads.into());
         Some(Candidate {
             min_gain,
+            gain_at_most: self.most_by_tasks(row),
             other_plan: self.without_wait(row),
             ..Candidate::of(
                 Finding {
@@ -284,6 +286,24 @@ impl Case<'_> {
             _ => return None,
         };
         Some(Plan { change, target, text: text.to_owned() })
+    }
+
+    /// What a team gains at most where tasks at the place no longer keep its threads waiting: in the replay, tasks at other places of the
+    /// region keep none waiting either. One of the threads runs the task.
+    fn most_by_tasks(&self, row: &Row<'_>) -> u64 {
+        let (Cause::TaskStarvation, Within::One(region)) = (row.cause, &row.sums.within) else {
+            return u64::MAX;
+        };
+        let is_other = |place: &Place| {
+            let within = self.part.places.get(place).map(|sums| &sums.within);
+            place != row.place && matches!(within, Some(Within::One(other)) if other == region)
+        };
+        let mut rows = self.part.blame.keys();
+        if !rows.any(|(cause, place)| *cause == row.cause && is_other(place)) {
+            return u64::MAX;
+        }
+        let team = self.part.regions.get(region).map_or(0, |region| u64::from(region.max_team));
+        row.ns / team.saturating_sub(1).max(1)
     }
 
     /// The replay that shows what it would gain if nobody waited behind a loop or a single region.
