@@ -36,6 +36,9 @@ const MIN_DELAY: f64 = 0.03;
 /// The time that a process may take to start where nothing is known of it. The loader and the runtime take 50 to 150 ms on a busy machine.
 const LONGEST_START_NS: u64 = 150_000_000;
 
+/// The place of what the tracer does behind the program's last event.
+pub(super) const TRACER_ENDS: &str = "end of tracing";
+
 /// When a process ran, and with how many threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Life {
@@ -429,19 +432,22 @@ impl Part {
 
     /// Takes over what is known of the processor time of the one process.
     pub(crate) fn set_effort(&mut self, effort: impl Fn((u64, Option<u32>)) -> Effort) {
-        // Threads may spin in waits that their own code calls, too.
-        let waits = Cause::ALL.iter().filter(|cause| cause.is_in_own_code());
-        let waits = sum(waits.map(|cause| self.accounting[*cause]));
+        // Threads may spin in waits that their own code calls, too. And what they write for the tracer is no work of the program's.
+        let other = Cause::ALL.iter().filter(|cause| cause.is_in_own_code() || **cause == Cause::Tracer);
+        let other = sum(other.map(|cause| self.accounting[*cause]));
+        // That behind the last event is no thread's.
+        let behind = (Cause::Tracer, Place::new(TRACER_ENDS));
+        let other = other.saturating_sub(self.blame.get(&behind).copied().unwrap_or(0));
         for life in &mut self.lives {
             life.effort = effort((life.threads, life.processors));
             if let Some(cpu) = &mut life.effort.cpu {
-                cpu.work_ns = cpu.work_ns.saturating_sub(waits);
+                cpu.work_ns = cpu.work_ns.saturating_sub(other);
             }
         }
     }
 
-    /// The most wall time that any change gains which leaves the work as it is, for processors do no more than work all the time, and
-    /// what recording costs is no part of the program. `None` where neither is known.
+    /// The most wall time that any change gains which leaves the work as it is: what the program takes without the tracer, less what
+    /// processors need that work all the time. `None` where neither is known.
     pub(crate) fn most_to_gain(&self) -> Option<u64> {
         let duration = self.duration();
         let least = |life: &Life| {
@@ -454,13 +460,22 @@ impl Part {
             Some(work / u64::from(processors))
         };
         let least = self.lives.iter().filter_map(least).max();
-        let by_work = least.map(|least| duration.saturating_sub(least));
-        by_work.into_iter().chain(self.most_by_tracer()).min()
+        let untraced = self.untraced();
+        match least {
+            Some(least) => Some(untraced.unwrap_or(duration).saturating_sub(least)),
+            None => untraced,
+        }
     }
 
-    /// The wall time without the tracer, as far as that is known: nothing gains more.
-    pub(crate) fn most_by_tracer(&self) -> Option<u64> {
-        self.tracer_gain().map(|tracer| self.duration().saturating_sub(tracer))
+    /// The wall time without the tracer, as far as that is known, and without that of which nothing is known: nothing gains more.
+    pub(crate) fn untraced(&self) -> Option<u64> {
+        // Of several processes, some may run while others do not.
+        let unobserved = match &self.lives[..] {
+            [life] => self.accounting[Cause::Unobserved] / life.threads.max(1),
+            _ => 0,
+        };
+        let tracer = self.tracer_gain()?;
+        Some(self.duration().saturating_sub(tracer.saturating_add(unobserved)))
     }
 
     /// The wall time that the tracer took: its events, and what it wrote. `None` where the cost of an event is not known.
@@ -593,6 +608,16 @@ mod tests {
     }
 
     #[test]
+    fn no_more_is_gained_than_the_program_takes_without_the_tracer_beside_its_work() {
+        let mut part = part_with(0, Cause::Unobserved);
+        let cpu = Cpu { all_ns: 2000 * MS, work_ns: 1000 * MS, delay_ns: None };
+        part.set_effort(|_| Effort { cpu: Some(cpu), recording_ns: Some(100 * MS), ..Effort::default() });
+        // Each of the two threads was not observed for 150 ms, and recorded for 50.
+        assert_eq!(part.untraced(), Some(800 * MS));
+        assert_eq!(part.most_to_gain(), Some(350 * MS));
+    }
+
+    #[test]
     fn others_lose_the_start_of_each_process() {
         let mut part = part_with(0, Cause::Imbalance);
         assert_eq!(part.lost_at_edge(), 150 * MS);
@@ -604,9 +629,9 @@ mod tests {
     }
 
     #[test]
-    fn time_in_waits_of_the_threads_own_code_is_not_certainly_work() {
+    fn time_in_waits_of_the_threads_own_code_and_for_the_tracer_is_not_certainly_work() {
         assert_eq!(part_with(1000 * MS, Cause::Imbalance).most_to_gain(), Some(500 * MS));
-        for cause in [Cause::ExternalWait, Cause::Mpi, Cause::MpiOther] {
+        for cause in [Cause::ExternalWait, Cause::Mpi, Cause::MpiOther, Cause::Tracer] {
             assert_eq!(part_with(1000 * MS, cause).most_to_gain(), Some(650 * MS), "{}", cause.name());
             assert_eq!(part_with(200 * MS, cause).most_to_gain(), Some(1000 * MS), "{}", cause.name());
         }

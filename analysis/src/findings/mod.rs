@@ -61,7 +61,7 @@ pub(crate) fn of(
 ) -> Vec<Finding> {
     let gain_of = |plan: &Plan| gains.iter().find(|(other, _)| *other == plan);
     let mut candidates = candidates(part, threads, duration);
-    let (most, most_by_tracer) = (part.most_to_gain(), part.most_by_tracer());
+    let (most, untraced) = (part.most_to_gain(), part.untraced());
     candidates.retain_mut(|candidate| {
         let finding = &mut candidate.finding;
         if let Some((_, gain)) = candidate.plan.as_ref().and_then(gain_of) {
@@ -74,7 +74,7 @@ pub(crate) fn of(
         }
         let most = match &*finding.id {
             TRACER_DISTURBS => None,
-            id if WORKS_LESS.contains(&id) => most_by_tracer,
+            id if WORKS_LESS.contains(&id) => untraced,
             _ => most,
         };
         finding.gain_ns = finding.gain_ns.min(most.unwrap_or(u64::MAX));
