@@ -11,6 +11,13 @@ use crate::model::effort::{Cpu, Effort};
 use crate::model::stats::ThreadStats;
 use crate::model::sum::{Sum, sum};
 
+/// The loader and the runtime take 5 to 50 ms of a CPU to start.
+const LOADER_NS: u64 = 50_000_000;
+
+/// Programs that run scripts, without their versions.
+const INTERPRETERS: [&str; 10] =
+    ["python", "pypy", "julia", "R", "ruby", "perl", "node", "java", "octave-cli", "MATLAB"];
+
 /// That of a process of which all was analysed, with this many threads at the busiest time, and processors.
 pub(crate) fn of_process(
     metadata: &Metadata,
@@ -31,8 +38,28 @@ pub(crate) fn of_process(
         cpu: cpu(&process.threads, delay_ns, counts_all),
         recording_ns,
         event_ps,
+        start_ns: start_ns(metadata, process),
         has_external_waits: metadata.external_waits,
     }
+}
+
+/// The time that a process may have taken to start, from its start on: what the loader and the runtime need at most, and what had no
+/// CPU before tracing began. An interpreter starts until its script calls OpenMP.
+fn start_ns(metadata: &Metadata, process: &ProcessSums) -> Option<u64> {
+    let before_ns = process.stats.before_tracing_ns.unwrap_or(0);
+    let executable = metadata.process.as_ref().map_or("", |process| &process.executable);
+    let worked_ns = match is_interpreter(executable) {
+        true => 0,
+        false => metadata.cpu_time.as_ref()?.process_begin_ns?,
+    };
+    Some(LOADER_NS + before_ns.saturating_sub(worked_ns))
+}
+
+/// Whether a program of this path runs scripts.
+fn is_interpreter(executable: &str) -> bool {
+    let name = executable.rsplit('/').next().unwrap_or_default();
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    INTERPRETERS.contains(&name)
 }
 
 fn cpu(threads: &[ThreadStats], delay_ns: Option<u64>, counts_all: bool) -> Option<Cpu> {
@@ -50,4 +77,40 @@ fn cpu(threads: &[ThreadStats], delay_ns: Option<u64>, counts_all: bool) -> Opti
         });
     }
     (!known.is_empty()).then_some(cpu)
+}
+
+#[cfg(test)]
+mod tests {
+    use omptrace_trace_format::metadata::{CpuTime, Process};
+
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// The start of a process that was traced after 240 ms.
+    fn start_of(executable: &str, worked_ns: Option<u64>) -> Option<u64> {
+        let process = Process { executable: executable.to_owned(), ..Process::default() };
+        let cpu_time = CpuTime { process_begin_ns: worked_ns, ..CpuTime::default() };
+        let metadata = Metadata { process: Some(process), cpu_time: Some(cpu_time), ..Metadata::default() };
+        let mut sums = ProcessSums::default();
+        sums.stats.before_tracing_ns = Some(240 * MS);
+        start_ns(&metadata, &sums)
+    }
+
+    #[test]
+    fn what_the_process_worked_before_tracing_is_no_start() {
+        assert_eq!(start_of("/home/a/solve", Some(230 * MS)), Some(60 * MS));
+        assert_eq!(start_of("/home/a/solve", Some(20 * MS)), Some(270 * MS));
+        assert_eq!(start_of("/home/a/solve", None), None);
+    }
+
+    #[test]
+    fn interpreters_start_until_tracing_begins() {
+        for name in ["/usr/bin/python3.11", "/opt/pypy3", "/usr/lib/R/bin/exec/R", "julia"] {
+            assert_eq!(start_of(name, Some(230 * MS)), Some(290 * MS), "{name}");
+        }
+        for name in ["/usr/bin/pythonic", "Rivet", ""] {
+            assert_eq!(start_of(name, Some(230 * MS)), Some(60 * MS), "{name}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::num::NonZero;
 use ompt_sys as ompt;
 use omptrace_timeline::model::{Construct, LockId, Ns, RuntimeActivity};
 
-use super::part::{BlockedBy, Life, Overlap, Part, Path, RegionPart, merge_moments};
+use super::part::{BlockedBy, Life, Overlap, Part, Path, RegionPart, TRACER_ENDS, merge_moments};
 use crate::devices::overlap::{Kernels, Queues};
 use crate::model::answers::{Moment, NotSeen};
 use crate::model::cause::Cause;
@@ -24,9 +24,6 @@ use crate::states::concurrency::{Between, Span};
 /// Pairs of threads of a process that are kept apart by mutex: those that waited longest. On 200 threads there are tens of thousands,
 /// which nobody reads, and no summary holds.
 const MAX_PAIRS: usize = 1 << 10;
-
-/// The place of what the tracer does behind the program's last event.
-const TRACER_ENDS: &str = "end of tracing";
 
 /// The sums of a process, by its own numbers.
 #[derive(Debug)]

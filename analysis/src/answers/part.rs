@@ -33,6 +33,12 @@ const MAX_STARVED: f64 = 0.85;
 /// The share of the threads' time for which others must have had their processors. Less matters to nobody.
 const MIN_DELAY: f64 = 0.03;
 
+/// The time that a process may take to start where nothing is known of it. The loader and the runtime take 50 to 150 ms on a busy machine.
+const LONGEST_START_NS: u64 = 150_000_000;
+
+/// The place of what the tracer does behind the program's last event.
+pub(super) const TRACER_ENDS: &str = "end of tracing";
+
 /// When a process ran, and with how many threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct Life {
@@ -426,13 +432,22 @@ impl Part {
 
     /// Takes over what is known of the processor time of the one process.
     pub(crate) fn set_effort(&mut self, effort: impl Fn((u64, Option<u32>)) -> Effort) {
+        // Threads may spin in waits that their own code calls, too. And what they write for the tracer is no work of the program's.
+        let other = Cause::ALL.iter().filter(|cause| cause.is_in_own_code() || **cause == Cause::Tracer);
+        let other = sum(other.map(|cause| self.accounting[*cause]));
+        // That behind the last event is no thread's.
+        let behind = (Cause::Tracer, Place::new(TRACER_ENDS));
+        let other = other.saturating_sub(self.blame.get(&behind).copied().unwrap_or(0));
         for life in &mut self.lives {
             life.effort = effort((life.threads, life.processors));
+            if let Some(cpu) = &mut life.effort.cpu {
+                cpu.work_ns = cpu.work_ns.saturating_sub(other);
+            }
         }
     }
 
-    /// The most wall time that any change gains which leaves the work as it is, for processors do no more than work all the time, and
-    /// what recording costs is no part of the program. `None` where neither is known.
+    /// The most wall time that any change gains which leaves the work as it is: what the program takes without the tracer, less what
+    /// processors need that work all the time. `None` where neither is known.
     pub(crate) fn most_to_gain(&self) -> Option<u64> {
         let duration = self.duration();
         let least = |life: &Life| {
@@ -445,13 +460,22 @@ impl Part {
             Some(work / u64::from(processors))
         };
         let least = self.lives.iter().filter_map(least).max();
-        let by_work = least.map(|least| duration.saturating_sub(least));
-        by_work.into_iter().chain(self.most_by_tracer()).min()
+        let untraced = self.untraced();
+        match least {
+            Some(least) => Some(untraced.unwrap_or(duration).saturating_sub(least)),
+            None => untraced,
+        }
     }
 
-    /// The wall time without the tracer, as far as that is known: nothing gains more.
-    pub(crate) fn most_by_tracer(&self) -> Option<u64> {
-        self.tracer_gain().map(|tracer| self.duration().saturating_sub(tracer))
+    /// The wall time without the tracer, as far as that is known, and without that of which nothing is known: nothing gains more.
+    pub(crate) fn untraced(&self) -> Option<u64> {
+        // Of several processes, some may run while others do not.
+        let unobserved = match &self.lives[..] {
+            [life] => self.accounting[Cause::Unobserved] / life.threads.max(1),
+            _ => 0,
+        };
+        let tracer = self.tracer_gain()?;
+        Some(self.duration().saturating_sub(tracer.saturating_add(unobserved)))
     }
 
     /// The wall time that the tracer took: its events, and what it wrote. `None` where the cost of an event is not known.
@@ -465,6 +489,15 @@ impl Part {
     fn recording(&self) -> Option<Vec<u64>> {
         let known: Vec<u64> = self.lives.iter().filter_map(|life| life.effort.recording_ns).collect();
         (!known.is_empty()).then_some(known)
+    }
+
+    /// The thread time that others may lose while processes start or end.
+    pub(crate) fn lost_at_edge(&self) -> u64 {
+        let of_life = |life: &Life| {
+            let start_ns = life.effort.start_ns.unwrap_or(LONGEST_START_NS);
+            start_ns.saturating_mul(life.threads.saturating_sub(1))
+        };
+        sum(self.lives.iter().map(of_life))
     }
 
     /// What an event costs at most, in picoseconds; `None` where that is not known.
@@ -555,4 +588,52 @@ pub(crate) fn merge_moments(known: &mut Vec<(u64, Moment)>, more: impl IntoItera
     known.extend(more);
     known.sort_by(|(a, at), (b, other)| b.cmp(a).then_with(|| at.cmp(other)));
     known.truncate(MAX_INSTANCES);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    /// A process of two threads on two CPUs that ran for a second, and this long on its CPUs without a wait.
+    fn part_with(work_ns: u64, waits: Cause) -> Part {
+        let life =
+            Life { begin: 0, end: 1_000_000_000, threads: 2, processors: Some(2), effort: Effort::default() };
+        let mut part = Part { lives: vec![life], ..Part::default() };
+        part.accounting.add(waits, 300 * MS);
+        let cpu = Cpu { all_ns: 2000 * MS, work_ns, delay_ns: None };
+        part.set_effort(|_| Effort { cpu: Some(cpu), ..Effort::default() });
+        part
+    }
+
+    #[test]
+    fn no_more_is_gained_than_the_program_takes_without_the_tracer_beside_its_work() {
+        let mut part = part_with(0, Cause::Unobserved);
+        let cpu = Cpu { all_ns: 2000 * MS, work_ns: 1000 * MS, delay_ns: None };
+        part.set_effort(|_| Effort { cpu: Some(cpu), recording_ns: Some(100 * MS), ..Effort::default() });
+        // Each of the two threads was not observed for 150 ms, and recorded for 50.
+        assert_eq!(part.untraced(), Some(800 * MS));
+        assert_eq!(part.most_to_gain(), Some(350 * MS));
+    }
+
+    #[test]
+    fn others_lose_the_start_of_each_process() {
+        let mut part = part_with(0, Cause::Imbalance);
+        assert_eq!(part.lost_at_edge(), 150 * MS);
+        part.set_effort(|_| Effort { start_ns: Some(60 * MS), ..Effort::default() });
+        let mut other = part.clone();
+        other.lives[0].threads = 4;
+        part.merge(other);
+        assert_eq!(part.lost_at_edge(), 60 * MS + 180 * MS);
+    }
+
+    #[test]
+    fn time_in_waits_of_the_threads_own_code_and_for_the_tracer_is_not_certainly_work() {
+        assert_eq!(part_with(1000 * MS, Cause::Imbalance).most_to_gain(), Some(500 * MS));
+        for cause in [Cause::ExternalWait, Cause::Mpi, Cause::MpiOther, Cause::Tracer] {
+            assert_eq!(part_with(1000 * MS, cause).most_to_gain(), Some(650 * MS), "{}", cause.name());
+            assert_eq!(part_with(200 * MS, cause).most_to_gain(), Some(1000 * MS), "{}", cause.name());
+        }
+    }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Candidate {
     pub(crate) min_gain: f64,
     /// What it gains whatever the replay shows.
     pub(crate) gain_at_least: u64,
+    /// What it gains at most: a replay may also show what other places would gain.
+    pub(crate) gain_at_most: u64,
     /// The findings whose advice does not help where this one is true.
     pub(crate) overrules: Option<Overrules>,
 }
@@ -43,7 +45,15 @@ pub(crate) struct Overrules {
 impl Candidate {
     /// One that has the usual gain, or that which the replay of a plan shows.
     pub(crate) fn of(finding: Finding, plan: Option<Plan>) -> Candidate {
-        Candidate { finding, plan, other_plan: None, min_gain: MIN_GAIN, gain_at_least: 0, overrules: None }
+        Candidate {
+            finding,
+            plan,
+            other_plan: None,
+            min_gain: MIN_GAIN,
+            gain_at_least: 0,
+            gain_at_most: u64::MAX,
+            overrules: None,
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::case::{Candidate, Case, Overrules, at, evidence, without_region_cost};
 use super::rules::{
     MAX_OVERRULED, MAX_TASK_COST, MIN_CHUNK_NS, MIN_GRAINS, MIN_REGION_NS, MIN_TASK_COST, MIN_TASK_NS,
-    TASKS_FOR_EACH,
+    TASKS_FOR_EACH, TASKS_TOO_FINE,
 };
 use crate::answers::part::{Part, PlaceSums, RegionPart};
 use crate::model::answers::Finding;
@@ -18,15 +18,23 @@ use crate::model::within::Within;
 /// Drops findings about a loss that fine work explains.
 pub(super) fn drop_overruled(part: &Part, candidates: &mut Vec<Candidate>) {
     let rulings = candidates.iter_mut();
-    let rulings = rulings.filter_map(|of| Some((of.overrules.take()?, of.finding.gain_ns)));
-    let rulings: Vec<(Overrules, u64)> = rulings.collect();
+    let rulings = rulings.filter_map(|of| Some((of.overrules.take()?, of.finding.clone())));
+    let rulings: Vec<(Overrules, Finding)> = rulings.collect();
     candidates.retain(|Candidate { finding, .. }| {
-        !rulings.iter().any(|(overrules, gain)| {
+        !rulings.iter().any(|(overrules, fine)| {
+            // Whoever is late there creates and runs these tasks.
+            let is_due_to_tasks = fine.id == TASKS_TOO_FINE && is_one_directive(&finding.place, &fine.place);
             overrules.rules.contains(&&*finding.id)
-                && finding.gain_ns as f64 <= MAX_OVERRULED * *gain as f64
+                && (is_due_to_tasks || finding.gain_ns as f64 <= MAX_OVERRULED * fine.gain_ns as f64)
                 && is_within(part, &finding.place, &overrules.place)
         })
     });
+}
+
+/// Whether two constructs are of one directive, as `taskloop` and its tasks are.
+fn is_one_directive(one: &Place, other: &Place) -> bool {
+    let spot = |place: &Place| (place.file.clone(), place.line, place.function.clone());
+    one == other || one.line.is_some() && spot(one) == spot(other)
 }
 
 fn is_within(part: &Part, place: &Place, around: &Place) -> bool {
@@ -164,7 +172,7 @@ impl Case<'_> {
         let rules: &[&str] = &["single_creator", "too_few_tasks", "taskwait_chain", "load_imbalance"];
         Some(Candidate {
             overrules: Some(Overrules { rules, place: region_place.clone() }),
-            ..self.fine("tasks_too_fine", (place, Cause::TaskWait), gain, text, figures)
+            ..self.fine(TASKS_TOO_FINE, (place, Cause::TaskWait), gain, text, figures)
         })
     }
 
@@ -228,5 +236,47 @@ impl Case<'_> {
         let instances = self.instances(cause, place);
         let (id, place) = (id.to_owned(), place.clone());
         Candidate::of(Finding { id, place, gain_ns, text, evidence, instances }, None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOOP: &str = "/src/shade.c";
+
+    fn place(construct: &str, line: u32) -> Place {
+        Place::at(construct, Some(LOOP), Some(line), Some("shade"))
+    }
+
+    fn found(id: &str, place: Place, gain_ns: u64) -> Candidate {
+        let (id, text, instances) = (id.to_owned(), String::new(), Vec::new());
+        Candidate::of(Finding { id, place, gain_ns, text, evidence: Map::new(), instances }, None)
+    }
+
+    /// The findings that are left beside one about a taskloop of fine tasks that gains 100.
+    fn left(other: Candidate) -> Vec<String> {
+        let region = place("parallel", 8);
+        let mut part = Part::default();
+        let within = Within::One(region.clone());
+        part.places.insert(other.finding.place.clone(), PlaceSums { within, ..PlaceSums::default() });
+        let overrules = Some(Overrules { rules: &["load_imbalance"], place: region });
+        let fine = Candidate { overrules, ..found(TASKS_TOO_FINE, place("task", 11), 100) };
+        let mut candidates = vec![other, fine];
+        drop_overruled(&part, &mut candidates);
+        candidates.into_iter().map(|left| left.finding.id).collect()
+    }
+
+    #[test]
+    fn advice_about_the_same_loss_is_left_out() {
+        assert_eq!(left(found("load_imbalance", place("for", 20), 140)), [TASKS_TOO_FINE]);
+        assert_eq!(left(found("load_imbalance", place("for", 20), 160)), ["load_imbalance", TASKS_TOO_FINE]);
+        assert_eq!(left(found("serial_part", place("for", 20), 50)), ["serial_part", TASKS_TOO_FINE]);
+    }
+
+    #[test]
+    fn whoever_is_late_at_a_directive_with_fine_tasks_is_so_by_these() {
+        assert_eq!(left(found("load_imbalance", place("taskloop", 11), 900)), [TASKS_TOO_FINE]);
+        assert_eq!(left(found("load_imbalance", place("task", 11), 900)), [TASKS_TOO_FINE]);
     }
 }

@@ -2,13 +2,15 @@
 //! compared with that of all samples, and not with the wall time.
 
 use super::case::{Candidate, Case, evidence};
-use super::rules::MIN_EDGE_NS;
 use crate::model::answers::{Finding, FunctionName};
 use crate::model::place::Place;
 use crate::model::state_sums::SerialTimes;
 
 /// A function of serial code must have at least this share of the time of all samples.
 const MIN_SERIAL: f64 = 0.1;
+
+/// Less may be a few samples, or the loader's.
+const MIN_SERIAL_NS: u64 = 250_000_000;
 
 /// A function of serial code may have this share of its time elsewhere: a sample may fall on the begin of a region.
 const MAX_PARALLEL: f64 = 0.01;
@@ -27,7 +29,7 @@ pub(super) fn candidates(case: &Case<'_>) -> Vec<Candidate> {
     let times = case.part.functions.times.values();
     let all: u64 = times.map(SerialTimes::all).fold(0, u64::saturating_add);
     let least = |share: f64, ns: u64| ns.max((share * all as f64) as u64);
-    let least_serial = least(MIN_SERIAL, MIN_EDGE_NS);
+    let least_serial = least(MIN_SERIAL, MIN_SERIAL_NS);
     let times = case.part.functions.times.iter();
     let serial = times.filter(|(name, times)| {
         let is_alone = times.other_ns as f64 <= MAX_PARALLEL * times.all() as f64;

@@ -21,8 +21,8 @@ pub(crate) use case::at;
 use case::{Candidate, Case, evidence, without_region_cost};
 use devices::is_small_kernel;
 use rules::{
-    CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_EDGE_NS,
-    MIN_GAIN, MIN_GAIN_OF_FEW, TRACER_DISTURBS, WORKS_LESS,
+    CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_GAIN,
+    MIN_GAIN_OF_FEW, TRACER_DISTURBS, WORKS_LESS,
 };
 
 use crate::answers::part::{Part, PlaceSums};
@@ -30,6 +30,7 @@ use crate::model::answers::{Answers, Finding, LoopAnswer};
 use crate::model::cause::Cause;
 use crate::model::place::Place;
 use crate::model::sum::{Sum, sum};
+use crate::model::within::Within;
 use crate::model::worst_instances::MAX_INSTANCES;
 use crate::what_if::Change;
 use crate::what_if::scenario::{Plan, Target};
@@ -60,11 +61,11 @@ pub(crate) fn of(
 ) -> Vec<Finding> {
     let gain_of = |plan: &Plan| gains.iter().find(|(other, _)| *other == plan);
     let mut candidates = candidates(part, threads, duration);
-    let (most, most_by_tracer) = (part.most_to_gain(), part.most_by_tracer());
+    let (most, untraced) = (part.most_to_gain(), part.untraced());
     candidates.retain_mut(|candidate| {
         let finding = &mut candidate.finding;
         if let Some((_, gain)) = candidate.plan.as_ref().and_then(gain_of) {
-            finding.gain_ns = (*gain).max(candidate.gain_at_least);
+            finding.gain_ns = (*gain).max(candidate.gain_at_least).min(candidate.gain_at_most);
         }
         // Of several processes, it is not known which waits for which.
         if !part.has_several() {
@@ -73,7 +74,7 @@ pub(crate) fn of(
         }
         let most = match &*finding.id {
             TRACER_DISTURBS => None,
-            id if WORKS_LESS.contains(&id) => most_by_tracer,
+            id if WORKS_LESS.contains(&id) => untraced,
             _ => most,
         };
         finding.gain_ns = finding.gain_ns.min(most.unwrap_or(u64::MAX));
@@ -139,8 +140,8 @@ pub(crate) fn candidates(part: &Part, threads: u64, duration: u64) -> Vec<Candid
 }
 
 /// Serial code that ends at the same region is one: the first time it is after the program's begin, then after the last
-/// region. Its place is that with the longest time. What lies at the program's begin and end only, and is short, is the
-/// loader's.
+/// region. Its place is that with the longest time. What lies at the program's begin and end only, and takes no longer than processes
+/// may take to start, is the loader's.
 fn serial_by_end(part: &Part) -> Vec<(&Place, u64)> {
     let mut sums: BTreeMap<Option<&Place>, (u64, u64, &Place)> = BTreeMap::new();
     for ((cause, place), ns) in &part.blame {
@@ -148,7 +149,7 @@ fn serial_by_end(part: &Part) -> Vec<(&Place, u64)> {
             continue;
         };
         let is_edge = after.is_none() || before.is_none();
-        if is_edge && *ns < MIN_EDGE_NS * part.busiest().saturating_sub(1) {
+        if is_edge && *ns <= part.lost_at_edge() {
             continue;
         }
         let (sum, longest, at) = sums.entry(before.as_ref()).or_insert((0, 0, place));
@@ -217,6 +218,7 @@ impl Case<'_> {
         evidence.insert("threads".to_owned(), self.threads.into());
         Some(Candidate {
             min_gain,
+            gain_at_most: self.most_by_tasks(row),
             other_plan: self.without_wait(row),
             ..Candidate::of(
                 Finding {
@@ -288,6 +290,24 @@ impl Case<'_> {
             _ => return None,
         };
         Some(Plan { change, target, text: text.to_owned() })
+    }
+
+    /// What a team gains at most where tasks at the place no longer keep its threads waiting: in the replay, tasks at other places of the
+    /// region keep none waiting either. One of the threads runs the task.
+    fn most_by_tasks(&self, row: &Row<'_>) -> u64 {
+        let (Cause::TaskStarvation, Within::One(region)) = (row.cause, &row.sums.within) else {
+            return u64::MAX;
+        };
+        let is_other = |place: &Place| {
+            let within = self.part.places.get(place).map(|sums| &sums.within);
+            place != row.place && matches!(within, Some(Within::One(other)) if other == region)
+        };
+        let mut rows = self.part.blame.keys();
+        if !rows.any(|(cause, place)| *cause == row.cause && is_other(place)) {
+            return u64::MAX;
+        }
+        let team = self.part.regions.get(region).map_or(0, |region| u64::from(region.max_team));
+        row.ns / team.saturating_sub(1).max(1)
     }
 
     /// The replay that shows what it would gain if nobody waited behind a loop or a single region.

@@ -50,7 +50,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "serial_part",
         title: "Serial code",
-        when: "the other threads wait during serial code before this region; serial code at the start or end of the program counts only if it takes 250 ms or more",
+        when: "the other threads wait during serial code before this region; serial code at the start or end of the program counts only if it takes longer than a process may take to start",
     },
     Rule {
         id: "serial_function",
@@ -124,7 +124,7 @@ pub const RULES: &[Rule] = &[
         when: "like too_few_tasks, but most tasks wait for the tasks they depend on",
     },
     Rule {
-        id: "tasks_too_fine",
+        id: TASKS_TOO_FINE,
         title: "Tasks are too small",
         when: "there are more than 1000 tasks, they take less than 5 us on average, and creating, fetching and awaiting a task costs at least 25 % of its work",
     },
@@ -272,14 +272,12 @@ pub(super) const CHANCE_EXPLAINS: [&str; 3] = ["load_imbalance", "too_few_tasks"
 pub(super) const MAY_BE_MPI: [&str; 5] =
     ["serial_part", "serial_function", "single_serialises", "region_in_single", "single_creator"];
 
-/// Serial code at the program's begin or end that is shorter is the loader's and the runtime's.
-/// On a busy machine these take 50 to 150 ms.
-pub(super) const MIN_EDGE_NS: u64 = 250_000_000;
-
 /// The rules about work that need not be done: to leave it out gains more than processors that are busy all the time could give. They
 /// are not held to that.
-pub(super) const WORKS_LESS: [&str; 4] =
-    ["memory_bound", "user_spinning", "chunk_too_small", "tasks_too_fine"];
+pub(super) const WORKS_LESS: [&str; 4] = ["memory_bound", "user_spinning", "chunk_too_small", TASKS_TOO_FINE];
+
+/// The rule about tasks that are too small.
+pub(super) const TASKS_TOO_FINE: &str = "tasks_too_fine";
 
 /// The rule about all mutexes together.
 pub(super) const SEVERAL_MUTEXES: &str = "several_mutexes";
@@ -307,6 +305,7 @@ mod tests {
             let name = match *id {
                 super::TRACER_DISTURBS => "TRACER_DISTURBS,",
                 super::SEVERAL_MUTEXES => "SEVERAL_MUTEXES,",
+                super::TASKS_TOO_FINE => "TASKS_TOO_FINE,",
                 id => &format!("\"{id}\""),
             };
             let is_used = code.iter().any(|code| code.contains(name));

@@ -11,6 +11,8 @@ pub(crate) struct Effort {
     pub(crate) recording_ns: Option<u64>,
     /// What an event costs, in picoseconds; `None` as above.
     pub(crate) event_ps: Option<u64>,
+    /// How long the process may have taken to start: no program's work is certain in it. `None` where its processor time is not known.
+    pub(crate) start_ns: Option<u64>,
     /// Whether waits that are not OpenMP's were recorded.
     pub(crate) has_external_waits: bool,
 }

@@ -57,8 +57,8 @@ struct Arrivals<const S: usize> {
     /// When the last member arrived, and where it worked.
     arrived: Stamp<S>,
     last_member: Option<PlaceId>,
-    /// Where the last task was.
-    last_task: Option<PlaceId>,
+    /// The scenarios in which tasks are spread evenly that were run in it.
+    spread_tasks: u16,
     /// When the work before the barrier began, and how long the mutex was held in it that was held longest.
     began: Stamp<S>,
     held: Ns,
@@ -115,7 +115,7 @@ impl<const S: usize> Arrivals<S> {
             unwaited: Unwaited::default(),
             arrived: Stamp::never(),
             last_member: None,
-            last_task: None,
+            spread_tasks: 0,
             began: Stamp::never(),
             held: 0,
         }

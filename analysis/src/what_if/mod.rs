@@ -27,7 +27,7 @@ pub(crate) enum Change {
     Nothing,
     /// At barriers whose last member comes from the place, the members' work since the last barrier is spread evenly.
     Balanced,
-    /// At barriers whose last task is at the place, tasks are spread evenly, but none is waited for less than for the last member.
+    /// At barriers in which a task at the place was run, tasks are spread evenly, but none is waited for less than for the last member.
     TasksBalanced,
     /// Members go on at once at barriers inside regions whose last member comes from the place.
     Nowait,
@@ -152,7 +152,7 @@ impl<const S: usize> Scenarios<S> {
         self.bits.balanced & self.of(place).place
     }
 
-    /// The scenarios in which tasks at the last task's place are spread evenly.
+    /// The scenarios in which tasks are spread evenly at barriers in which one at the place was run.
     pub(crate) fn tasks_balanced(&self, place: u32) -> u16 {
         self.bits.tasks_balanced & self.of(place).place
     }

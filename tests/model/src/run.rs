@@ -1,6 +1,8 @@
 //! What a simulated execution leaves behind. That is what each thread did when, the graph of its pieces of work, and the callbacks that
 //! a runtime would have made.
 
+use std::collections::BTreeSet;
+
 use crate::callback::Callback;
 use crate::program::{CallClass, Code, MutexKind, Ns};
 
@@ -110,8 +112,8 @@ pub struct Barrier {
     /// The members' last pieces before it, in the order in which they came: that of the thread and that of its task for each.
     pub(crate) arrivals: Vec<(PieceId, Edge)>,
     pub(crate) release: Option<PieceId>,
-    /// What ended last of the explicit tasks that members ran in it.
-    pub last_task: Option<Code>,
+    /// Where the explicit tasks are that members ran in it.
+    pub tasks: BTreeSet<Code>,
 }
 
 /// A team: number 0 is the initial thread alone.

@@ -153,7 +153,7 @@ impl<const S: usize> Threads<S> {
             }
             let is_done = membership.tasks_inside == 0;
             barrier.running = barrier.running.saturating_sub(is_done.into());
-            arrivals.last_task = Some(open.region);
+            arrivals.spread_tasks |= self.scenarios.tasks_balanced(open.region);
             let counted = (&of_thread.waited, &mut membership.added);
             arrivals.add(&of_thread.now, counted, &self.scenarios);
         }

@@ -256,9 +256,8 @@ impl<const S: usize> Threads<S> {
             let (now, waited) = (&mut of_thread.now, &mut of_thread.waited);
             now.chain = now.chain.max(arrivals.left.chain);
             let scenarios = &self.scenarios;
-            let (member, task) = (arrivals.last_member, arrivals.last_task);
+            let (member, tasks) = (arrivals.last_member, arrivals.spread_tasks);
             let members = member.map_or(0, |place| scenarios.balanced(place));
-            let tasks = task.map_or(0, |place| scenarios.tasks_balanced(place));
             let spread = |scenario| {
                 let time = arrivals.in_balance(scenario, barrier.arrived);
                 // Nobody else can do what hidden helpers do.

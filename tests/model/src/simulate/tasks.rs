@@ -302,7 +302,7 @@ impl<'p> Simulator<'p> {
             team.running.push((time, -1));
         }
         if let Some(Wait::Barrier { number, .. }) = self.tasks[below].wait {
-            team.barriers[number].last_task = Some(self.tasks[task].code);
+            team.barriers[number].tasks.insert(self.tasks[task].code);
         }
     }
 

@@ -127,8 +127,11 @@ fn spread(run: &Run, change: Change) -> BTreeMap<PieceId, Spread> {
             };
             let since = number.checked_sub(1).and_then(|before| record.barriers[before].released);
             let window = (since.unwrap_or(record.begin), barrier.released.unwrap_or(record.end));
-            let from = if waits_for_members { barrier.last_task } else { last_member(run, team, number) };
-            if from != Some(place) {
+            let is_from_there = match waits_for_members {
+                true => barrier.tasks.contains(&place),
+                false => last_member(run, team, number) == Some(place),
+            };
+            if !is_from_there {
                 continue;
             }
             let mut held: BTreeMap<_, Ns> = BTreeMap::new();

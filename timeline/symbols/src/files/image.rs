@@ -17,6 +17,9 @@ use crate::names::function::{Function, function, is_of_rust, kernel};
 use crate::names::runtime;
 use crate::table::{Caller, Checksums, MAX_CALLERS, Place};
 
+/// The lines that a directive and what lies between it and its loop have, usually.
+const MAX_DIRECTIVE_LINES: u32 = 3;
+
 /// The meaning of the code addresses of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Code {
@@ -135,11 +138,16 @@ impl<'d> Image<'d> {
             is_behind_fence: self.code == Code::Calls && self.calls.is_behind_fence(offset),
             ..Place::default()
         };
-        let directive = directive.filter(|_| !place.is_around && self.is_in_code_of_gcc(offset));
-        let mut frames = match (self.code, directive) {
+        let of_gcc = directive.filter(|_| !place.is_around && self.is_in_code_of_gcc(offset));
+        let mut frames = match (self.code, of_gcc) {
             _ if is_outlined_by_gcc => vec![self.first_line(offset)],
             (Code::Calls, Some(directive)) => {
                 let (frames, is_near) = self.frames_of_gcc(offset, directive);
+                place.is_near = is_near;
+                frames
+            }
+            (Code::Calls, None) if directive == Some(Directive::Loop) => {
+                let (frames, is_near) = self.frames_of_loop(offset);
                 place.is_near = is_near;
                 frames
             }
@@ -221,6 +229,29 @@ impl<'d> Image<'d> {
             are_one
         });
         frames
+    }
+
+    /// Like [`Image::frames_at_call`], of the call for a loop. If the loop is combined with its region (`parallel for`), Clang gives the
+    /// call the line of the `for` statement, and else that of the directive. The source shows which; without it, the line is only near
+    /// where the region is a few lines above.
+    fn frames_of_loop(&mut self, offset: u64) -> (Vec<CodeFrame>, bool) {
+        let region = self.frames(offset).into_iter().filter(is_of_clang).nth(1);
+        let mut frames = self.frames_at_call(offset);
+        let Some(frame) = frames.first_mut().filter(|frame| is_of_clang(frame)) else {
+            return (frames, false);
+        };
+        let Some((file, line)) = &mut frame.1 else {
+            return (frames, false);
+        };
+        if let Some(own) = self.sources.directive(file, Directive::Loop, *line, Some(*line)) {
+            *line = own;
+            return (frames, false);
+        }
+        let is_below = |(of, first): (String, u32)| {
+            of == *file && (1..=MAX_DIRECTIVE_LINES).contains(&line.saturating_sub(first))
+        };
+        let is_near = region.and_then(|(_, source)| source).is_some_and(is_below);
+        (frames, is_near)
     }
 
     /// Like [`Image::frames_at_call`], of a call that GCC makes of a directive and gives the place of an earlier statement. That may
@@ -609,6 +640,62 @@ void caller(void) {
         let place = named(&files, Code::Calls, &[*launch.expect("a call")]).0.remove(0);
         assert_eq!((place.function.as_deref(), place.source), (Some("kernel"), None));
         assert_eq!(place.callers.len(), 1);
+    }
+
+    /// Line and whether it is only near, of each loop of Clang's, by the order of the calls. `is_source_known`: it was not changed later.
+    fn loops_of_clang(compiler: &str, optimization: &str, is_source_known: bool) -> Vec<(u32, bool)> {
+        const SOURCE: &str = "void work(int);
+void separate(int n) {
+#pragma omp parallel
+  {
+    work(0);
+#pragma omp for schedule(dynamic, 3) \\
+    nowait
+    for (int i = 0; i < n; i++) work(i);
+  }
+}
+void combined(int n) {
+#pragma omp parallel for \\
+    schedule(dynamic)
+  for (int i = 0; i < n; i++) work(i);
+}
+void next(int n) {
+#pragma omp parallel
+#pragma omp for schedule(guided)
+  for (int i = 0; i < n; i++) work(i);
+}
+";
+        let folder = tempfile::tempdir().expect("a folder");
+        let (file, library) = (folder.path().join("l.c"), folder.path().join("l.so"));
+        std::fs::write(&file, SOURCE).expect("a writable folder");
+        let done = Command::new(compiler)
+            .args(["-g", optimization, "-fopenmp", "-fPIC", "-shared", "-nodefaultlibs", "-o"])
+            .args([&library, &file])
+            .output()
+            .unwrap_or_else(|error| panic!("{compiler}: {error}"));
+        assert!(done.status.success(), "{compiler}: {done:?}");
+        let files = Files { module: Some(std::fs::read(&library).expect("the library")), ..Files::default() };
+        let parsed = parse(&files.module).expect("an ELF file");
+        let of_code = |symbol: &TextSymbol<'_>| symbol.name.contains("outlined");
+        let code =
+            text_symbols(&parsed).into_iter().filter(of_code).flat_map(|symbol| symbol.start..symbol.end);
+        let offsets: Vec<_> = code.map(|offset| (offset, Some(Directive::Loop))).collect();
+        let sources = Sources::older_than(if is_source_known { u64::MAX } else { 0 });
+        let found = places(&files, Code::Calls, &offsets, sources).0.into_iter();
+        found.filter_map(|place| Some((place.source?.1, place.is_near))).collect()
+    }
+
+    #[test]
+    fn a_loop_of_clang_is_at_its_directive() {
+        for (compiler, optimization) in [("clang-14", "-O0"), ("clang-14", "-O2"), ("clang-22", "-O2")] {
+            let known = loops_of_clang(compiler, optimization, true);
+            for line in [6, 12, 18] {
+                assert!(known.contains(&(line, false)), "{compiler} {optimization}: {line} of {known:?}");
+            }
+            assert!(!known.iter().any(|(line, _)| *line == 14), "{compiler} {optimization}: {known:?}");
+        }
+        let unknown = loops_of_clang("clang-22", "-O2", false);
+        assert!(unknown.contains(&(14, true)) && unknown.contains(&(18, true)), "{unknown:?}");
     }
 
     #[test]
