@@ -83,7 +83,7 @@ impl Enums {
             C::MutexReleased(
                 ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered,
             ) => unknown(role::CODE),
-            C::ExternalWait(_) => unknown(role::WRAPPER),
+            C::ExternalWait(_) | C::MpiWait(_) => unknown(role::WRAPPER),
             C::MpiCall(function) => {
                 Shape { canonical: Canonical::Routine, ..construct(mpi_role(function.class())) }
             }
