@@ -55,7 +55,7 @@ pub fn replay_with(
     sink: &mut dyn Sink,
     progress: &mut dyn FnMut(u64),
 ) -> Report {
-    let timeline = Timeline::of(inputs);
+    let timeline = Timeline::of(inputs).with_ranks();
     let mut report = timeline.replay(0, 1, symbols, manner, sink, progress);
     report.uncertainty_ns = timeline.uncertainty_ns;
     report
