@@ -3,6 +3,7 @@
 mod clocks;
 mod libgomp;
 mod limits;
+mod messages;
 mod old_runtimes;
 mod processes;
 mod python;
