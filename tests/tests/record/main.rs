@@ -3,7 +3,6 @@
 mod clocks;
 mod libgomp;
 mod limits;
-mod messages;
 mod old_runtimes;
 mod processes;
 mod python;

@@ -299,7 +299,11 @@ impl Regions {
         let region = &self.timeline[region];
         let definition = Definition {
             name: &region.name,
-            category: region.category,
+            category: match region.construct {
+                // A part of the call.
+                Construct::MpiWait(_) => Category::Mpi,
+                _ => region.category,
+            },
             source: region.source.as_ref(),
             shape,
         };
