@@ -2,6 +2,8 @@
 //!
 //! Names are Score-P's, since Scalasca and Vampir users know them: `!$omp parallel @jacobi.c:41`.
 
+use std::hash::{Hash, Hasher};
+
 use ompt_sys as ompt;
 use omptrace_trace_format::field::{CallClass, WaitKind};
 
@@ -156,11 +158,20 @@ pub enum Construct {
 }
 
 /// A function of MPI. Class and number are in 32 bits: see [`Construct`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MpiFunction {
     number: u16,
     class: u8,
     waits_are_known: bool,
+}
+
+impl Hash for MpiFunction {
+    /// As one number of 32 bits, like the kinds of other constructs.
+    #[inline(always)]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let parts = [u32::from(self.number) << 16, u32::from(self.class) << 8, self.waits_are_known.into()];
+        state.write_u32(parts[0] | parts[1] | parts[2]);
+    }
 }
 
 impl MpiFunction {
