@@ -1,10 +1,13 @@
 //! Whether a trace is sound: nothing damaged, nothing lost, nothing that contradicts itself.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use omptrace_trace_format::{Diagnostic, DiagnosticKind, Finding, Reader, Severity};
 
 use omptrace_symbols::nameless;
 use omptrace_timeline::null_sink::NullSink;
-use omptrace_timeline::{ProcessReport, Repair, halves, replay};
+use omptrace_timeline::{ProcessReport, RankMessages, Repair, Timeline, Unmatched, halves, replay};
 
 /// Reads the whole trace and lists what is not as it should be. In the file: damage and gaps (check sums, sequences,
 /// blocks). In the events: what was lost, times that go back, begins without end, ends without begin, ids that were never
@@ -25,6 +28,53 @@ pub fn check(reader: &Reader) -> Vec<Finding> {
         text: format!("{callback}: {why}"),
     }));
     findings
+}
+
+/// What the traces of all ranks of an MPI job show together, by the path of each: messages with one end, and what was left open. Each
+/// finding is a note, because a program may do so, and a recording may begin or end in its midst. Nothing where ranks are missing.
+pub fn check_job(readers: &[&Reader]) -> BTreeMap<PathBuf, Vec<Finding>> {
+    let timeline = Timeline::of(readers).with_ranks();
+    let Some(ranks) = timeline.ranks() else { return BTreeMap::new() };
+    let processes = (0..readers.len()).filter_map(|number| {
+        let (reader, _) = timeline.process(number)?;
+        Some((reader.path().to_owned(), of_messages(ranks.process(number)?)))
+    });
+    processes.collect()
+}
+
+fn of_messages(messages: &RankMessages) -> Vec<Finding> {
+    let partner = |unmatched: &Unmatched, word: &str| match unmatched.first {
+        Some((rank, tag)) => format!(" (first {word} rank {rank}, tag {tag})"),
+        None => String::new(),
+    };
+    let to = partner(&messages.unmatched_sends, "to");
+    let from = partner(&messages.unmatched_receives, "from");
+    let rows = [
+        (
+            messages.unmatched_sends.count,
+            "mpi_unmatched_sends",
+            format!("MPI messages were sent that no rank received{to}"),
+        ),
+        (
+            messages.unmatched_receives.count,
+            "mpi_unmatched_receives",
+            format!("MPI receives were started for which no rank sent a message{from}"),
+        ),
+        (
+            messages.open_requests,
+            "mpi_open_requests",
+            "MPI requests were neither completed nor freed".to_owned(),
+        ),
+        (
+            messages.open_communicators,
+            "mpi_open_communicators",
+            "MPI communicators were not freed before MPI_Finalize".to_owned(),
+        ),
+    ];
+    let is_there = |(count, ..): &(u64, &str, String)| *count > 0;
+    let finding =
+        |(count, name, text)| Finding { severity: Severity::Note, name, text: format!("{count} {text}") };
+    rows.into_iter().filter(is_there).map(finding).collect()
 }
 
 /// What a reader has twice is damaged all the same: another reader, or more damage, may need it.

@@ -43,7 +43,7 @@ impl Loss {
     fn of(cause: Cause) -> Loss {
         match cause {
             Cause::Useful => Loss::None,
-            Cause::Mpi | Cause::MpiOther => Loss::Mpi,
+            cause if cause.is_mpi_call() => Loss::Mpi,
             Cause::Serial | Cause::IdleInMpi | Cause::NarrowTeam | Cause::Unobserved => Loss::Serialisation,
             Cause::Imbalance | Cause::TaskStarvation => Loss::Imbalance,
             Cause::Target => Loss::Device,

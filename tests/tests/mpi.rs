@@ -1,11 +1,13 @@
-//! Calls of MPI, recorded from programs on Open MPI and MPICH that measure themselves.
+//! Calls of MPI, recorded from programs on Open MPI and MPICH that measure themselves, and messages, which they count.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use omptrace_tests::env::{Compiler, compile, omptrace_program};
-use omptrace_tests::trace::{Traces, accounts_add_up, count, dump, info, omptrace};
+use omptrace_tests::trace::{Traces, accounts_add_up, convert, count, dump, info, omptrace};
+use omptrace_timeline::{MessageCounts, RankMessages, Timeline};
+use omptrace_trace_format::Reader;
 use serde_json::Value;
 
 const SOURCE: &str = "tests/programs/mpi_waits.c";
@@ -32,7 +34,7 @@ fn measured(folder: &Path, rank: usize) -> Measured {
 /// Runs the program by a launcher, recorded with these options where there are any.
 fn launched(
     folder: &Path,
-    launcher: &[&str],
+    (launcher, ranks): (&[&str], usize),
     program: &Path,
     record: Option<&[&str]>,
     arguments: &[&str],
@@ -45,7 +47,7 @@ fn launched(
         words.push("--".to_owned());
     }
     words.extend(launcher.iter().map(|word| (*word).to_owned()));
-    words.extend(["-n".to_owned(), RANKS.to_string(), program.display().to_string()]);
+    words.extend(["-n".to_owned(), ranks.to_string(), program.display().to_string()]);
     words.push(folder.display().to_string());
     words.extend(arguments.iter().map(|argument| (*argument).to_owned()));
     let mut command = Command::new(&words[0]);
@@ -88,8 +90,8 @@ fn time_in_mpi_is_what_the_program_measures() {
             let program = compile(SOURCE, compiler, flags);
             let traces = Traces::folder();
             let folder = traces.path();
-            let alone = launched(folder, launcher, &program, None, &[]);
-            let output = launched(folder, launcher, &program, Some(&["--quiet"]), &[]);
+            let alone = launched(folder, (launcher, RANKS), &program, None, &[]);
+            let output = launched(folder, (launcher, RANKS), &program, Some(&["--quiet"]), &[]);
             assert_eq!((output.status, &output.stdout), (alone.status, &alone.stdout), "{output:?}");
             assert!(output.status.success(), "{output:?}");
             let all: Vec<PathBuf> = (0..RANKS).map(|rank| trace(folder, rank)).collect();
@@ -125,7 +127,9 @@ fn time_in_mpi_is_what_the_program_measures() {
             let mut of_mpi =
                 blamed.filter(|row| row["cause"].as_str().is_some_and(|cause| cause.starts_with("mpi")));
             assert!(of_mpi.any(|row| row["construct"] == "MPI_Recv" && !row["line"].is_null()), "{first}");
-            accounts_add_up(&stats(&all)).expect("sums");
+            let whole = stats(&all);
+            accounts_add_up(&whole).expect("sums");
+            waits_are_told(&whole, all.len());
         }
     }
 }
@@ -136,8 +140,8 @@ fn a_job_that_aborts_leaves_its_calls() {
         let program = compile(SOURCE, compiler, &[]);
         let traces = Traces::folder();
         let folder = traces.path();
-        let alone = launched(folder, launcher, &program, None, &["abort"]);
-        let output = launched(folder, launcher, &program, Some(&["--quiet"]), &["abort"]);
+        let alone = launched(folder, (launcher, RANKS), &program, None, &["abort"]);
+        let output = launched(folder, (launcher, RANKS), &program, Some(&["--quiet"]), &["abort"]);
         assert_eq!(output.status, alone.status, "{output:?}");
         for rank in 0..RANKS {
             let events = dump(&trace(folder, rank));
@@ -152,8 +156,76 @@ fn nothing_of_mpi_is_recorded_where_that_is_not_wanted() {
     let (compiler, launcher, _) = LIBRARIES[1];
     let program = compile(SOURCE, compiler, &[]);
     let traces = Traces::folder();
-    let output = launched(traces.path(), launcher, &program, Some(&["--quiet", "--mpi", "off"]), &[]);
+    let output =
+        launched(traces.path(), (launcher, RANKS), &program, Some(&["--quiet", "--mpi", "off"]), &[]);
     assert!(output.status.success(), "{output:?}");
     let info = info(&trace(traces.path(), 0));
     assert!(info["mpi"].is_null() && !info["mpi_note"].is_null(), "{info}");
+}
+
+/// Rank 0 waits for a message that rank 1 sends after a tenth of a second.
+fn waits_are_told(whole: &Value, ranks: usize) {
+    let waits = seconds(whole, |cause| cause == "mpi_wait_ns");
+    assert!(waits > 0.09, "{ranks} ranks wait {waits} s: {}", whole["accounting"]);
+    let unknown = seconds(whole, |cause| cause == "mpi_ns");
+    assert_eq!(unknown, 0.0, "{}", whole["accounting"]);
+    let blamed = whole["blame"].as_array().expect("rows");
+    let is_wait = |row: &Value| row["cause"] == "mpi_wait" && row["construct"] == "MPI_Recv wait";
+    assert!(blamed.iter().any(is_wait), "{}", whole["blame"]);
+}
+
+/// The messages of a job, as they are matched.
+fn matched(folder: &Path, ranks: usize) -> Vec<RankMessages> {
+    let readers = (0..ranks).map(|rank| Reader::open(&trace(folder, rank)).expect("a trace"));
+    let readers: Vec<Reader> = readers.collect();
+    let timeline = Timeline::of(&readers.iter().collect::<Vec<_>>()).with_ranks();
+    let all = timeline.ranks().expect("a job of MPI");
+    assert!(all.are_complete(), "{all:?}");
+    (0..ranks).map(|rank| all.process(rank).expect("a rank").clone()).collect()
+}
+
+#[test]
+fn all_messages_of_a_job_are_matched() {
+    const RANKS: usize = 4;
+    for (compiler, launcher, family) in LIBRARIES {
+        let program = compile("tests/programs/mpi_messages.c", compiler, &[]);
+        let traces = Traces::folder();
+        let folder = traces.path();
+        let output = launched(folder, (launcher, RANKS), &program, Some(&["--quiet"]), &[]);
+        assert!(output.status.success(), "{output:?}");
+        let said = String::from_utf8(output.stdout).expect("text");
+        let said: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        assert_eq!(said.len(), RANKS, "{said:?}");
+        let matched = matched(folder, RANKS);
+        for of_rank in &said {
+            let number = |name: &str| of_rank[name].as_u64().unwrap_or_else(|| panic!("{name}: {of_rank}"));
+            let counts = MessageCounts {
+                sends: number("sends"),
+                sent_bytes: number("sent_bytes"),
+                receives: number("receives"),
+                received_bytes: number("received_bytes"),
+                collectives: number("collectives"),
+                communicators: number("communicators"),
+            };
+            let found = &matched[number("rank") as usize];
+            assert_eq!(found.counts, counts, "{family}: {of_rank}");
+            let alone = (found.unmatched_sends.count, found.unmatched_receives.count);
+            let open = (found.open_requests, found.open_communicators);
+            assert_eq!((alone, open), ((0, 0), (0, 0)), "{family}: {of_rank}");
+        }
+
+        let all: Vec<PathBuf> = (0..RANKS).map(|rank| trace(folder, rank)).collect();
+        let some = stats(&[&all[..1], &all[2..]].concat());
+        assert!(seconds(&some, |cause| cause == "mpi_ns") > 0.0, "{}", some["accounting"]);
+        assert!(some["accounting"]["mpi_wait_ns"].is_null(), "{}", some["accounting"]);
+        let note = "which part of MPI calls is a wait is not known: 1 of 4 ranks are missing";
+        assert!(some["notes"].to_string().contains(note), "{}", some["notes"]);
+        let check = omptrace([&[PathBuf::from("check")], &all[..]].concat());
+        assert!(check.status.success(), "{check:?}");
+        assert!(!String::from_utf8_lossy(&check.stdout).contains("mpi_"), "{check:?}");
+        let file = folder.join("all.json");
+        convert(folder, "chrome", &file, &[]);
+        let text = fs::read_to_string(&file).expect("a file");
+        assert!(text.contains("MPI_Sendrecv wait"), "{family}: no wait in the timeline");
+    }
 }

@@ -16,6 +16,7 @@ pub mod filter;
 mod interpret;
 pub mod model;
 mod names;
+mod ranks;
 mod replay;
 mod runtime_quirks;
 mod samples;
@@ -28,12 +29,13 @@ pub use model::manner::Manner;
 pub use model::null_sink;
 pub use model::repairs::{Cause, Place, Repair, Repairs};
 pub use model::thread_introduction::{FirstRegion, Membership, ThreadIntroduction};
+pub use ranks::{MessageCounts, RankMessages, Ranks, Unmatched, WaitKind};
 pub use replay::merge::records_in_order;
 pub use replay::parallel_sinks::{KeptArguments, handed_over};
 pub use replay::report::{EventCounts, ProcessReport, Report};
 pub use replay::segments::{FromSegment, MAX_SEGMENTS, MAX_STREAMS, MIN_SEGMENT_EVENTS, Segments};
 pub use replay::{
-    Start, Timeline, alignment_note, lifetime, origin, process_name, replay, replay_with, uncertainty,
+    Start, Timeline, align, alignment_note, lifetime, origin, process_name, replay, replay_with, uncertainty,
 };
 pub use runtime_quirks::Dialect;
 pub use runtime_quirks::capabilities::{Reports, waits_are_short_where_oversubscribed};

@@ -61,7 +61,7 @@ impl Kind {
             Construct::Idle => Kind::Idle,
             Construct::Lost => Kind::Lost,
             // Wherever the thread does that, it makes it no member of a team.
-            Construct::ExternalWait(_) | Construct::MpiCall(_) => Kind::Tracer,
+            Construct::ExternalWait(_) | Construct::MpiCall(_) | Construct::MpiWait(_) => Kind::Tracer,
             // Who tests a lock does not wait for it.
             Construct::MutexWait(ompt::ompt_mutex_test_lock | ompt::ompt_mutex_test_nest_lock) => Kind::Other,
             Construct::MutexWait(_) => Kind::Wait(Wait::Lock),

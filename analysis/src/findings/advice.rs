@@ -125,6 +125,8 @@ impl Case<'_> {
             | Cause::Runtime
             | Cause::IdleInMpi
             | Cause::Mpi
+            | Cause::MpiWait
+            | Cause::MpiTransfer
             | Cause::MpiOther
             | Cause::Unobserved => return None,
         };

@@ -47,6 +47,8 @@ causes! {
     Runtime "runtime": "The thread is in the runtime for another reason, according to events.";
     ExternalWait "external_wait": "The thread waits in the program's code for something outside OpenMP, such as a pthread mutex. Shown only if waits were recorded.";
     Mpi "mpi": "The thread is in an MPI call that communicates: it sends, receives, tests or waits. Shown only if MPI calls were recorded.";
+    MpiWait "mpi_wait": "The thread is in an MPI call that communicates, and waits for another process that has not yet started what the call needs. Shown only if the MPI calls of all ranks were recorded.";
+    MpiTransfer "mpi_transfer": "The thread is in an MPI call that communicates, and waits for no other process. Shown only if the MPI calls of all ranks were recorded.";
     MpiOther "mpi_other": "The thread is in another MPI call: start or end of the library, communicators, files. Shown only if MPI calls were recorded.";
     Preempted "preempted": "The thread was runnable but preempted. Shown only if counters for this were recorded.";
     Tracer "tracer": "The thread writes its event buffer to the trace, or the tracer writes the remaining events after the program has ended.";
@@ -69,12 +71,17 @@ impl Cause {
 
     /// Whether it is about MPI.
     pub fn is_of_mpi(self) -> bool {
-        matches!(self, Cause::Mpi | Cause::MpiOther | Cause::IdleInMpi)
+        self.is_mpi_call() || self == Cause::IdleInMpi
+    }
+
+    /// Whether a thread has it in calls of MPI.
+    pub(crate) fn is_mpi_call(self) -> bool {
+        matches!(self, Cause::Mpi | Cause::MpiWait | Cause::MpiTransfer | Cause::MpiOther)
     }
 
     /// Whether a thread has it in calls that its own code makes: to all others, this is a part of its work.
     pub(crate) fn is_in_own_code(self) -> bool {
-        matches!(self, Cause::ExternalWait | Cause::Mpi | Cause::MpiOther)
+        self == Cause::ExternalWait || self.is_mpi_call()
     }
 
     /// Whether its time is work to all that is predicted: useful time, and what is a part of it to other threads.

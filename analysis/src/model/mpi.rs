@@ -1,10 +1,22 @@
-//! Whether a program uses MPI, of whose calls nothing is recorded.
+//! What is not known of a program's time in MPI.
 
 use omptrace_symbols::Table;
+use omptrace_timeline::Ranks;
 use omptrace_trace_format::Reader;
 
 /// What is said beside the numbers of such a program.
 pub const MPI_NOT_SEEN: &str = "time in MPI calls is not visible and counts as work";
+
+/// Words about what is not known of time in MPI where there are no traces of some ranks.
+pub(crate) fn missing_ranks(ranks: &Ranks) -> Option<String> {
+    let missing = ranks.size.saturating_sub(ranks.given);
+    (missing > 0).then(|| {
+        format!(
+            "which part of MPI calls is a wait is not known: {missing} of {} ranks are missing",
+            ranks.size
+        )
+    })
+}
 
 /// Whether the process has a rank, or code of an MPI library is among its modules, and its calls were not recorded.
 pub(crate) fn is_unseen(reader: &Reader) -> bool {

@@ -21,8 +21,8 @@ use omptrace_symbols::parallel::{self, in_parallel};
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::model::{Item, Ns, Sink, Wants};
 use omptrace_timeline::{
-    KeptArguments, Manner, Report, Segments, Start, Timeline, alignment_note, handed_over, origin,
-    uncertainty, why_no_samples,
+    KeptArguments, Manner, Ranks, Report, Segments, Start, Timeline, align, alignment_note, handed_over,
+    origin, uncertainty, why_no_samples,
 };
 use omptrace_trace_format::Reader;
 
@@ -197,6 +197,9 @@ impl Run<'_> {
         if let Some(note) = alignment_note(self.uncertainty_ns) {
             sums.add_note(0, &note);
         }
+        if let Some(note) = self.timeline.ranks().and_then(mpi::missing_ranks) {
+            sums.add_note(0, &note);
+        }
 
         let (windows_of_phases, mut more_phases) = match self.replays {
             true => self.phases(phases, windows),
@@ -346,6 +349,9 @@ impl<'a> Run<'a> {
                 number_of_trace: 0,
             })
             .collect();
+        let mut starts: Vec<Start> = members.iter().map(|member| member.start.clone()).collect();
+        align(&mut starts);
+        members.iter_mut().zip(starts).for_each(|(member, start)| member.start = start);
         members.sort_by(|a, b| a.start.cmp(&b.start));
         let mut traces = 0;
         for member in &mut members {
@@ -354,8 +360,14 @@ impl<'a> Run<'a> {
         }
         let starts: Vec<Start> = members.iter().map(|member| member.start.clone()).collect();
         let readers: Vec<&Reader> = members.iter().filter_map(|member| member.reader).collect();
+        let timeline = Timeline::among(&readers, &starts).with_ranks();
+        if timeline.ranks().is_some_and(Ranks::are_complete) {
+            // A summary is of one process alone.
+            let with_trace = members.iter_mut().filter(|member| member.reader.is_some());
+            with_trace.for_each(|member| member.summary = None);
+        }
         Run {
-            timeline: Timeline::among(&readers, &starts),
+            timeline,
             origin: origin(&starts),
             uncertainty_ns: uncertainty(&starts),
             replays: traces == members.len(),

@@ -81,8 +81,10 @@ impl Kind {
             Construct::ExternalWait(_) => Kind::ExternalWait,
             Construct::MpiCall(function) => Kind::Charged(match function.class() {
                 CallClass::management | CallClass::file | CallClass::other => Cause::MpiOther,
+                _ if function.waits_are_known() => Cause::MpiTransfer,
                 _ => Cause::Mpi,
             }),
+            Construct::MpiWait(_) => Kind::Charged(Cause::MpiWait),
             Construct::MutexHold(_) => Kind::MutexHold,
             Construct::TargetSubmit => Kind::Submit,
             Construct::Target(_) | Construct::TargetDataOp(_) => Kind::Charged(Cause::Target),

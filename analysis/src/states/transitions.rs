@@ -7,12 +7,14 @@ use crate::model::sum::Sum;
 use crate::model::within::Within;
 
 /// Losses of which the longest are kept. Of others, those who caused them are.
-const HAS_INSTANCES: [Cause; 8] = [
+const HAS_INSTANCES: [Cause; 10] = [
     Cause::Fork,
     Cause::Target,
     Cause::Reduction,
     Cause::ExternalWait,
     Cause::Mpi,
+    Cause::MpiWait,
+    Cause::MpiTransfer,
     Cause::MpiOther,
     Cause::Preempted,
     Cause::Tracer,
@@ -46,7 +48,10 @@ impl<const S: usize> Threads<S> {
             }
             // What the thread waits for in its own code is a part of its work to all others.
             State::Useful(Some(place))
-            | State::Loses(Cause::ExternalWait | Cause::Mpi | Cause::MpiOther, place) => {
+            | State::Loses(
+                Cause::ExternalWait | Cause::Mpi | Cause::MpiWait | Cause::MpiTransfer | Cause::MpiOther,
+                place,
+            ) => {
                 self.graph_work(lane, ns);
                 let of_thread = &mut self.all[lane];
                 of_thread.longest = of_thread.longest.max((ns, place));
@@ -472,7 +477,9 @@ impl<const S: usize> Threads<S> {
         if Self::COUNTS && before != state {
             // Also of threads that are not selected: those that are may be idle meanwhile.
             let mut call = |state, change: fn(u32) -> Change| {
-                if let State::Loses(Cause::Mpi | Cause::MpiOther, region) = state {
+                if let State::Loses(cause, region) = state
+                    && cause.is_mpi_call()
+                {
                     self.activity.push(time, change(region));
                 }
             };

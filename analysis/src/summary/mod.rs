@@ -35,7 +35,7 @@ use crate::model::answers::{Answers, Finding, LoopAnswer, NotPredicted, OtherThr
 use crate::model::stats::{PhaseStats, Stats};
 
 /// The version of the analysis: that of the program, and a number that grows with each change between two releases.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/15");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/16");
 
 /// Intervals of phases in a summary, at most. A process with more has its sums there, and its phases in its events only.
 const MAX_INTERVALS: usize = 512;
@@ -61,6 +61,11 @@ struct Head {
     /// See [`Start::new`].
     realtime_ns: u64,
     uncertainty_ns: u64,
+    /// See [`Start::on_host`]. Summaries of version 0.2.0 have neither.
+    #[serde(default)]
+    boot: String,
+    #[serde(default)]
+    raw_ns: u64,
     /// When the session began, as the trace says it.
     began: Option<String>,
     name: String,
@@ -220,6 +225,8 @@ impl NewSummary {
             rank: reader.metadata().rank(),
             realtime_ns: reader.clock().start_realtime_ns(),
             uncertainty_ns: reader.clock().realtime_uncertainty_ns(),
+            boot: reader.metadata().machine.as_ref().map_or_else(String::new, |machine| machine.boot.clone()),
+            raw_ns: reader.clock().start_raw_ns(),
             began: reader.metadata().start.clone(),
             ending,
             events: of_process.events,
@@ -310,6 +317,7 @@ impl Summary {
     pub(crate) fn start(&self) -> Start {
         let head = &self.head;
         Start::new(head.rank, self.pid, &self.path, head.realtime_ns, head.uncertainty_ns)
+            .on_host(&head.boot, head.raw_ns)
     }
 
     /// The last event's time on a timeline on which the session began at `start`, and what was wrong with the trace.

@@ -50,6 +50,8 @@ impl Cause {
             Cause::Runtime => "in the runtime",
             Cause::ExternalWait => "in waits outside OpenMP",
             Cause::Mpi => "in MPI communication",
+            Cause::MpiWait => "to waits for other MPI ranks",
+            Cause::MpiTransfer => "in MPI transfers",
             Cause::MpiOther => "in other MPI calls",
             Cause::Preempted => "to preemption",
             Cause::Tracer => "in the tracer",

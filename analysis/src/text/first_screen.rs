@@ -54,6 +54,8 @@ impl Cause {
             Cause::Runtime => "OpenMP runtime",
             Cause::ExternalWait => "waits outside OpenMP",
             Cause::Mpi => "MPI communication",
+            Cause::MpiWait => "waiting for MPI ranks",
+            Cause::MpiTransfer => "MPI transfers",
             Cause::MpiOther => "other MPI calls",
             Cause::Preempted => "preemption",
             Cause::Tracer => "tracer",

@@ -1,11 +1,12 @@
 //! `omptrace check`: whether traces and archives are sound.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use omptrace_analysis::{check, printable};
-use omptrace_trace_format::{Finding, Severity, open_regular};
+use omptrace_analysis::{check, check_job, printable};
+use omptrace_trace_format::{Finding, Reader, Severity, open_regular};
 use otf2_archive::check_archive;
 use serde::Serialize;
 
@@ -39,6 +40,7 @@ pub(crate) struct Check {
 pub(crate) fn run(arguments: &Check) -> Result<Outcome> {
     let mut outcome = Outcome::Success;
     let mut tally = Tally::default();
+    let mut of_job = findings_of_job(&arguments.inputs);
     let mut answers = Vec::new();
     let mut take = |input: &Path, findings: Vec<Finding>| -> Result<()> {
         let checked = Checked::new(input, findings);
@@ -58,7 +60,9 @@ pub(crate) fn run(arguments: &Check) -> Result<Outcome> {
         }
         for trace in inputs::each(std::slice::from_ref(input)) {
             if let Some(reader) = tally.take(trace.and_then(|trace| inputs::open(&trace))) {
-                take(reader.path(), check(&reader))?;
+                let mut findings = check(&reader);
+                findings.extend(of_job.remove(reader.path()).unwrap_or_default());
+                take(reader.path(), findings)?;
             }
         }
     }
@@ -67,6 +71,15 @@ pub(crate) fn run(arguments: &Check) -> Result<Outcome> {
     }
     tally.finish()?;
     Ok(outcome)
+}
+
+/// What traces of several MPI ranks show together, by the path of each. What cannot be read is told where it is checked alone.
+fn findings_of_job(inputs: &[PathBuf]) -> BTreeMap<PathBuf, Vec<Finding>> {
+    let traces = inputs.iter().filter(|input| anchor(input).is_none());
+    let traces: Vec<PathBuf> = traces.cloned().collect();
+    let readers = inputs::each(&traces).filter_map(|trace| inputs::open(&trace.ok()?).ok());
+    let readers: Vec<Reader> = readers.filter(|reader| reader.metadata().mpi.is_some()).collect();
+    check_job(&readers.iter().collect::<Vec<_>>())
 }
 
 /// # Errors

@@ -28,7 +28,7 @@ pub(super) const LETTERS: [(char, &[Cause], &str); 10] = [
         &[Cause::Reduction, Cause::Target, Cause::Runtime, Cause::ExternalWait],
         "runtime, devices, other waits",
     ),
-    ('m', &[Cause::Mpi, Cause::MpiOther], "MPI"),
+    ('m', &[Cause::Mpi, Cause::MpiWait, Cause::MpiTransfer, Cause::MpiOther], "MPI"),
     ('p', &[Cause::Preempted], "preempted"),
     ('w', &[Cause::Tracer], "tracer"),
     ('?', &[Cause::Unobserved], "not recorded"),

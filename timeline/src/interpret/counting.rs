@@ -223,6 +223,7 @@ fn is_useful(innermost: &Frame) -> bool {
         | Construct::MutexWait(_)
         | Construct::ExternalWait(_)
         | Construct::MpiCall(_)
+        | Construct::MpiWait(_)
         | Construct::Target(_)
         | Construct::TargetDataOp(_)
         | Construct::TargetSubmit => false,

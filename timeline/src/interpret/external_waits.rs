@@ -37,6 +37,7 @@ fn is_in_runtime(innermost: &Frame) -> bool {
         | Construct::MutexWait(_)
         | Construct::Idle
         | Construct::MpiCall(_)
+        | Construct::MpiWait(_)
         | Construct::ParallelWakeUp
         | Construct::TeamsWakeUp => true,
         Construct::SyncRegion(kind) => kind != ompt::ompt_sync_region_taskgroup,

@@ -47,6 +47,7 @@ use crate::model::{
     TaskId, TeamId, ThreadEvent, Value, argument,
 };
 use crate::names::construct::{Construct, DeviceEvent};
+use crate::ranks::Joints;
 use crate::runtime_quirks::Dialect;
 use crate::runtime_quirks::event_selection::Selection;
 use crate::runtime_quirks::issued_ids::GivenIds;
@@ -57,6 +58,7 @@ use crate::tasks::state::{Task, TaskState, Tasks};
 use crate::threads::open_regions::{Frame, Meaning, Thread};
 use counting::Counting;
 use joins::Join;
+use mpi_calls::MpiWaits;
 use scope::{Scope, hex, id, int, uint};
 use states::States;
 use team::{Member, Team};
@@ -103,6 +105,7 @@ pub(crate) struct Interpreter<'t, 's> {
     samples: Samples,
     sample_sums: SampleSums,
     states: States,
+    mpi_waits: MpiWaits<'t>,
     /// Events that the tracer lost.
     lost: u64,
     /// The tracer's own table of events, which may have more than this program's.
@@ -195,6 +198,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             samples: Samples::default(),
             sample_sums: SampleSums::default(),
             states: States::default(),
+            mpi_waits: MpiWaits::default(),
             lost: 0,
             schema,
         }
@@ -205,9 +209,17 @@ impl<'t, 's> Interpreter<'t, 's> {
         Interpreter { samples, ..self }
     }
 
+    /// Shows the waits in calls of MPI.
+    pub(crate) fn with_joints(self, joints: Option<&'t Joints>) -> Self {
+        Interpreter { mpi_waits: MpiWaits::of(joints), ..self }
+    }
+
     /// The next event of the process: that of thread number `thread`.
     #[inline(always)]
     pub(crate) fn event(&mut self, thread: usize, time: Ns, event: &Event<'static>) {
+        if time >= self.mpi_waits.next {
+            self.end_mpi_waits(time);
+        }
         self.stage.event += 1;
         self.settle_unended(thread, time, event);
         self.interpret(thread, time, event);
@@ -485,6 +497,7 @@ impl<'t, 's> Interpreter<'t, 's> {
     /// and what became of devices.
     pub(crate) fn finish(mut self, time: Ns) -> (u64, BTreeMap<i32, DeviceReport>) {
         self.finish_samples();
+        self.end_mpi_waits(time);
         for thread in &mut self.threads {
             thread.close_all(self.stage, time);
         }

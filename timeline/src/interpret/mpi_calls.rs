@@ -1,4 +1,9 @@
-//! Calls of MPI: the time that a thread is in the library, whatever it does there.
+//! Calls of MPI: the time that a thread is in the library, and the part of it in which it waits for another process.
+//!
+//! That part is a region within the call's. It ends between two events, so it is closed before the first event that comes later.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 use omptrace_trace_format::field::CallClass;
 
@@ -11,12 +16,35 @@ const ROOT: i32 = -3;
 const PROC_NULL: i32 = -2;
 const ANY: i32 = -1;
 
+/// The waits in calls of MPI.
+pub(super) struct MpiWaits<'t> {
+    /// `None` where they are not known.
+    joints: Option<&'t Joints>,
+    /// When the waits end that threads are in, and their threads.
+    ends: BinaryHeap<Reverse<(Ns, usize)>>,
+    /// When the first of them ends.
+    pub(super) next: Ns,
+}
+
+impl Default for MpiWaits<'_> {
+    fn default() -> Self {
+        MpiWaits { joints: None, ends: BinaryHeap::new(), next: Ns::MAX }
+    }
+}
+
+impl<'t> MpiWaits<'t> {
+    pub(super) fn of(joints: Option<&'t Joints>) -> Self {
+        MpiWaits { joints, ..MpiWaits::default() }
+    }
+}
+
 impl Interpreter<'_, '_> {
     #[inline(never)]
     pub(super) fn call_begin(&mut self, thread: usize, time: Ns, e: &CallBegin) {
         self.end_abandoned_call(thread, time);
-        let construct = Construct::MpiCall(MpiFunction::new(e.function, e.class));
-        let scope = Scope::new(ompt::ompt_scope_begin, construct).at(e.codeptr_ra);
+        let function = MpiFunction::new(e.function, e.class);
+        let function = function.with_known_waits(self.mpi_waits.joints.is_some());
+        let scope = Scope::new(ompt::ompt_scope_begin, Construct::MpiCall(function)).at(e.codeptr_ra);
         let peer = match e.class {
             CallClass::receive | CallClass::nonblocking_receive | CallClass::probe => "source",
             CallClass::collective | CallClass::nonblocking_collective => "root",
@@ -30,11 +58,55 @@ impl Interpreter<'_, '_> {
             (e.datatype.0 != 0).then(|| ("datatype", hex(e.datatype.0))),
         ];
         self.scope(thread, time, scope, &present(arguments));
+        self.begin_mpi_wait(thread, time, function, e.codeptr_ra);
+    }
+
+    /// The thread waits from the call's begin on, if it does.
+    fn begin_mpi_wait(&mut self, thread: usize, time: Ns, function: MpiFunction, codeptr_ra: Address) {
+        // Joints are on the session's own clock.
+        let begin = time - self.clock.start;
+        let Some(joint) = self.mpi_waits.joints.and_then(|joints| joints.of_call(thread, begin)) else {
+            return;
+        };
+        if self.threads[thread].is_full() {
+            return;
+        }
+        let arguments = arguments![
+            "for_rank": uint(joint.rank),
+            "wait": Value::Text(joint.kind.name()),
+        ];
+        let until = self.clock.on_timeline(joint.until);
+        let scope = Scope::new(ompt::ompt_scope_begin, Construct::MpiWait(function)).at(codeptr_ra);
+        self.scope(thread, time, scope, arguments);
+        let waits = &mut self.mpi_waits;
+        waits.ends.push(Reverse((until, thread)));
+        waits.next = waits.next.min(until);
+    }
+
+    /// Ends the waits that are over at `time`.
+    #[cold]
+    pub(super) fn end_mpi_waits(&mut self, time: Ns) {
+        while let Some(Reverse((until, thread))) = self.mpi_waits.ends.peek().copied()
+            && until <= time
+        {
+            self.mpi_waits.ends.pop();
+            self.end_mpi_wait(thread, until);
+        }
+        let next = self.mpi_waits.ends.peek();
+        self.mpi_waits.next = next.map_or(Ns::MAX, |Reverse((until, _))| *until);
+    }
+
+    /// Ends the wait that is a thread's innermost region.
+    fn end_mpi_wait(&mut self, thread: usize, time: Ns) {
+        if let Some(innermost) = self.threads[thread].stack().last()
+            && let construct @ Construct::MpiWait(_) = innermost.construct
+        {
+            self.threads[thread].close(self.stage, time, construct, 0, &[]);
+        }
     }
 
     #[inline(never)]
     pub(super) fn call_end(&mut self, thread: usize, time: Ns, e: &CallEnd) {
-        let construct = Construct::MpiCall(MpiFunction::new(e.function, e.class));
         let arguments = [
             (e.object.0 != 0).then(|| ("request", hex(e.object.0))),
             (e.peer != NONE).then(|| ("from", rank(e.peer))),
@@ -42,15 +114,21 @@ impl Interpreter<'_, '_> {
             (e.bytes != 0).then_some(("bytes", Value::Uint(e.bytes))),
             (e.result != 0).then(|| ("error", Value::Int(e.result.into()))),
         ];
-        let is_it = |frame: &Frame| frame.construct == construct;
-        // The begin may be lost, or lie before the recording.
-        if self.threads[thread].stack().last().is_some_and(is_it) {
+        // Something within the call may have kept it open.
+        self.end_mpi_wait(thread, time);
+        let function = MpiFunction::new(e.function, e.class);
+        // The begin may be lost, or lie before the recording. At a checkpoint, nothing is known of waits.
+        if let Some(innermost) = self.threads[thread].stack().last()
+            && let construct @ Construct::MpiCall(of_begin) = innermost.construct
+            && of_begin.with_known_waits(false) == function
+        {
             self.threads[thread].close(self.stage, time, construct, 0, &present(arguments));
         }
     }
 
     /// A call that an error handler left by `longjmp`, or an exception, has no end. The library reports no call within another.
     fn end_abandoned_call(&mut self, thread: usize, time: Ns) {
+        self.end_mpi_wait(thread, time);
         if let Some(innermost) = self.threads[thread].stack().last()
             && matches!(innermost.construct, Construct::MpiCall(_))
         {

@@ -2,6 +2,8 @@
 //!
 //! Names are Score-P's, since Scalasca and Vampir users know them: `!$omp parallel @jacobi.c:41`.
 
+use std::hash::{Hash, Hasher};
+
 use ompt_sys as ompt;
 use omptrace_trace_format::field::{CallClass, WaitKind};
 
@@ -103,6 +105,8 @@ pub enum Construct {
     ExternalWait(WaitKind),
     /// A call of MPI, by the function's number in `omptrace-mpi-api`.
     MpiCall(MpiFunction),
+    /// The part of such a call until another process has begun what the call needs.
+    MpiWait(MpiFunction),
     /// Being in a critical, atomic or ordered region.
     MutexHold(ompt::ompt_mutex_t),
     /// A mutex was released that was not reported to be acquired.
@@ -154,17 +158,40 @@ pub enum Construct {
 }
 
 /// A function of MPI. Class and number are in 32 bits: see [`Construct`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MpiFunction {
     number: u16,
-    class: u16,
+    class: u8,
+    waits_are_known: bool,
+}
+
+impl Hash for MpiFunction {
+    /// As one number of 32 bits, like the kinds of other constructs.
+    #[inline(always)]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let parts = [u32::from(self.number) << 16, u32::from(self.class) << 8, self.waits_are_known.into()];
+        state.write_u32(parts[0] | parts[1] | parts[2]);
+    }
 }
 
 impl MpiFunction {
     /// The function of this number, which is called for `class`. Numbers that no function has stay what they are, as far as they fit.
     pub fn new(number: u32, class: CallClass) -> MpiFunction {
-        let short = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);
-        MpiFunction { number: short(number), class: short(class.0) }
+        MpiFunction {
+            number: u16::try_from(number).unwrap_or(u16::MAX),
+            class: u8::try_from(class.0).unwrap_or(u8::MAX),
+            waits_are_known: false,
+        }
+    }
+
+    /// The same function, called in a process whose waits for others are known.
+    pub(crate) fn with_known_waits(self, waits_are_known: bool) -> MpiFunction {
+        MpiFunction { waits_are_known, ..self }
+    }
+
+    /// Whether a call is a wait only where a [`Construct::MpiWait`] is in it. Else nobody knows which part of it is.
+    pub fn waits_are_known(self) -> bool {
+        self.waits_are_known
     }
 
     /// What it is called for.
@@ -238,6 +265,7 @@ impl Construct {
             Construct::MutexWait(kind) => (mutex_wait_name(kind), C::Wait),
             Construct::ExternalWait(kind) => (external_wait_name(kind), C::Wait),
             Construct::MpiCall(function) => (function.name(), C::Mpi),
+            Construct::MpiWait(function) => (function.name() + " wait", C::Wait),
             Construct::MutexHold(kind) => (mutex_hold_name(kind), C::Mutex),
             Construct::MutexReleased(kind) => (mutex_released_name(kind), C::Mutex),
             Construct::MutexInit(kind) => (lock_routine("omp_init", kind), C::Mutex),

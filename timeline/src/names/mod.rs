@@ -220,7 +220,7 @@ impl Names {
     ) -> RegionId {
         // A construct that a call elsewhere is reported for is somewhere around it. A wait is that call.
         let place = match construct {
-            Construct::ExternalWait(_) | Construct::MpiCall(_) => {
+            Construct::ExternalWait(_) | Construct::MpiCall(_) | Construct::MpiWait(_) => {
                 place.map(|place| Arc::new(place.of_call()))
             }
             _ => place,

@@ -24,6 +24,7 @@ use crate::model::repairs::Cause;
 use crate::model::session_clock::SessionClock;
 use crate::model::thread_introduction::ThreadIntroduction;
 use crate::model::{Item, Lifetime, LocationKind, Ns, Process, ProcessId, Sink, Summary};
+use crate::ranks::{Joints, Ranks};
 use crate::replay::merge::Merge;
 use crate::replay::report::{EventCounts, ProcessReport, Report, is_overwritten};
 use crate::replay::segments::Segments;
@@ -54,7 +55,7 @@ pub fn replay_with(
     sink: &mut dyn Sink,
     progress: &mut dyn FnMut(u64),
 ) -> Report {
-    let timeline = Timeline::of(inputs);
+    let timeline = Timeline::of(inputs).with_ranks();
     let mut report = timeline.replay(0, 1, symbols, manner, sink, progress);
     report.uncertainty_ns = timeline.uncertainty_ns;
     report
@@ -69,29 +70,50 @@ pub struct Timeline<'a> {
     origin: u64,
     /// See [`Report::uncertainty_ns`].
     pub uncertainty_ns: u64,
+    /// When each session began on the timeline.
+    offsets: Vec<Ns>,
+    /// The messages between the processes; `None` where they were not matched.
+    ranks: Option<Ranks>,
 }
 
 impl<'a> Timeline<'a> {
     /// The timeline of `inputs`, whose clocks are aligned.
     pub fn of(inputs: &[&'a Reader]) -> Timeline<'a> {
         let starts: Vec<Start> = inputs.iter().map(|reader| Start::of(reader)).collect();
-        Timeline {
-            inputs: in_order(inputs, &starts),
-            origin: origin(&starts),
-            uncertainty_ns: uncertainty(&starts),
-        }
+        let uncertainty_ns = uncertainty(&starts);
+        Timeline { uncertainty_ns, ..Timeline::among(inputs, &starts) }
     }
 
     /// The processes of `inputs` on the timeline of all processes that begin at `starts`. Nothing is said of their clocks.
     pub fn among(inputs: &[&'a Reader], starts: &[Start]) -> Timeline<'a> {
-        let own: Vec<Start> = inputs.iter().map(|reader| Start::of(reader)).collect();
-        Timeline { inputs: in_order(inputs, &own), origin: origin(starts), uncertainty_ns: 0 }
+        let clocks = HostClocks::of(starts);
+        let origin = clocks.origin(starts);
+        let mut own: Vec<(Start, &'a Reader)> =
+            inputs.iter().map(|reader| (clocks.aligned(Start::of(reader)), *reader)).collect();
+        own.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let offsets = own.iter().map(|(start, _)| start.offset(origin)).collect();
+        let inputs = own.into_iter().map(|(_, reader)| reader).collect();
+        Timeline { inputs, origin, uncertainty_ns: 0, offsets, ranks: None }
+    }
+
+    /// Matches the messages between the processes, so that waits in calls of MPI are shown. That reads all events once more, but only where
+    /// there are several processes that have recorded such calls.
+    pub fn with_ranks(mut self) -> Timeline<'a> {
+        let inputs: Vec<(&Reader, Ns)> =
+            self.inputs.iter().copied().zip(self.offsets.iter().copied()).collect();
+        self.ranks = Ranks::of(&inputs);
+        self
+    }
+
+    /// The messages between the processes, where they were matched.
+    pub fn ranks(&self) -> Option<&Ranks> {
+        self.ranks.as_ref()
     }
 
     /// The process of that number, and when its session began on the timeline.
     pub fn process(&self, number: usize) -> Option<(&'a Reader, Ns)> {
         let reader = *self.inputs.get(number)?;
-        Some((reader, offset(reader, self.origin)))
+        Some((reader, self.offsets[number]))
     }
 
     /// Interprets one process of `step`, beginning with that of number `first`, and hands them to `sink`, where they count
@@ -153,7 +175,8 @@ impl<'a> Timeline<'a> {
                 stage: &mut stage,
                 id: ProcessId(number),
                 has_namesake: before.any(|reader| reader.header().pid == pid),
-                start: offset(reader, self.origin),
+                start: self.offsets[index],
+                joints: self.ranks.as_ref().and_then(|ranks| ranks.process(index)).map(|of| &of.joints),
                 done,
                 manner,
                 segments: segments.clone(),
@@ -178,6 +201,16 @@ pub struct Start {
     pid: u32,
     path: PathBuf,
     uncertainty_ns: u64,
+    host: Option<OnHost>,
+}
+
+/// A time on the clock that all processes of a host share.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct OnHost {
+    /// The number of the host's boot.
+    boot: String,
+    /// `CLOCK_MONOTONIC_RAW`.
+    raw_ns: u64,
 }
 
 /// The most nanoseconds between the begins of two processes: 36 years.
@@ -186,6 +219,7 @@ const MAX_OFFSET_NS: Ns = 1 << 60;
 impl Start {
     /// The start of a trace's process.
     pub fn of(reader: &Reader) -> Start {
+        let boot = reader.metadata().machine.as_ref().map_or("", |machine| &machine.boot);
         Start::new(
             reader.metadata().rank(),
             reader.header().pid,
@@ -193,6 +227,7 @@ impl Start {
             reader.clock().start_realtime_ns(),
             reader.clock().realtime_uncertainty_ns(),
         )
+        .on_host(boot, reader.clock().start_raw_ns())
     }
 
     /// The start of the process whose trace is at `path`. `realtime_ns` is its [`ClockMap::start_realtime_ns`], and
@@ -201,7 +236,16 @@ impl Start {
     /// [`ClockMap::start_realtime_ns`]: omptrace_trace_format::ClockMap::start_realtime_ns
     /// [`ClockMap::realtime_uncertainty_ns`]: omptrace_trace_format::ClockMap::realtime_uncertainty_ns
     pub fn new(rank: Option<u32>, pid: u32, path: &Path, realtime_ns: u64, uncertainty_ns: u64) -> Start {
-        Start { has_no_rank: rank.is_none(), rank, realtime_ns, pid, path: path.to_owned(), uncertainty_ns }
+        let path = path.to_owned();
+        Start { has_no_rank: rank.is_none(), rank, realtime_ns, pid, path, uncertainty_ns, host: None }
+    }
+
+    /// The same start, of a process on the host with this boot id; `raw_ns` is its [`ClockMap::start_raw_ns`]. Both may be unknown.
+    ///
+    /// [`ClockMap::start_raw_ns`]: omptrace_trace_format::ClockMap::start_raw_ns
+    pub fn on_host(self, boot: &str, raw_ns: u64) -> Start {
+        let is_known = !boot.is_empty() && raw_ns > 0;
+        Start { host: is_known.then(|| OnHost { boot: boot.to_owned(), raw_ns }), ..self }
     }
 
     /// The path of the trace.
@@ -217,16 +261,56 @@ impl Start {
     }
 }
 
-fn in_order<'a>(inputs: &[&'a Reader], starts: &[Start]) -> Vec<&'a Reader> {
-    let mut order: Vec<_> = starts.iter().zip(inputs).collect();
-    order.sort_by_key(|(start, _)| *start);
-    order.into_iter().map(|(_, reader)| *reader).collect()
+/// The hosts of some processes. Those of one host are aligned exactly, by the clock that they share.
+struct HostClocks<'s> {
+    /// Of each boot, the first start.
+    first: BTreeMap<&'s str, (u64, u64)>,
+}
+
+impl<'s> HostClocks<'s> {
+    fn of(starts: &'s [Start]) -> HostClocks<'s> {
+        let mut first: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        for start in starts.iter().filter(|start| start.realtime_ns > 0) {
+            if let Some(host) = &start.host {
+                let own = (host.raw_ns, start.realtime_ns);
+                let first = first.entry(&host.boot).or_insert(own);
+                *first = own.min(*first);
+            }
+        }
+        HostClocks { first }
+    }
+
+    /// The real time of a start, as the host's first process would have read it.
+    fn realtime_ns(&self, start: &Start) -> u64 {
+        let Some(host) = &start.host else { return start.realtime_ns };
+        match self.first.get(&host.boot[..]) {
+            Some((raw_ns, realtime_ns)) => realtime_ns.saturating_add(host.raw_ns.saturating_sub(*raw_ns)),
+            None => start.realtime_ns,
+        }
+    }
+
+    fn aligned(&self, start: Start) -> Start {
+        Start { realtime_ns: self.realtime_ns(&start), ..start }
+    }
+
+    fn origin(&self, starts: &[Start]) -> u64 {
+        let known = starts.iter().map(|start| self.realtime_ns(start));
+        known.filter(|start| *start > 0).min().unwrap_or(0)
+    }
+}
+
+/// Aligns processes of the same host exactly.
+pub fn align(starts: &mut [Start]) {
+    let aligned: Vec<Start> = {
+        let clocks = HostClocks::of(starts);
+        starts.iter().map(|start| clocks.aligned(start.clone())).collect()
+    };
+    starts.clone_from_slice(&aligned);
 }
 
 /// The start of the timeline of these processes, in nanoseconds since 1970; 0 where nobody knows it.
 pub fn origin(starts: &[Start]) -> u64 {
-    let known = starts.iter().map(|start| start.realtime_ns);
-    known.filter(|start| *start > 0).min().unwrap_or(0)
+    HostClocks::of(starts).origin(starts)
 }
 
 /// Words about how far clocks of processes may be apart; `None` where they are one.
@@ -238,13 +322,20 @@ pub fn alignment_note(uncertainty_ns: u64) -> Option<String> {
     })
 }
 
-fn offset(reader: &Reader, origin: u64) -> Ns {
-    Start::of(reader).offset(origin)
-}
-
-/// How far clocks of these processes may be apart: the two least certain ones may err in opposite directions.
+/// How far clocks of these processes may be apart: the two least certain hosts may err in opposite directions.
 pub fn uncertainty(starts: &[Start]) -> u64 {
-    let mut each: Vec<u64> = starts.iter().map(|start| start.uncertainty_ns).collect();
+    let mut hosts = BTreeMap::new();
+    let mut each = Vec::new();
+    for start in starts {
+        match &start.host {
+            Some(host) => {
+                let of_host: &mut u64 = hosts.entry(&host.boot).or_default();
+                *of_host = start.uncertainty_ns.max(*of_host);
+            }
+            None => each.push(start.uncertainty_ns),
+        }
+    }
+    each.extend(hosts.into_values());
     each.sort_unstable_by(|a, b| b.cmp(a));
     match each[..] {
         [first, second, ..] => first.saturating_add(second),
@@ -261,6 +352,8 @@ struct ProcessReplay<'a, 's> {
     has_namesake: bool,
     /// The session's start on the timeline.
     start: Ns,
+    /// Its waits in calls of MPI, where they are known.
+    joints: Option<&'a Joints>,
     /// Events of the processes before this one.
     done: u64,
     manner: Manner,
@@ -416,7 +509,8 @@ impl<'a> ProcessReplay<'a, '_> {
             devices,
             repeated_forks(reader),
         )
-        .with_samples(samples);
+        .with_samples(samples)
+        .with_joints(self.joints);
         let end_of = |segment| segments.map_or(u64::MAX, |segments| segments.end(segment));
         let mut segment = wanted.start;
         let mut end_of_segment = end_of(segment);

@@ -83,7 +83,7 @@ impl Enums {
             C::MutexReleased(
                 ompt::ompt_mutex_critical | ompt::ompt_mutex_atomic | ompt::ompt_mutex_ordered,
             ) => unknown(role::CODE),
-            C::ExternalWait(_) => unknown(role::WRAPPER),
+            C::ExternalWait(_) | C::MpiWait(_) => unknown(role::WRAPPER),
             C::MpiCall(function) => {
                 Shape { canonical: Canonical::Routine, ..construct(mpi_role(function.class())) }
             }
@@ -299,7 +299,11 @@ impl Regions {
         let region = &self.timeline[region];
         let definition = Definition {
             name: &region.name,
-            category: region.category,
+            category: match region.construct {
+                // A part of the call.
+                Construct::MpiWait(_) => Category::Mpi,
+                _ => region.category,
+            },
             source: region.source.as_ref(),
             shape,
         };

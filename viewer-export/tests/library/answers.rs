@@ -23,6 +23,30 @@ fn answers_of(text: &str) -> Answers {
     Stats::of(&inputs, &symbols::Options::default()).0.answers
 }
 
+/// Two ranks of MPI, whose waits for each other are known to the nanosecond.
+#[test]
+fn communication_is_split_where_all_ranks_are_there() {
+    let fixture = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/mpi_waits.trace");
+    let text = fs::read_to_string(fixture).expect("a fixture");
+    let whole = answers_of(&text);
+    adds_up("two ranks", &whole);
+    let of = |answers: &Answers, cause| {
+        let mut all = answers.accounting.iter();
+        all.find(|(of, _)| *of == cause).map_or(0, |(_, ns)| ns)
+    };
+    // The late sender, the last of two requests, and the barrier.
+    assert_eq!(of(&whole, Cause::MpiWait), 400 + 100 + 500);
+    let (first, second) = (20 + 10 + 10 + 40 + 20, 10 + 10 + 10 + 30);
+    assert_eq!(of(&whole, Cause::MpiTransfer), first + second);
+    assert_eq!((of(&whole, Cause::Mpi), of(&whole, Cause::MpiOther)), (0, 9 + 9));
+
+    let second_begins = text.match_indices("\nprocess").nth(1).expect("two processes").0;
+    let alone = answers_of(&text[..second_begins]);
+    adds_up("one of two ranks", &alone);
+    assert_eq!(of(&alone, Cause::Mpi), 400 + 100 + first);
+    assert_eq!((of(&alone, Cause::MpiWait), of(&alone, Cause::MpiTransfer)), (0, 0));
+}
+
 /// Each nanosecond of each thread has one cause, and all that was lost is somebody's.
 pub(crate) fn adds_up(name: &str, answers: &Answers) {
     let sum: u64 = answers.accounting.iter().map(|(_, ns)| ns).sum();

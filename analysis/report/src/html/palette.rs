@@ -66,7 +66,7 @@ pub const GROUPS: [Group; 11] = [
         label: "MPI",
         meaning: "The thread is in a call of MPI: it waits for other processes, or moves data.",
         colour: "#882255",
-        causes: &[Cause::Mpi, Cause::MpiOther],
+        causes: &[Cause::Mpi, Cause::MpiWait, Cause::MpiTransfer, Cause::MpiOther],
     },
     Group {
         key: "preempted",

@@ -1,0 +1,179 @@
+//! Which communicators of different ranks are one.
+
+use std::collections::BTreeMap;
+
+use crate::ranks::calls::ProcessCalls;
+
+/// A communicator of one rank.
+#[derive(Clone, Debug)]
+pub(super) struct Communicator {
+    pub(super) origin: Origin,
+    pub(super) size: u32,
+    pub(super) own_rank: u32,
+    /// Of an intercommunicator, the number of members of the other group; else 0.
+    pub(super) remote_size: u32,
+    /// Ranks in the world, those of the other group last; empty where another rank tells them.
+    pub(super) members: Vec<u32>,
+}
+
+/// What a communicator was made from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    World,
+    Own,
+    /// From a communicator of this place, as one of those that all of its members made after each other.
+    Made {
+        parent: usize,
+        ordinal: u32,
+    },
+    /// By these members alone (`MPI_Comm_create_group`).
+    Group {
+        parent: usize,
+        tag: i32,
+    },
+    /// Between two groups (`MPI_Intercomm_create`).
+    Between {
+        tag: i32,
+    },
+    /// In another way: its other members are not known.
+    Unknown,
+}
+
+/// The same on all ranks.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Key {
+    World,
+    Own(u32),
+    Made { parent: u32, ordinal: u32, first: u32 },
+    Group { parent: u32, tag: i32, members: Vec<u32>, ordinal: u32 },
+    Between { tag: i32, groups: [Vec<u32>; 2], ordinal: u32 },
+}
+
+/// The communicators of a job.
+#[derive(Debug, Default)]
+pub(super) struct Communicators {
+    numbers: BTreeMap<Key, u32>,
+    /// Of each one, those that its first member told.
+    members: Vec<Vec<u32>>,
+    /// By the place of the process, and of the communicator in it.
+    of_processes: Vec<Vec<Option<u32>>>,
+}
+
+impl Communicators {
+    pub(super) fn of(processes: &[ProcessCalls]) -> Communicators {
+        let mut all = Communicators::default();
+        all.of_processes = processes.iter().map(|calls| vec![None; calls.communicators.len()]).collect();
+        // Those of a group count for themselves. A rank names them in its own order, so that is counted once per round.
+        let mut has_news = true;
+        while has_news {
+            has_news = false;
+            for (process, calls) in processes.iter().enumerate() {
+                let mut made = BTreeMap::new();
+                for (place, communicator) in calls.communicators.iter().enumerate() {
+                    let ordinal = |of: Key, made: &mut BTreeMap<Key, u32>| {
+                        let count = made.entry(of).or_default();
+                        *count += 1;
+                        *count
+                    };
+                    let key = all.key(process, calls.rank, communicator).map(|key| match key {
+                        Key::Group { parent, tag, members, .. } => {
+                            let of = Key::Group { parent, tag, members: members.clone(), ordinal: 0 };
+                            Key::Group { parent, tag, members, ordinal: ordinal(of, &mut made) }
+                        }
+                        Key::Between { tag, groups, .. } => {
+                            let of = Key::Between { tag, groups: groups.clone(), ordinal: 0 };
+                            Key::Between { tag, groups, ordinal: ordinal(of, &mut made) }
+                        }
+                        other => other,
+                    });
+                    if all.of_processes[process][place].is_some() {
+                        continue;
+                    }
+                    let Some(key) = key else { continue };
+                    let next = all.numbers.len() as u32;
+                    let number = *all.numbers.entry(key).or_insert(next);
+                    if number == next {
+                        all.members.push(Vec::new());
+                    }
+                    if all.members[number as usize].is_empty() {
+                        let told = || communicator.members.clone();
+                        let is_world =
+                            communicator.origin == Origin::World && communicator.members.is_empty();
+                        all.members[number as usize] =
+                            if is_world { (0..communicator.size).collect() } else { told() };
+                    }
+                    all.of_processes[process][place] = Some(number);
+                    has_news = true;
+                }
+            }
+        }
+        all
+    }
+
+    /// The number of a rank's communicator, the same on all ranks.
+    pub(super) fn number(&self, process: usize, place: usize) -> Option<u32> {
+        *self.of_processes.get(process)?.get(place)?
+    }
+
+    /// The members of a communicator as ranks in the world. Of an intercommunicator, in the order of the rank that told them first.
+    pub(super) fn members(&self, number: u32) -> &[u32] {
+        self.members.get(number as usize).map_or(&[], |members| members)
+    }
+
+    /// The rank in the world of a rank's partner.
+    pub(super) fn world_rank(
+        &self,
+        process: usize,
+        calls: &ProcessCalls,
+        place: usize,
+        peer: i32,
+    ) -> Option<u32> {
+        let peer = usize::try_from(peer).ok()?;
+        let communicator = calls.communicators.get(place)?;
+        // Partners are in the other group, which each side has last.
+        if communicator.remote_size > 0 {
+            return communicator.members.get(communicator.size as usize + peer).copied();
+        }
+        self.members(self.number(process, place)?).get(peer).copied()
+    }
+
+    fn key(&self, process: usize, rank: u32, communicator: &Communicator) -> Option<Key> {
+        let number = |place: usize| self.number(process, place);
+        let members = &communicator.members;
+        Some(match communicator.origin {
+            Origin::World => Key::World,
+            Origin::Own => Key::Own(rank),
+            Origin::Made { parent, ordinal } => {
+                let parent = number(parent)?;
+                let first = match members.first() {
+                    Some(first) => *first,
+                    None => self.first_member(parent, ordinal, communicator.own_rank, rank)?,
+                };
+                Key::Made { parent, ordinal, first }
+            }
+            Origin::Group { parent, tag } => {
+                members.first()?;
+                Key::Group { parent: number(parent)?, tag, members: members.clone(), ordinal: 0 }
+            }
+            Origin::Between { tag } => {
+                let (own, other) = members.split_at_checked(communicator.size as usize)?;
+                let mut groups = [own.to_vec(), other.to_vec()];
+                groups.sort();
+                Key::Between { tag, groups, ordinal: 0 }
+            }
+            Origin::Unknown => return None,
+        })
+    }
+
+    /// The first member of the communicator in which a rank has its place, as the first member itself tells it.
+    fn first_member(&self, parent: u32, ordinal: u32, own_rank: u32, rank: u32) -> Option<u32> {
+        let key = |first| Key::Made { parent, ordinal, first };
+        let mut made = self.numbers.range(key(0)..=key(u32::MAX));
+        made.find_map(|(key, number)| match key {
+            Key::Made { first, .. } if self.members(*number).get(own_rank as usize) == Some(&rank) => {
+                Some(*first)
+            }
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,403 @@
+//! Ranks that are made up call by call, with waits of known lengths.
+
+use omptrace_trace_format::event::{CallBegin, CallEnd, CallObjects, Event, ObjectDefined, ObjectFreed};
+use omptrace_trace_format::field::{Address, CallClass, CallRole, ObjectKind, Text};
+
+use super::calls::{Calls, ProcessCalls};
+use super::joints::{Joint, WaitKind};
+use super::matching::matched;
+use super::{MessageCounts, RankMessages};
+use crate::model::Ns;
+
+const WORLD: u64 = 0x100;
+const DOUBLE: u64 = 0x200;
+const NONE: i32 = -4;
+const ANY: i32 = -1;
+const PROC_NULL: i32 = -2;
+
+/// The calls of one rank, on one thread unless a test says otherwise.
+struct Rank {
+    calls: Calls,
+    thread: usize,
+    name: &'static str,
+}
+
+/// A call's arguments that matter: communicator or other object, peer, tag, number of doubles.
+type Begin = (u64, i32, i32, u64);
+/// A status: peer, tag, bytes; or nothing.
+type Status = Option<(i32, i32, u64)>;
+
+impl Rank {
+    fn new(rank: u32, size: u32) -> Rank {
+        let mut it = Rank { calls: Calls::new(rank, 2), thread: 0, name: "" };
+        it.begin(0, "MPI_Init", (0, NONE, NONE, 0));
+        let members: Vec<u64> = (0..u64::from(size)).collect();
+        it.communicator(WORLD, 0, rank, &members);
+        it.communicator(WORLD + 1, 0, 0, &[rank.into()]);
+        it.define(ObjectKind::datatype, DOUBLE, 0, &[8]);
+        it.end(1, 0, None);
+        it
+    }
+
+    fn number(&self) -> (u32, CallClass) {
+        let (number, function) = omptrace_mpi_api::functions().find(|(_, it)| it.name == self.name).unwrap();
+        (number, CallClass(function.class as u32))
+    }
+
+    fn event(&mut self, time: Ns, event: impl Into<Event<'static>>) {
+        self.calls.event(self.thread, time, &event.into());
+    }
+
+    fn begin(&mut self, time: Ns, name: &'static str, (object, peer, tag, count): Begin) {
+        self.name = name;
+        let (function, class) = self.number();
+        self.event(
+            time,
+            CallBegin {
+                class,
+                function,
+                domain: 1,
+                object: Address(object),
+                peer,
+                tag,
+                count,
+                datatype: Address(DOUBLE),
+                codeptr_ra: Address(0x1000),
+            },
+        );
+    }
+
+    fn end(&mut self, time: Ns, object: u64, status: Status) {
+        let (function, class) = self.number();
+        let (peer, tag, bytes) = status.unwrap_or((NONE, NONE, 0));
+        let (object, codeptr_ra) = (Address(object), Address(0x1000));
+        self.event(
+            time,
+            CallEnd { class, function, domain: 1, object, peer, tag, bytes, result: 0, codeptr_ra },
+        );
+    }
+
+    fn objects(&mut self, role: CallRole, numbers: &[u64]) {
+        self.event(0, CallObjects { role, numbers: numbers.to_vec().into() });
+    }
+
+    fn define(&mut self, kind: ObjectKind, handle: u64, parent: u64, facts: &[u64]) {
+        let (handle, parent) = (Address(handle), Address(parent));
+        let facts = facts.to_vec().into();
+        self.event(0, ObjectDefined { domain: 1, kind, handle, parent, facts, name: Text(None) });
+    }
+
+    fn communicator(&mut self, handle: u64, parent: u64, rank: u32, members: &[u64]) {
+        let facts = [&[members.len() as u64, rank.into(), 0], members].concat();
+        self.define(ObjectKind::communicator, handle, parent, &facts);
+    }
+
+    fn call(&mut self, (from, to): (Ns, Ns), name: &'static str, begin: Begin, object: u64, status: Status) {
+        self.begin(from, name, begin);
+        self.end(to, object, status);
+    }
+
+    fn send(&mut self, when: (Ns, Ns), to: i32, tag: i32, count: u64) {
+        self.call(when, "MPI_Send", (WORLD, to, tag, count), 0, None);
+    }
+
+    fn receive(&mut self, when: (Ns, Ns), (from, tag): (i32, i32), status: Status) {
+        self.call(when, "MPI_Recv", (WORLD, from, tag, 9), 0, status);
+    }
+
+    /// Waits for requests, and gets these statuses.
+    fn wait_all(&mut self, (from, to): (Ns, Ns), requests: &[(u64, i32, i32, u64)]) {
+        self.begin(from, "MPI_Waitall", (0, NONE, NONE, 0));
+        let handles: Vec<u64> = requests.iter().map(|request| request.0).collect();
+        self.objects(CallRole::awaited, &handles);
+        let signed = |number: i32| i64::from(number) as u64;
+        let words = requests
+            .iter()
+            .flat_map(|(handle, peer, tag, bytes)| [*handle, signed(*peer), signed(*tag), *bytes]);
+        let words: Vec<u64> = words.collect();
+        self.objects(CallRole::completed, &words);
+        self.end(to, 0, None);
+    }
+
+    fn split(&mut self, when: (Ns, Ns), handle: u64, parent: u64, rank: u32, members: &[u64]) {
+        self.begin(when.0, "MPI_Comm_split", (parent, NONE, NONE, 0));
+        self.communicator(handle, parent, rank, members);
+        self.end(when.1, handle, None);
+    }
+
+    fn finalize(mut self) -> ProcessCalls {
+        self.call((900, 901), "MPI_Finalize", (0, NONE, NONE, 0), 0, None);
+        self.calls.finish()
+    }
+}
+
+fn all(ranks: Vec<Rank>) -> Vec<RankMessages> {
+    let size = ranks.len();
+    matched(ranks.into_iter().map(Rank::finalize).collect(), size)
+}
+
+fn two(make: impl Fn(&mut Rank, &mut Rank)) -> Vec<RankMessages> {
+    let (mut first, mut second) = (Rank::new(0, 2), Rank::new(1, 2));
+    make(&mut first, &mut second);
+    all(vec![first, second])
+}
+
+fn waits(of: &RankMessages) -> Vec<(Ns, Ns, u32, WaitKind)> {
+    let wait = |it: &Joint| (it.begin, it.until, it.rank, it.kind);
+    of.joints.all().iter().map(wait).collect()
+}
+
+fn is_all_matched(all: &[RankMessages]) -> bool {
+    all.iter()
+        .all(|it| it.unmatched_sends.count == 0 && it.unmatched_receives.count == 0 && it.open_requests == 0)
+}
+
+#[test]
+fn a_late_sender_is_waited_for_until_it_sends() {
+    let all = two(|first, second| {
+        first.receive((100, 550), (1, 7), Some((1, 7, 24)));
+        second.send((500, 510), 0, 7, 3);
+    });
+    assert!(is_all_matched(&all));
+    assert_eq!(waits(&all[0]), [(100, 500, 1, WaitKind::LateSender)]);
+    assert_eq!(waits(&all[1]), []);
+    let received = MessageCounts { receives: 1, received_bytes: 24, ..MessageCounts::default() };
+    assert_eq!(all[0].counts, received);
+    let sent = MessageCounts { sends: 1, sent_bytes: 24, ..MessageCounts::default() };
+    assert_eq!(all[1].counts, sent);
+}
+
+#[test]
+fn a_late_receiver_is_waited_for_only_by_a_send_that_has_not_returned() {
+    let all = two(|first, second| {
+        first.send((100, 110), 1, 0, 1);
+        first.send((200, 450), 1, 0, 1);
+        second.receive((150, 160), (0, 0), Some((0, 0, 8)));
+        second.receive((400, 440), (0, 0), Some((0, 0, 8)));
+    });
+    assert!(is_all_matched(&all));
+    assert_eq!(waits(&all[0]), [(200, 400, 1, WaitKind::LateReceiver)]);
+    assert_eq!(waits(&all[1]), []);
+}
+
+#[test]
+fn messages_of_one_key_match_in_the_order_of_posting_also_from_any_source() {
+    let mut ranks: Vec<Rank> = (0..3).map(|rank| Rank::new(rank, 3)).collect();
+    ranks[1].send((200, 201), 0, 5, 1);
+    ranks[1].send((300, 301), 0, 5, 2);
+    ranks[2].send((100, 101), 0, 6, 1);
+    ranks[0].receive((50, 120), (ANY, ANY), Some((2, 6, 8)));
+    ranks[0].receive((130, 220), (1, ANY), Some((1, 5, 8)));
+    ranks[0].receive((230, 320), (ANY, 5), Some((1, 5, 16)));
+    let all = all(ranks);
+    assert!(is_all_matched(&all));
+    let late = WaitKind::LateSender;
+    assert_eq!(waits(&all[0]), [(50, 100, 2, late), (130, 200, 1, late), (230, 300, 1, late)]);
+}
+
+#[test]
+fn waiting_for_several_requests_is_for_the_last() {
+    let mut ranks: Vec<Rank> = (0..3).map(|rank| Rank::new(rank, 3)).collect();
+    let receive = |rank: &mut Rank, when, request, from| {
+        rank.call((when, when + 1), "MPI_Irecv", (WORLD, from, 1, 1), request, None);
+    };
+    receive(&mut ranks[0], 10, 0xa0, 1);
+    receive(&mut ranks[0], 12, 0xb0, 2);
+    // Sends that are complete at once have one handle.
+    for (when, to) in [(14, 1), (16, 2)] {
+        ranks[0].call((when, when + 1), "MPI_Isend", (WORLD, to, 2, 1), 0xcc, None);
+    }
+    ranks[0].wait_all(
+        (20, 400),
+        &[(0xa0, 1, 1, 8), (0xb0, 2, 1, 8), (0xcc, PROC_NULL, ANY, 0), (0xcc, PROC_NULL, ANY, 0)],
+    );
+    for (rank, when) in [(1, 100), (2, 300)] {
+        ranks[rank].send((when, when + 1), 0, 1, 1);
+        ranks[rank].receive((when + 10, when + 20), (0, 2), Some((0, 2, 8)));
+    }
+    let all = all(ranks);
+    assert!(is_all_matched(&all));
+    assert_eq!(waits(&all[0]), [(20, 300, 2, WaitKind::Several)]);
+}
+
+#[test]
+fn a_handle_that_another_thread_gets_meanwhile_is_another_request() {
+    let all = two(|first, second| {
+        first.call((10, 11), "MPI_Irecv", (WORLD, 1, 1, 1), 0xa0, None);
+        first.begin(20, "MPI_Wait", (0, NONE, NONE, 0));
+        first.objects(CallRole::awaited, &[0xa0]);
+        first.thread = 1;
+        first.call((55, 56), "MPI_Irecv", (WORLD, 1, 2, 1), 0xa0, None);
+        first.thread = 0;
+        first.name = "MPI_Wait";
+        first.objects(CallRole::completed, &[0xa0, 1, 1, 8]);
+        first.end(60, 0, Some((1, 1, 8)));
+        first.wait_all((80, 120), &[(0xa0, 1, 2, 8)]);
+        second.send((50, 51), 0, 1, 1);
+        second.send((110, 111), 0, 2, 1);
+    });
+    assert!(is_all_matched(&all));
+    let late = WaitKind::LateSender;
+    assert_eq!(waits(&all[0]), [(20, 50, 1, late), (80, 110, 1, late)]);
+}
+
+#[test]
+fn each_start_of_a_persistent_request_is_a_message() {
+    let all = two(|first, second| {
+        first.call((10, 11), "MPI_Recv_init", (WORLD, 1, 3, 2), 0xa0, None);
+        second.call((10, 11), "MPI_Send_init", (WORLD, 0, 3, 2), 0xb0, None);
+        for round in 0..3 {
+            let when = 100 * (round + 1);
+            for (rank, request, late) in [(&mut *first, 0xa0, 0), (&mut *second, 0xb0, 40)] {
+                rank.begin(when + late, "MPI_Start", (request, NONE, NONE, 0));
+                rank.objects(CallRole::started, &[request]);
+                rank.end(when + late + 1, 0, None);
+            }
+            first.wait_all((when + 10, when + 50), &[(0xa0, 1, 3, 16)]);
+            second.wait_all((when + 42, when + 43), &[(0xb0, 0, 3, 16)]);
+        }
+        for (rank, request) in [(first, 0xa0), (second, 0xb0)] {
+            rank.begin(500, "MPI_Request_free", (request, NONE, NONE, 0));
+            let handle = Address(request);
+            rank.event(500, ObjectFreed { domain: 1, kind: ObjectKind::request, handle });
+            rank.end(501, 0, None);
+        }
+    });
+    assert!(is_all_matched(&all));
+    assert_eq!((all[0].counts.receives, all[0].counts.received_bytes), (3, 48));
+    assert_eq!((all[1].counts.sends, all[1].counts.sent_bytes), (3, 48));
+    let late = WaitKind::LateSender;
+    assert_eq!(waits(&all[0]), [(110, 140, 1, late), (210, 240, 1, late), (310, 340, 1, late)]);
+}
+
+#[test]
+fn nobody_gets_what_is_sent_to_no_process_or_cancelled() {
+    let all = two(|first, second| {
+        first.send((10, 11), PROC_NULL, 0, 1);
+        first.receive((12, 13), (PROC_NULL, 0), Some((PROC_NULL, ANY, 0)));
+        first.call((14, 15), "MPI_Irecv", (WORLD, 1, 4, 1), 0xa0, None);
+        const CANCELLED: i32 = -5;
+        first.wait_all((20, 21), &[(0xa0, CANCELLED, ANY, 0)]);
+        first.receive((30, 60), (1, 4), Some((1, 4, 8)));
+        second.send((50, 51), 0, 4, 1);
+    });
+    assert!(is_all_matched(&all));
+    assert_eq!(waits(&all[0]), [(30, 50, 1, WaitKind::LateSender)]);
+    assert_eq!((all[0].counts.sends, all[0].counts.receives), (0, 1));
+}
+
+#[test]
+fn a_probe_waits_for_the_message_and_leaves_it() {
+    let all = two(|first, second| {
+        first.call((10, 60), "MPI_Probe", (WORLD, ANY, 4, 0), 0, Some((1, 4, 8)));
+        first.receive((70, 71), (1, 4), Some((1, 4, 8)));
+        first.call((80, 160), "MPI_Mprobe", (WORLD, ANY, ANY, 0), 0xe0, Some((1, 5, 8)));
+        first.call((170, 171), "MPI_Mrecv", (0xe0, NONE, NONE, 1), 0, Some((1, 5, 8)));
+        second.send((50, 51), 0, 4, 1);
+        second.send((150, 151), 0, 5, 1);
+    });
+    assert!(is_all_matched(&all));
+    let late = WaitKind::LateSender;
+    assert_eq!(waits(&all[0]), [(10, 50, 1, late), (80, 150, 1, late)]);
+    assert_eq!(all[0].counts.receives, 2);
+}
+
+#[test]
+fn parts_of_a_split_communicator_are_apart() {
+    let mut ranks: Vec<Rank> = (0..4).map(|rank| Rank::new(rank, 4)).collect();
+    for (number, rank) in ranks.iter_mut().enumerate() {
+        let own = (number / 2) as u32;
+        let members = [number as u64 % 2, number as u64 % 2 + 2];
+        // Handles are the rank's own.
+        let [half, copy] = [0x300 + 8 * number as u64, 0x400];
+        rank.split((10, 20), half, WORLD, own, &members);
+        rank.split((30, 40), copy, half, own, &members);
+    }
+    // The same ranks and tags in all parts.
+    ranks[0].call((100, 250), "MPI_Recv", (0x400, 1, 1, 1), 0, Some((1, 1, 8)));
+    ranks[2].call((200, 201), "MPI_Send", (0x400, 0, 1, 1), 0, None);
+    ranks[1].call((100, 350), "MPI_Recv", (0x400, 1, 1, 1), 0, Some((1, 1, 8)));
+    ranks[3].call((300, 301), "MPI_Send", (0x400, 0, 1, 1), 0, None);
+    // Each half has its own barrier.
+    for (rank, (half, when)) in
+        [(0x300, 400), (0x308, 410), (0x310, 420), (0x318, 440)].into_iter().enumerate()
+    {
+        ranks[rank].call((when, 450), "MPI_Barrier", (half, NONE, NONE, 0), 0, None);
+    }
+    let all = all(ranks);
+    assert!(is_all_matched(&all));
+    let (late, barrier) = (WaitKind::LateSender, WaitKind::Barrier);
+    assert_eq!(waits(&all[0]), [(100, 200, 2, late), (400, 420, 2, barrier)]);
+    assert_eq!(waits(&all[1]), [(100, 300, 3, late), (410, 440, 3, barrier)]);
+    assert_eq!(waits(&all[2]), []);
+    assert_eq!((all[0].counts.communicators, all[0].open_communicators), (2, 2));
+}
+
+#[test]
+fn ranks_that_are_told_no_members_find_their_communicator() {
+    let mut ranks: Vec<Rank> = (0..4).map(|rank| Rank::new(rank, 4)).collect();
+    for (number, rank) in ranks.iter_mut().enumerate() {
+        let own = (number / 2) as u32;
+        let members = [number as u64 % 2, number as u64 % 2 + 2];
+        rank.begin(10, "MPI_Comm_split", (WORLD, NONE, NONE, 0));
+        let told = if own == 0 { &members[..] } else { &[] };
+        rank.define(ObjectKind::communicator, 0x400, WORLD, &[&[2, own.into(), 0], told].concat());
+        rank.end(20, 0x400, None);
+        let when = 100 + 10 * number as Ns;
+        rank.call((when, 200), "MPI_Barrier", (0x400, NONE, NONE, 0), 0, None);
+    }
+    let all = all(ranks);
+    assert_eq!(waits(&all[0]), [(100, 120, 2, WaitKind::Barrier)]);
+    assert_eq!(waits(&all[1]), [(110, 130, 3, WaitKind::Barrier)]);
+}
+
+#[test]
+fn collective_operations_wait_for_whom_they_need() {
+    let check = |name: &'static str, root: i32, expected: [&[(Ns, Ns, u32, WaitKind)]; 3]| {
+        let mut ranks: Vec<Rank> = (0..3).map(|rank| Rank::new(rank, 3)).collect();
+        for (rank, when) in [100, 300, 200].into_iter().enumerate() {
+            ranks[rank].call((when, 400), name, (WORLD, root, NONE, 1), 0, None);
+        }
+        let all = all(ranks);
+        for (of, expected) in all.iter().zip(expected) {
+            assert_eq!(waits(of), expected, "{name}");
+        }
+    };
+    let all = WaitKind::AllToAll;
+    check("MPI_Allreduce", NONE, [&[(100, 300, 1, all)], &[], &[(200, 300, 1, all)]]);
+    let late = WaitKind::LateBroadcast;
+    check("MPI_Bcast", 2, [&[(100, 200, 2, late)], &[], &[]]);
+    check("MPI_Scatterv", 1, [&[(100, 300, 1, late)], &[], &[(200, 300, 1, late)]]);
+    // The root can begin with the first.
+    check("MPI_Reduce", 0, [&[(100, 200, 2, WaitKind::EarlyReduce)], &[], &[]]);
+    check("MPI_Gather", 1, [&[], &[], &[]]);
+    check("MPI_Scan", NONE, [&[], &[], &[(200, 300, 1, WaitKind::EarlyScan)]]);
+    check("MPI_Neighbor_allgather", NONE, [&[], &[], &[]]);
+}
+
+#[test]
+fn a_nonblocking_operation_is_waited_for_where_its_request_is() {
+    let all = two(|first, second| {
+        first.call((10, 11), "MPI_Ibarrier", (WORLD, NONE, NONE, 0), 0xa0, None);
+        first.wait_all((50, 90), &[(0xa0, 0, 0, 0)]);
+        second.call((80, 81), "MPI_Ibarrier", (WORLD, NONE, NONE, 0), 0xa0, None);
+        second.wait_all((95, 96), &[(0xa0, 0, 0, 0)]);
+    });
+    assert_eq!(waits(&all[0]), [(50, 80, 1, WaitKind::Barrier)]);
+    assert_eq!(waits(&all[1]), []);
+    assert_eq!(all[0].counts.collectives, 1);
+}
+
+#[test]
+fn what_has_no_partner_is_told() {
+    let all = two(|first, second| {
+        first.send((10, 11), 1, 4, 1);
+        first.send((12, 13), 1, 5, 1);
+        second.call((10, 11), "MPI_Irecv", (WORLD, 0, 9, 1), 0xa0, None);
+        second.call((12, 13), "MPI_Irecv", (WORLD, ANY, ANY, 1), 0xb0, None);
+        second.receive((14, 15), (0, 5), Some((0, 5, 8)));
+    });
+    assert_eq!((all[0].unmatched_sends.count, all[0].unmatched_sends.first), (1, Some((1, 4))));
+    assert_eq!((all[1].unmatched_receives.count, all[1].unmatched_receives.first), (2, Some((0, 9))));
+    assert_eq!((all[0].open_requests, all[1].open_requests), (0, 2));
+}
