@@ -275,7 +275,7 @@ impl<'p> Simulator<'p> {
         };
         let (prior, next, team) = (self.tasks[task].id, Some(self.tasks[below].id), self.tasks[task].team);
         self.emit(time, thread, Callback::TaskSchedule { prior, status, next });
-        self.returns_from(time, task, below);
+        self.returns_from(thread, time, task, below);
         let (current, of_thread) = (self.tasks[task].current, self.threads[thread].current);
         if self.tasks[task].is_undeferred {
             // Its creator goes on behind it.
@@ -296,13 +296,16 @@ impl<'p> Simulator<'p> {
     }
 
     /// The thread has left `task`, for now or for good, and is in the task `below` again.
-    fn returns_from(&mut self, time: Ns, task: usize, below: usize) {
+    fn returns_from(&mut self, thread: usize, time: Ns, task: usize, below: usize) {
         let team = &mut self.run.teams[self.tasks[task].team];
         if self.tasks[below].is_implicit {
             team.running.push((time, -1));
         }
-        if let Some(Wait::Barrier { number, .. }) = self.tasks[below].wait {
-            team.barriers[number].tasks.insert(self.tasks[task].code);
+        // Also below a task that waits for this one.
+        let stack = self.threads[thread].tasks.iter().rev();
+        let implicit = stack.map(|task| &self.tasks[*task]).find(|task| task.is_implicit);
+        if let Some(Some(Wait::Barrier { number, .. })) = implicit.map(|task| &task.wait) {
+            team.barriers[*number].tasks.insert(self.tasks[task].code);
         }
     }
 
@@ -375,7 +378,7 @@ impl<'p> Simulator<'p> {
         self.tasks[task].start = self.tasks[task].current;
         self.tasks[task].left = Some(self.threads[thread].current);
         self.threads[thread].tasks.pop();
-        self.returns_from(time, task, below);
+        self.returns_from(thread, time, task, below);
         self.teams[team].ready.push(task);
         self.wake_team(time, team);
         if self.random.chance(50) {
