@@ -127,22 +127,21 @@ impl Kind {
 
     /// Whether it is an MPI call, which the program's own code makes.
     pub(crate) fn is_mpi_call(self) -> bool {
-        matches!(self, Kind::Charged(Cause::Mpi | Cause::MpiOther))
+        matches!(self, Kind::Charged(cause) if cause.is_mpi_call())
     }
 
     /// Whether a thread that is in it takes part in the program.
     pub(crate) fn shows_activity(self) -> bool {
-        !matches!(
-            self,
-            Kind::Idle
-                | Kind::Transparent
-                | Kind::TaskGroup
-                | Kind::Chunk
-                | Kind::ExternalWait
-                | Kind::Charged(
-                    Cause::Mpi | Cause::MpiOther | Cause::Preempted | Cause::Tracer | Cause::Unobserved
-                )
-        )
+        !self.is_mpi_call()
+            && !matches!(
+                self,
+                Kind::Idle
+                    | Kind::Transparent
+                    | Kind::TaskGroup
+                    | Kind::Chunk
+                    | Kind::ExternalWait
+                    | Kind::Charged(Cause::Preempted | Cause::Tracer | Cause::Unobserved)
+            )
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A request is bound when the wait begins. When it ends, another thread may already have the same handle.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_trace_format::event::{CallBegin, CallEnd, CallObjects, Event, ObjectDefined, ObjectFreed};
@@ -148,7 +148,7 @@ struct OpenCall {
     /// The message or operation that the call posts or waits for.
     posted: Posted,
     /// The handles that it waits for, each with the request that it stood for when the wait began.
-    awaited: Vec<(u64, u64)>,
+    awaited: VecDeque<(u64, u64)>,
     completed: Vec<Completed>,
 }
 
@@ -246,7 +246,7 @@ impl Calls {
                 class: e.class,
                 tag: e.tag,
                 posted,
-                awaited: Vec::new(),
+                awaited: VecDeque::new(),
                 completed: Vec::new(),
             });
         }
@@ -333,18 +333,19 @@ impl Calls {
     fn objects(&mut self, thread: usize, e: &CallObjects<'_>) {
         match e.role {
             CallRole::awaited => {
-                // Where a handle comes several times, it stands for as many requests.
+                let Some(Some(open)) = self.open.get_mut(thread) else { return };
+                // Where a handle comes several times, it stands for as many requests. Many handles come in parts.
                 let mut times: BTreeMap<u64, usize> = BTreeMap::new();
+                for (handle, _) in &open.awaited {
+                    *times.entry(*handle).or_default() += 1;
+                }
                 let awaited = e.numbers.iter().filter_map(|handle| {
                     let time = times.entry(*handle).or_default();
                     *time += 1;
                     let request = self.requests.get(handle)?.get(*time - 1)?;
                     Some((*handle, request.number))
                 });
-                let awaited: Vec<(u64, u64)> = awaited.collect();
-                if let Some(Some(open)) = self.open.get_mut(thread) {
-                    open.awaited = awaited;
-                }
+                open.awaited.extend(awaited);
             }
             CallRole::completed => {
                 let Some(Some(open)) = self.open.get_mut(thread) else { return };
@@ -352,7 +353,7 @@ impl Calls {
                     let Some(place) = open.awaited.iter().position(|(handle, _)| *handle == words[0]) else {
                         continue;
                     };
-                    let (handle, number) = open.awaited.remove(place);
+                    let Some((handle, number)) = open.awaited.remove(place) else { continue };
                     open.completed.push(Completed {
                         handle,
                         number,

@@ -61,8 +61,8 @@ pub(super) struct Communicators {
 
 impl Communicators {
     pub(super) fn of(processes: &[ProcessCalls]) -> Communicators {
-        let mut all = Communicators::default();
-        all.of_processes = processes.iter().map(|calls| vec![None; calls.communicators.len()]).collect();
+        let unknown = processes.iter().map(|calls| vec![None; calls.communicators.len()]);
+        let mut all = Communicators { of_processes: unknown.collect(), ..Communicators::default() };
         // Those of a group count for themselves. A rank names them in its own order, so that is counted once per round.
         let mut has_news = true;
         while has_news {

@@ -124,6 +124,7 @@ golden! {
     ended_task_named
     energy
     external_waits
+    mpi_waits
     locks_out_of_order
     failed_test_lock
     missing_ends
