@@ -37,7 +37,7 @@ impl Cause {
         match self {
             Cause::Useful => "useful work",
             Cause::Serial => "serial code",
-            Cause::IdleInMpi => "idle during MPI calls",
+            Cause::IdleInMpi => "idle during MPI",
             Cause::NarrowTeam => "small teams",
             Cause::Fork => "thread start-up",
             Cause::Join => "end of region",
@@ -54,7 +54,7 @@ impl Cause {
             Cause::Runtime => "OpenMP runtime",
             Cause::ExternalWait => "waits outside OpenMP",
             Cause::Mpi => "MPI communication",
-            Cause::MpiWait => "waiting for MPI ranks",
+            Cause::MpiWait => "waits for ranks",
             Cause::MpiTransfer => "MPI transfers",
             Cause::MpiOther => "other MPI calls",
             Cause::Preempted => "preemption",

@@ -125,6 +125,10 @@ enum Meaning {
 struct Request {
     /// Never used again, unlike a handle.
     number: u64,
+    /// The thread that it is of.
+    thread: usize,
+    /// A call waits for it.
+    is_awaited: bool,
     meaning: Meaning,
 }
 
@@ -239,6 +243,10 @@ impl Calls {
             self.is_finalized = true;
         }
         let posted = self.posted(name, time, e).unwrap_or(Posted::Nothing);
+        // An error handler may have left the one before by `longjmp`.
+        if let Some(abandoned) = self.open.get_mut(thread).and_then(Option::take) {
+            self.release(&abandoned);
+        }
         if let Some(open) = self.open.get_mut(thread) {
             *open = Some(OpenCall {
                 begin: time,
@@ -334,16 +342,14 @@ impl Calls {
         match e.role {
             CallRole::awaited => {
                 let Some(Some(open)) = self.open.get_mut(thread) else { return };
-                // Where a handle comes several times, it stands for as many requests. Many handles come in parts.
-                let mut times: BTreeMap<u64, usize> = BTreeMap::new();
-                for (handle, _) in &open.awaited {
-                    *times.entry(*handle).or_default() += 1;
-                }
+                // A handle may stand for many requests at a time: Open MPI has one for all sends that were complete at once.
                 let awaited = e.numbers.iter().filter_map(|handle| {
-                    let time = times.entry(*handle).or_default();
-                    *time += 1;
-                    let request = self.requests.get(handle)?.get(*time - 1)?;
-                    Some((*handle, request.number))
+                    let all = self.requests.get_mut(handle)?;
+                    let is_free = |request: &Request| !request.is_awaited;
+                    let own = all.iter().position(|request| is_free(request) && request.thread == thread);
+                    let place = own.or_else(|| all.iter().position(is_free))?;
+                    all[place].is_awaited = true;
+                    Some((*handle, all[place].number))
                 });
                 open.awaited.extend(awaited);
             }
@@ -392,6 +398,7 @@ impl Calls {
 
     fn end(&mut self, thread: usize, time: Ns, e: &CallEnd) {
         let Some(call) = self.open.get_mut(thread).and_then(Option::take) else { return };
+        self.release(&call);
         if call.function != e.function {
             return;
         }
@@ -401,7 +408,7 @@ impl Calls {
         let name = name_of(e.function);
         match call.posted {
             Posted::Nothing if matches!(call.class, CallClass::start) && request != 0 => {
-                self.request(request, Meaning::Other);
+                self.request((thread, request), Meaning::Other);
             }
             Posted::Nothing => {}
             Posted::Send { place } => {
@@ -410,21 +417,24 @@ impl Calls {
                     // Others return when the message was copied, or at once.
                     self.all.sends[place].wait = (name != "MPI_Bsend").then_some(span);
                 } else if request != 0 {
-                    self.request(request, Meaning::Send { place, is_synchronous: name == "MPI_Issend" });
+                    self.request(
+                        (thread, request),
+                        Meaning::Send { place, is_synchronous: name == "MPI_Issend" },
+                    );
                 }
             }
             Posted::Receive { place } if name == "MPI_Mrecv" || name == "MPI_Imrecv" => {
                 let receive = &mut self.all.receives[place];
                 receive.wait = receive.wait.or(Some(span));
                 if name == "MPI_Imrecv" && request != 0 {
-                    self.request(request, Meaning::Other);
+                    self.request((thread, request), Meaning::Other);
                 }
             }
             Posted::Receive { place } if call.class == CallClass::nonblocking_receive => {
                 match (has_failed, request) {
                     (true, _) => self.all.receives[place].state = ReceiveState::Nothing,
                     (false, 0) => {}
-                    (false, request) => self.request(request, Meaning::Receive { place }),
+                    (false, request) => self.request((thread, request), Meaning::Receive { place }),
                 }
             }
             Posted::Receive { place } => {
@@ -436,7 +446,7 @@ impl Calls {
                 }
             }
             Posted::Both { receive, .. } if request != 0 => {
-                self.request(request, Meaning::Receive { place: receive });
+                self.request((thread, request), Meaning::Receive { place: receive });
             }
             Posted::Both { send, receive } => {
                 self.received(receive, (e.peer, e.tag, e.bytes), span);
@@ -448,15 +458,18 @@ impl Calls {
                 }
             }
             Posted::Collective { place } if request != 0 => {
-                self.request(request, Meaning::Collective { place });
+                self.request((thread, request), Meaning::Collective { place });
             }
             Posted::Collective { place } => self.all.collectives[place].wait = Some(span),
             Posted::PersistentSend(send) => {
                 let is_synchronous = name == "MPI_Ssend_init";
-                self.request(request, Meaning::PersistentSend { send, started: Vec::new(), is_synchronous });
+                self.request(
+                    (thread, request),
+                    Meaning::PersistentSend { send, started: Vec::new(), is_synchronous },
+                );
             }
             Posted::PersistentReceive(receive) => {
-                self.request(request, Meaning::PersistentReceive { receive, started: Vec::new() });
+                self.request((thread, request), Meaning::PersistentReceive { receive, started: Vec::new() });
             }
         }
         // A send within several requests may be complete long before the call returns.
@@ -466,9 +479,19 @@ impl Calls {
         }
     }
 
-    fn request(&mut self, handle: u64, meaning: Meaning) {
+    /// What a call has waited for, and what is not complete, others may wait for.
+    fn release(&mut self, call: &OpenCall) {
+        for (handle, number) in &call.awaited {
+            let mut all = self.requests.get_mut(handle).into_iter().flatten();
+            if let Some(request) = all.find(|request| request.number == *number) {
+                request.is_awaited = false;
+            }
+        }
+    }
+
+    fn request(&mut self, (thread, handle): (usize, u64), meaning: Meaning) {
         self.requests_so_far += 1;
-        let request = Request { number: self.requests_so_far, meaning };
+        let request = Request { number: self.requests_so_far, thread, is_awaited: false, meaning };
         self.requests.entry(handle).or_default().push(request);
     }
 
@@ -476,6 +499,7 @@ impl Calls {
         let Completed { handle, number, peer, tag, bytes } = completed;
         let Some(all) = self.requests.get_mut(&handle) else { return };
         let Some(place) = all.iter().position(|request| request.number == number) else { return };
+        all[place].is_awaited = false;
         let is_cancelled = peer == CANCELLED;
         let next = |started: &mut Vec<usize>| (!started.is_empty()).then(|| started.remove(0));
         let (send, receive, collective) = match &mut all[place].meaning {

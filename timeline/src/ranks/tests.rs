@@ -222,6 +222,46 @@ fn waiting_for_several_requests_is_for_the_last() {
 }
 
 #[test]
+fn threads_may_wait_for_requests_of_one_handle_at_the_same_time() {
+    let all = two(|first, second| {
+        // Open MPI has one handle for all sends that are complete at once.
+        for thread in [0, 1] {
+            first.thread = thread;
+            first.call((10, 11), "MPI_Isend", (WORLD, 1, thread as i32, 1), 0xcc, None);
+        }
+        first.thread = 0;
+        first.begin(20, "MPI_Wait", (0, NONE, NONE, 0));
+        first.objects(CallRole::awaited, &[0xcc]);
+        first.thread = 1;
+        first.wait_all((30, 31), &[(0xcc, PROC_NULL, ANY, 0)]);
+        first.thread = 0;
+        first.name = "MPI_Wait";
+        first.objects(CallRole::completed, &[0xcc, PROC_NULL as u64, ANY as u64, 0]);
+        first.end(40, 0, None);
+        for tag in [0, 1] {
+            second.receive((50, 51), (0, tag), Some((0, tag, 8)));
+        }
+    });
+    assert!(is_all_matched(&all));
+}
+
+#[test]
+fn a_request_that_a_call_leaves_open_can_be_waited_for_again() {
+    let all = two(|first, second| {
+        first.call((10, 11), "MPI_Irecv", (WORLD, 1, 1, 1), 0xa0, None);
+        first.call((12, 13), "MPI_Irecv", (WORLD, 1, 2, 1), 0xb0, None);
+        first.begin(20, "MPI_Waitany", (0, NONE, NONE, 0));
+        first.objects(CallRole::awaited, &[0xa0, 0xb0]);
+        first.objects(CallRole::completed, &[0xb0, 1, 2, 8]);
+        first.end(60, 0, Some((1, 2, 8)));
+        first.wait_all((70, 90), &[(0xa0, 1, 1, 8)]);
+        second.send((15, 16), 0, 2, 1);
+        second.send((80, 81), 0, 1, 1);
+    });
+    assert!(is_all_matched(&all));
+}
+
+#[test]
 fn a_handle_that_another_thread_gets_meanwhile_is_another_request() {
     let all = two(|first, second| {
         first.call((10, 11), "MPI_Irecv", (WORLD, 1, 1, 1), 0xa0, None);
