@@ -69,6 +69,8 @@ int main(int argc, char **argv) {
         printf("sum %d\n", sum);
     fflush(stdout);
     if (argc > 2 && strcmp(argv[2], "abort") == 0) {
+        // All files are written.
+        MPI_Barrier(MPI_COMM_WORLD);
         if (rank == 0)
             MPI_Abort(MPI_COMM_WORLD, 3);
         MPI_Barrier(MPI_COMM_WORLD);

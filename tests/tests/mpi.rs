@@ -145,8 +145,11 @@ fn a_job_that_aborts_leaves_its_calls() {
         assert_eq!(output.status, alone.status, "{output:?}");
         for rank in 0..RANKS {
             let events = dump(&trace(folder, rank));
-            // The last call has no end.
-            assert_eq!(count(&events, "omptrace_call_begin"), measured(folder, rank).calls + 1, "{events:?}");
+            // The last call has no end. Others than the first may be ended before they make it.
+            let begins = count(&events, "omptrace_call_begin");
+            let calls = measured(folder, rank).calls;
+            let expected = if rank == 0 { calls + 2..=calls + 2 } else { calls + 1..=calls + 2 };
+            assert!(expected.contains(&begins), "{begins} {calls}");
         }
     }
 }

@@ -1,22 +1,18 @@
-//! A call of MPI: its arguments, and what the tracer is told of it.
+//! A call of MPI: its arguments.
 
 use core::ffi::c_void;
-use core::ptr::null;
 
 use omptrace_mpi_api::Class;
 use omptrace_mpi_api::wrappers::Spelling;
 
 use crate::communicator_size;
-use crate::completion;
-use crate::enter::{Frame, REGISTERS, invoke};
-use crate::family::{Family, STATUS_WORDS, family};
-use crate::fortran;
-use crate::initialization;
+use crate::family::{Family, STATUS_WORDS};
+use crate::fortran_handles;
+use crate::frame::{Frame, REGISTERS, invoke};
 use crate::next;
-use crate::object;
 use crate::row::{Handle, Kind, NONE, ROWS, Row};
-use crate::thread::{self, Thread};
-use crate::tracer::{ABANDONED, CallBegins, CallEnds, Tracer, kind, peer, role, tag, tracer};
+use crate::thread::Thread;
+use crate::tracer::{CallBegins, CallEnds, Tracer, peer, role, tag};
 
 /// A call. Its arguments are where its caller and `omptrace_mpi_call` have left them.
 ///
@@ -32,72 +28,6 @@ pub(crate) struct Call {
     length: usize,
     pub(crate) code: *const c_void,
     next: usize,
-}
-
-/// Goes on from `omptrace_mpi_call`.
-///
-/// # Safety
-/// The frame is that of a call, and the slot is the called symbol's.
-pub(crate) unsafe extern "C-unwind" fn enter(frame: *mut Frame, slot: u32) -> u64 {
-    let slot = slot as usize;
-    // SAFETY: by the caller's promise.
-    let call = unsafe { Call::of(frame, slot) };
-    let Some(tracer) = tracer() else {
-        return call.go_on();
-    };
-    let thread = thread::words();
-    let stack_pointer = frame as usize;
-    // SAFETY: the thread's own words.
-    let inside = unsafe { (*thread).inside };
-    if inside > stack_pointer {
-        return call.go_on();
-    }
-    if inside != 0 {
-        end_abandoned(tracer, thread);
-    }
-    // SAFETY: the thread's own words.
-    unsafe { (*thread).inside = stack_pointer };
-    let result = outermost(call, tracer, thread);
-    // SAFETY: as above.
-    unsafe {
-        (*thread).inside = 0;
-        (*thread).open = 0;
-    }
-    result
-}
-
-/// The call before was left by `longjmp` or an exception: it ends, as far as that is known, when the next one begins.
-#[cold]
-fn end_abandoned(tracer: &'static Tracer, thread: *mut Thread) {
-    // SAFETY: the thread's own words.
-    let (function, class) = unsafe { ((*thread).open, (*thread).open_class) };
-    if function != 0 {
-        let ends = CallEnds {
-            function,
-            class,
-            result: ABANDONED,
-            peer: peer::NONE,
-            tag: tag::NONE,
-            object: 0,
-            bytes: 0,
-            code: null(),
-        };
-        let errno = Errno::of_thread();
-        (tracer.ends)(&ends);
-        errno.restore();
-    }
-}
-
-/// A call that the program has made.
-fn outermost(mut call: Call, tracer: &'static Tracer, thread: *mut Thread) -> u64 {
-    let errno = Errno::of_thread();
-    let result = match family() {
-        // SAFETY: the program's own call.
-        Some(family) => report(&mut Context { tracer, family, thread, errno }, &mut call),
-        None => call.go_on(),
-    };
-    errno.restore();
-    result
 }
 
 /// Whom a call is told, and by whose rules.
@@ -117,7 +47,7 @@ pub(crate) struct Errno {
 }
 
 impl Errno {
-    fn of_thread() -> Errno {
+    pub(crate) fn of_thread() -> Errno {
         // SAFETY: the thread's own.
         unsafe {
             let place = libc::__errno_location();
@@ -130,7 +60,7 @@ impl Errno {
         self.value = unsafe { *self.place };
     }
 
-    fn restore(self) {
+    pub(crate) fn restore(self) {
         // SAFETY: the thread's own.
         unsafe { *self.place = self.value }
     }
@@ -181,117 +111,11 @@ impl Context {
     }
 }
 
-/// Reports a call.
-fn report(context: &mut Context, call: &mut Call) -> u64 {
-    match call.row.kind {
-        Kind::Wait | Kind::Waitall | Kind::Waitany | Kind::Waitsome => completion::wait(context, call),
-        Kind::Test | Kind::Testall | Kind::Testany | Kind::Testsome => completion::test(context, call),
-        Kind::CommitType | Kind::NewType | Kind::FreeType => object::datatype(context, call),
-        Kind::NameCommunicator | Kind::NameWindow => object::name(context, call),
-        Kind::Pcontrol => {
-            (context.tracer.pauses)(call.integer(0) == 0);
-            context.go_on(call)
-        }
-        Kind::Attempt => attempt(context, call),
-        Kind::Init | Kind::InitThread | Kind::SessionInit => {
-            (context.tracer.starts)();
-            usual(context, call)
-        }
-        _ => usual(context, call),
-    }
-}
-
-/// A call that is reported when it begins and when it ends.
-fn usual(context: &mut Context, call: &mut Call) -> u64 {
-    let object = call.object(context.family);
-    let begins = call.begins(context.family, object);
-    let is_recorded = context.begins(&begins);
-    if is_recorded || call.row.kind == Kind::FreeCommunicator {
-        before(context, call, object);
-    }
-    let mut own_status = [0; STATUS_WORDS];
-    if is_recorded {
-        call.replace_status(context.family, &mut own_status);
-    }
-    let result = context.go_on(call);
-    let code = call.result_code(result);
-    let new = match code {
-        0 => call.result(context.family),
-        _ => 0,
-    };
-    if code == 0 {
-        after(context, call, object, new);
-    }
-    if is_recorded {
-        let ends = call.ends(context.family, code, new);
-        (context.tracer.ends)(&ends);
-    }
-    result
-}
-
-/// A probe that need not find a message: it is reported where it has found one.
-fn attempt(context: &mut Context, call: &mut Call) -> u64 {
-    let object = call.object(context.family);
-    let mut own_status = [0; STATUS_WORDS];
-    call.replace_status(context.family, &mut own_status);
-    let result = context.go_on(call);
-    let code = call.result_code(result);
-    if code == 0 && !call.flag() {
-        context.count_fruitless(call.number);
-        return result;
-    }
-    let begins = call.begins(context.family, object);
-    if context.begins(&begins) {
-        let new = if code == 0 { call.result(context.family) } else { 0 };
-        let ends = call.ends(context.family, code, new);
-        (context.tracer.ends)(&ends);
-    }
-    result
-}
-
-/// What is told before the library does it.
-fn before(context: &Context, call: &Call, object: u64) {
-    let freed = |of: u32| (context.tracer.freed)(of, object);
-    match call.row.kind {
-        // Before: another thread may get the same handle as soon as it is free.
-        Kind::FreeCommunicator => {
-            communicator_size::forget(object);
-            freed(kind::COMMUNICATOR);
-        }
-        Kind::FreeWindow => freed(kind::WINDOW),
-        Kind::CloseFile => freed(kind::FILE),
-        Kind::FreeRequest => freed(kind::REQUEST),
-        Kind::Start => context.tracer.tell(role::STARTED, &[object]),
-        Kind::SendAndReceive => context.tracer.tell(role::RECEIVED, &call.received(context.family)),
-        Kind::Startall => completion::started(context, call),
-        _ => {}
-    }
-}
-
-/// What is told when the library has done it.
-fn after(context: &Context, call: &Call, object: u64, new: u64) {
-    // SAFETY: by the caller's promise.
-    unsafe {
-        match call.row.kind {
-            Kind::Init | Kind::InitThread | Kind::SessionInit => initialization::describe(context, call),
-            Kind::NewCommunicator => object::new_communicator(context, new, object),
-            Kind::NewCommunicatorLater => object::copied_communicator(context, new, object),
-            Kind::NewWindow => object::new_window(context, new, [object, call.long(1), call.unit(2)]),
-            Kind::NewAllocatedWindow => {
-                object::new_window(context, new, [object, call.long(0), call.unit(1)])
-            }
-            Kind::NewDynamicWindow => object::new_window(context, new, [object, 0, 1]),
-            Kind::OpenFile => object::new_file(context, call, new, object),
-            _ => {}
-        }
-    }
-}
-
 impl Call {
     /// # Safety
     /// The frame is that of a call of this slot's symbol, with the arguments that it takes, and stays until the call is over.
     #[inline(always)]
-    unsafe fn of(frame: *mut Frame, slot: usize) -> Call {
+    pub(crate) unsafe fn of(frame: *mut Frame, slot: usize) -> Call {
         let number = slot / 8;
         let spelling = slot % 8;
         let row = ROWS.get(number).unwrap_or(&ROWS[0]);
@@ -310,7 +134,7 @@ impl Call {
 
     /// Goes on in the next definition.
     #[inline(always)]
-    fn go_on(&self) -> u64 {
+    pub(crate) fn go_on(&self) -> u64 {
         // SAFETY: by the promise of the call.
         unsafe { invoke(self.next, self.frame, self.length.saturating_sub(REGISTERS)) }
     }
@@ -375,7 +199,7 @@ impl Call {
     }
 
     /// An argument that is an integer of 64 bits, such as an `MPI_Aint`.
-    fn long(&self, argument: u8) -> u64 {
+    pub(crate) fn long(&self, argument: u8) -> u64 {
         let word = self.address(argument);
         match self.is_fortran() {
             // SAFETY: Fortran passes the addresses of variables.
@@ -385,7 +209,7 @@ impl Call {
     }
 
     /// A unit of displacements: an `int`, but for large counts.
-    fn unit(&self, argument: u8) -> u64 {
+    pub(crate) fn unit(&self, argument: u8) -> u64 {
         if self.is_large() { self.address(argument) } else { self.integer(argument) as u64 }
     }
 
@@ -404,7 +228,7 @@ impl Call {
     }
 
     /// The message that is received along with one that is sent: source, tag, number of elements, their type.
-    fn received(&self, family: &Family) -> [u64; 4] {
+    pub(crate) fn received(&self, family: &Family) -> [u64; 4] {
         let row = self.row;
         let (source, tag) =
             (family.peer(self.integer(row.other_peer)), family.tag(self.integer(row.other_tag)));
@@ -439,7 +263,7 @@ impl Call {
     pub(crate) fn handle(&self, family: &Family, argument: u8, of: Handle) -> u64 {
         match (argument, self.is_fortran()) {
             (NONE, _) => 0,
-            (_, true) => fortran::handle(family, of, self.integer(argument)),
+            (_, true) => fortran_handles::handle(family, of, self.integer(argument)),
             (_, false) if of == Handle::File => self.address(argument),
             (_, false) => family.handle(self.address(argument)),
         }
@@ -455,7 +279,7 @@ impl Call {
         // SAFETY: by the promise of the call.
         unsafe {
             match (self.is_fortran(), of) {
-                (true, _) => fortran::handle(family, of, (address as *const i32).add(place).read()),
+                (true, _) => fortran_handles::handle(family, of, (address as *const i32).add(place).read()),
                 (false, Handle::File) => (address as *const u64).add(place).read(),
                 (false, _) => family.handle_at(address, place),
             }
@@ -474,13 +298,13 @@ impl Call {
 
     /// What the call has made.
     #[inline(always)]
-    fn result(&self, family: &Family) -> u64 {
+    pub(crate) fn result(&self, family: &Family) -> u64 {
         self.handle_at(family, self.row.result, self.row.result_type, 0)
     }
 
     /// What the tracer is told when the call begins.
     #[inline(always)]
-    fn begins(&self, family: &Family, object: u64) -> CallBegins {
+    pub(crate) fn begins(&self, family: &Family, object: u64) -> CallBegins {
         let row = self.row;
         let (mut count, mut datatype, mut counts) = (row.count, row.datatype, row.counts);
         if row.in_place != NONE && self.is_in_place(family, row.in_place) {
@@ -517,7 +341,7 @@ impl Call {
 
     /// What the tracer is told when the call has returned `code`.
     #[inline(always)]
-    fn ends(&self, family: &Family, code: i32, object: u64) -> CallEnds {
+    pub(crate) fn ends(&self, family: &Family, code: i32, object: u64) -> CallEnds {
         let mut ends = CallEnds {
             function: self.number,
             class: self.row.class as u32,
@@ -553,14 +377,14 @@ impl Call {
     }
 
     /// Gives the call a status of our own where the program wants none.
-    fn replace_status(&mut self, family: &Family, own: &mut [u64; STATUS_WORDS]) {
+    pub(crate) fn replace_status(&mut self, family: &Family, own: &mut [u64; STATUS_WORDS]) {
         if self.row.status != NONE && self.is_ignored(family, self.address(self.row.status)) {
             self.set_address(self.row.status, own.as_mut_ptr() as usize as u64);
         }
     }
 
     /// Whether the call says that it has found what it looked for.
-    fn flag(&self) -> bool {
+    pub(crate) fn flag(&self) -> bool {
         let flag = self.address(self.row.flag) as *const i32;
         // SAFETY: the call has filled it in.
         self.row.flag == NONE || unsafe { flag.read() } != 0

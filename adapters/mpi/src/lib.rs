@@ -17,11 +17,14 @@
 //! | --- | --- |
 //! | [`wrapper`] | the exported functions |
 //! | [`enter`] | from registers to words in memory, and back |
+//! | [`frame`] | these words, and the call of a function with them |
 //! | [`next`] | where functions go on |
 //! | [`row`] | what to record of each function |
 //! | [`family`] | constants of the three binary interfaces |
-//! | [`fortran`] | handles, and the addresses that stand for "ignored" and "in place" |
-//! | [`call`] | a call: arguments, and what the tracer is told of it |
+//! | [`fortran`] | the addresses that stand for "ignored" and "in place" |
+//! | [`fortran_handles`] | Fortran's handles |
+//! | [`call`] | a call: its arguments |
+//! | [`report`] | what the tracer is told of a call |
 //! | [`completion`] | calls that wait for requests or test them |
 //! | [`communicator_size`] | how many counts there are in an array with one for each rank |
 //! | [`object`] | communicators, windows, files, datatypes |
@@ -42,9 +45,12 @@ mod completion;
 mod enter;
 mod family;
 mod fortran;
+mod fortran_handles;
+mod frame;
 mod initialization;
 mod next;
 mod object;
+mod report;
 mod row;
 mod thread;
 mod tracer;

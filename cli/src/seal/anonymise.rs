@@ -268,7 +268,14 @@ mod tests {
             }
         }
         texts.sort();
-        let changed = ["control_tool.text", "device_load.filename", "error.message", "omptrace_module.path"];
+        let changed = [
+            "control_tool.text",
+            "device_load.filename",
+            "error.message",
+            "omptrace_module.path",
+            "omptrace_object_defined.name",
+            "omptrace_object_named.name",
+        ];
         let left_out = ["omptrace_device_image.bytes"];
         let kept = [
             "device_initialize.documentation",

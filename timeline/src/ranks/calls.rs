@@ -9,7 +9,7 @@ use omptrace_trace_format::event::{CallBegin, CallEnd, CallObjects, Event, Objec
 use omptrace_trace_format::field::{CallClass, CallRole, ObjectKind};
 
 use crate::model::Ns;
-use crate::ranks::communicators::{Communicator, Origin};
+use crate::ranks::communicator::{Communicator, Origin};
 
 /// Peers that are no ranks, as the tracer writes them.
 const CANCELLED: i32 = -5;

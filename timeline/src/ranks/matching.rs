@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::model::Ns;
 use crate::ranks::calls::{Collective, ProcessCalls, ReceiveState, Span, name_of};
-use crate::ranks::communicators::{Communicators, Origin};
+use crate::ranks::communicator::Origin;
+use crate::ranks::communicators::Communicators;
 use crate::ranks::joints::{Joint, Joints, WaitKind};
-use crate::ranks::{MessageCounts, RankMessages, Unmatched};
+use crate::ranks::messages::{MessageCounts, RankMessages, Unmatched};
 
 /// An end of a message; sorted, ends are by key, and then in the order of posting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

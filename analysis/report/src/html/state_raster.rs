@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::html::palette::{self, GROUPS, IDLE};
 
 /// Fewer bins say nothing.
-const MIN_BINS: usize = 16;
+const MIN_BINS: usize = 8;
 /// The sum of a bin's bytes.
 const WHOLE: u32 = 255;
 
