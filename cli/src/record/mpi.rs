@@ -133,7 +133,7 @@ fn beside_launcher(launcher: &Path) -> Vec<PathBuf> {
     let Some(prefix) = launcher.parent().and_then(Path::parent) else { return Vec::new() };
     let folders = ["lib", "lib64"].map(|folder| prefix.join(folder));
     let is_named = |name: &str| name.starts_with("libmpi") && name.contains(".so");
-    let found = folders.iter().flat_map(|folder| files_in(folder, &is_named));
+    let found = folders.iter().flat_map(|folder| files_in(folder, is_named));
     found.filter(|path| is_mpi_library(path)).collect()
 }
 
