@@ -2,8 +2,6 @@
 //!
 //! Names are Score-P's, since Scalasca and Vampir users know them: `!$omp parallel @jacobi.c:41`.
 
-use std::hash::{Hash, Hasher};
-
 use ompt_sys as ompt;
 use omptrace_trace_format::field::{CallClass, WaitKind};
 
@@ -157,53 +155,42 @@ pub enum Construct {
     Unknown,
 }
 
-/// A function of MPI. Class and number are in 32 bits: see [`Construct`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MpiFunction {
-    number: u16,
-    class: u8,
-    waits_are_known: bool,
-}
-
-impl Hash for MpiFunction {
-    /// As one number of 32 bits, like the kinds of other constructs.
-    #[inline(always)]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let parts = [u32::from(self.number) << 16, u32::from(self.class) << 8, self.waits_are_known.into()];
-        state.write_u32(parts[0] | parts[1] | parts[2]);
-    }
-}
+/// A function of MPI, what it is called for, and whether its waits are known: in one number of 32 bits, as the kinds of other constructs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MpiFunction(u32);
 
 impl MpiFunction {
+    const CLASS_SHIFT: u32 = 8;
+    const NUMBER_SHIFT: u32 = 16;
+
     /// The function of this number, which is called for `class`. Numbers that no function has stay what they are, as far as they fit.
     pub fn new(number: u32, class: CallClass) -> MpiFunction {
-        MpiFunction {
-            number: u16::try_from(number).unwrap_or(u16::MAX),
-            class: u8::try_from(class.0).unwrap_or(u8::MAX),
-            waits_are_known: false,
-        }
+        let number = number.min(u16::MAX.into());
+        let class = class.0.min(u8::MAX.into());
+        MpiFunction(number << MpiFunction::NUMBER_SHIFT | class << MpiFunction::CLASS_SHIFT)
     }
 
     /// The same function, called in a process whose waits for others are known.
     pub(crate) fn with_known_waits(self, waits_are_known: bool) -> MpiFunction {
-        MpiFunction { waits_are_known, ..self }
+        MpiFunction(self.0 & !1 | u32::from(waits_are_known))
     }
 
     /// Whether a call is a wait only where a [`Construct::MpiWait`] is in it. Else nobody knows which part of it is.
     pub fn waits_are_known(self) -> bool {
-        self.waits_are_known
+        self.0 & 1 != 0
     }
 
     /// What it is called for.
     pub fn class(self) -> CallClass {
-        CallClass(self.class.into())
+        CallClass(self.0 >> MpiFunction::CLASS_SHIFT & u32::from(u8::MAX))
     }
 
     /// Its name in C.
     pub fn name(self) -> String {
-        match omptrace_mpi_api::function(self.number.into()) {
+        let number = self.0 >> MpiFunction::NUMBER_SHIFT;
+        match omptrace_mpi_api::function(number) {
             Some(function) => function.name.to_owned(),
-            None => format!("MPI function {}", self.number),
+            None => format!("MPI function {number}"),
         }
     }
 }
