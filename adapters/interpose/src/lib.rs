@@ -11,6 +11,7 @@ pub mod memory;
 pub mod modules;
 pub mod started_with;
 pub mod system_call;
+mod thread_words;
 
 use std::ffi::{CStr, c_void};
 use std::mem::transmute_copy;

@@ -18,51 +18,6 @@ pub(crate) struct Thread {
     pub(crate) open_class: u32,
 }
 
-core::arch::global_asm!(
-    ".pushsection .tbss,\"awT\",%nobits",
-    ".p2align 3",
-    ".hidden omptmpi_thread",
-    ".globl omptmpi_thread",
-    ".type omptmpi_thread,%object",
-    ".size omptmpi_thread,32",
-    "omptmpi_thread: .zero 32",
-    ".popsection",
-);
+interpose::thread_words!("omptmpi_thread", 32, Thread);
 
 const _: () = assert!(size_of::<Thread>() == 32);
-
-/// The calling thread's.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(crate) fn words() -> *mut Thread {
-    let place;
-    // SAFETY: computes the address of the thread's own words; the linker fills in their offset.
-    unsafe {
-        core::arch::asm!(
-            "mov {p}, qword ptr [rip + omptmpi_thread@GOTTPOFF]",
-            "add {p}, qword ptr fs:[0]",
-            p = out(reg) place,
-            options(readonly, nostack, pure)
-        );
-    }
-    place
-}
-
-/// The calling thread's.
-#[cfg(target_arch = "aarch64")]
-#[inline(always)]
-pub(crate) fn words() -> *mut Thread {
-    let place;
-    // SAFETY: computes the address of the thread's own words; the linker fills in their offset.
-    unsafe {
-        core::arch::asm!(
-            "adrp {o}, :gottprel:omptmpi_thread",
-            "ldr {o}, [{o}, :gottprel_lo12:omptmpi_thread]",
-            "mrs {p}, tpidr_el0",
-            "add {p}, {p}, {o}",
-            o = out(reg) _, p = out(reg) place,
-            options(readonly, nostack, preserves_flags, pure)
-        );
-    }
-    place
-}

@@ -3,50 +3,7 @@
 
 use core::ffi::c_void;
 
-core::arch::global_asm!(
-    ".pushsection .tbss,\"awT\",%nobits",
-    ".p2align 3",
-    ".hidden omptgomp_thread",
-    ".globl omptgomp_thread",
-    ".type omptgomp_thread,%object",
-    ".size omptgomp_thread,24",
-    "omptgomp_thread: .zero 24",
-    ".popsection",
-);
-
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-fn words() -> *mut *const c_void {
-    let place;
-    // SAFETY: computes the address of the thread's own eight bytes; the linker fills in their offset.
-    unsafe {
-        core::arch::asm!(
-            "mov {p}, qword ptr [rip + omptgomp_thread@GOTTPOFF]",
-            "add {p}, qword ptr fs:[0]",
-            p = out(reg) place,
-            options(readonly, nostack, pure)
-        );
-    }
-    place
-}
-
-#[cfg(target_arch = "aarch64")]
-#[inline(always)]
-fn words() -> *mut *const c_void {
-    let place;
-    // SAFETY: computes the address of the thread's own eight bytes; the linker fills in their offset.
-    unsafe {
-        core::arch::asm!(
-            "adrp {o}, :gottprel:omptgomp_thread",
-            "ldr {o}, [{o}, :gottprel_lo12:omptgomp_thread]",
-            "mrs {p}, tpidr_el0",
-            "add {p}, {p}, {o}",
-            o = out(reg) _, p = out(reg) place,
-            options(readonly, nostack, preserves_flags, pure)
-        );
-    }
-    place
-}
+interpose::thread_words!("omptgomp_thread", 24, *const c_void);
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
