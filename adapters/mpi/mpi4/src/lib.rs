@@ -1,7 +1,7 @@
-//! `libomptmpi4.so`: functions that MPI 4.0 added.
+//! `libomptmpi4.so`: functions that MPI 4.0 added. And `libomptmpi4c.so`: the variants of functions for large counts (`_c`).
 //!
-//! All that it exports goes on in `libomptmpi.so`, which is preloaded along with it, and which has what is known of threads and
-//! of the tracer. It is a library of its own because programs ask which functions there are: see [`omptrace_mpi_api::wrappers`].
+//! All that they export goes on in `libomptmpi.so`, which is preloaded along with them, and which has what is known of threads and
+//! of the tracer. They are libraries of their own because programs ask which functions there are: see [`omptrace_mpi_api::wrappers`].
 //!
 //! [`omptrace_mpi_api::wrappers`]: https://docs.rs/omptrace-mpi-api
 
