@@ -631,7 +631,8 @@ mod tests {
     #[test]
     fn time_in_waits_of_the_threads_own_code_and_for_the_tracer_is_not_certainly_work() {
         assert_eq!(part_with(1000 * MS, Cause::Imbalance).most_to_gain(), Some(500 * MS));
-        for cause in [Cause::ExternalWait, Cause::Mpi, Cause::MpiOther, Cause::Tracer] {
+        let of_mpi = [Cause::Mpi, Cause::MpiWait, Cause::MpiTransfer, Cause::MpiOther];
+        for cause in [Cause::ExternalWait, Cause::Tracer].into_iter().chain(of_mpi) {
             assert_eq!(part_with(1000 * MS, cause).most_to_gain(), Some(650 * MS), "{}", cause.name());
             assert_eq!(part_with(200 * MS, cause).most_to_gain(), Some(1000 * MS), "{}", cause.name());
         }

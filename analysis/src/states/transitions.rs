@@ -6,19 +6,11 @@ use super::*;
 use crate::model::sum::Sum;
 use crate::model::within::Within;
 
-/// Losses of which the longest are kept. Of others, those who caused them are.
-const HAS_INSTANCES: [Cause; 10] = [
-    Cause::Fork,
-    Cause::Target,
-    Cause::Reduction,
-    Cause::ExternalWait,
-    Cause::Mpi,
-    Cause::MpiWait,
-    Cause::MpiTransfer,
-    Cause::MpiOther,
-    Cause::Preempted,
-    Cause::Tracer,
-];
+/// Whether the longest of such losses are kept. Of others, those who caused them are.
+fn has_instances(cause: Cause) -> bool {
+    cause.is_in_own_code()
+        || matches!(cause, Cause::Fork | Cause::Target | Cause::Reduction | Cause::Preempted | Cause::Tracer)
+}
 
 impl<const S: usize> Threads<S> {
     /// The time of the thread's state until now goes to its cause. Gives the time, never before what is settled.
@@ -41,22 +33,19 @@ impl<const S: usize> Threads<S> {
         self.predict(lane, time, until);
         let ns = time.abs_diff(until);
         let ns = ns - self.gaps.between(until, time).min(ns);
-        match state {
-            State::Useful(None) => {
-                self.graph_work(lane, ns);
-                self.all[lane].serial_ns.grow_by(ns);
-            }
+        let work = match state {
+            State::Useful(place) => Some(place),
             // What the thread waits for in its own code is a part of its work to all others.
-            State::Useful(Some(place))
-            | State::Loses(
-                Cause::ExternalWait | Cause::Mpi | Cause::MpiWait | Cause::MpiTransfer | Cause::MpiOther,
-                place,
-            ) => {
-                self.graph_work(lane, ns);
-                let of_thread = &mut self.all[lane];
-                of_thread.longest = of_thread.longest.max((ns, place));
+            State::Loses(cause, place) if cause.is_in_own_code() => Some(Some(place)),
+            _ => None,
+        };
+        if let Some(place) = work {
+            self.graph_work(lane, ns);
+            let of_thread = &mut self.all[lane];
+            match place {
+                Some(place) => of_thread.longest = of_thread.longest.max((ns, place)),
+                None => of_thread.serial_ns.grow_by(ns),
             }
-            _ => {}
         }
         if Self::COUNTS {
             self.count(lane, (until, time), ns);
@@ -104,7 +93,7 @@ impl<const S: usize> Threads<S> {
                     }
                     _ => {}
                 }
-                if HAS_INSTANCES.contains(&cause) {
+                if has_instances(cause) {
                     self.sums.instances.at(cause, place).add(Instance {
                         begin: until,
                         end: time,
