@@ -69,6 +69,27 @@ fn the_first_finding_is_the_planted_fault() {
     }
 }
 
+/// GCC's static loops are not seen: the barrier behind a part of the region says in which one threads differ.
+#[test]
+fn imbalance_in_a_part_of_a_region_is_at_the_barrier_behind_it() {
+    let source = "tests/programs/gcc_uneven_parts.c";
+    let traces = Traces::folder();
+    let trace = traces.path().join("t.omptrace");
+    let mut record = Command::new(omptrace_program());
+    record.args(["record", "--quiet", "-o"]).arg(&trace).arg(compile(source, Compiler::Gcc, &[]));
+    let output = record.env("OMP_NUM_THREADS", "2").output().expect("it can be run");
+    assert!(output.status.success(), "{output:?}");
+    let output = omptrace(["stats", trace.to_str().expect("UTF-8"), "--json"].iter());
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let lines = std::fs::read_to_string(root().join(source)).expect("a source");
+    let barrier = lines.lines().position(|line| line.contains("/* between")).expect("a mark") as u64 + 1;
+    // Not the finding, which there is none of where others take the CPUs.
+    let blame = found["blame"].as_array().expect("a list").iter();
+    let imbalance = blame.filter(|row| row["cause"] == "imbalance");
+    let most = imbalance.max_by_key(|row| row["ns"].as_u64()).expect("imbalance");
+    assert_eq!((&most["construct"], &most["line"]), (&"barrier".into(), &barrier.into()), "{most}");
+}
+
 /// Ways of `tests/programs/fine_work.c`, and the rules that find them.
 const FINE_WORK: &[(&str, &str)] = &[
     ("tasks", "tasks_too_fine"),

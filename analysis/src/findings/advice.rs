@@ -43,7 +43,11 @@ impl Case<'_> {
                     }
                     _ => "divide the work more evenly, or use tasks",
                 };
-                ("load_imbalance", format!("threads finish the work {at} at different times: {advice}"))
+                let what = match &*row.place.construct {
+                    "barrier" => "reach the barrier",
+                    _ => "finish the work",
+                };
+                ("load_imbalance", format!("threads {what} {at} at different times: {advice}"))
             }
             Cause::TaskStarvation => self.tasks(row, &at),
             Cause::TaskWait => (

@@ -250,6 +250,11 @@ impl Place {
         self.source().or_else(|| self.near()).unwrap_or_else(|| self.long())
     }
 
+    /// [`Place::short`] with its preposition: `at stencil.c:35`, `near stencil.c:35`.
+    pub fn at_short(&self) -> String {
+        self.near().unwrap_or_else(|| format!("at {}", self.short()))
+    }
+
     /// `near stencil.c:35`, where that is all that is known of the line.
     pub(crate) fn near(&self) -> Option<String> {
         let line = self.line_name().filter(|_| self.position == Some(Position::Near));

@@ -2,6 +2,7 @@
 
 use omptrace_timeline::model::Ns;
 
+use crate::model::place_id::PlaceId;
 use crate::model::sum::Sum;
 
 /// How long a barrier was in each state, in nanoseconds. Their sum is the time since the first member arrived.
@@ -28,6 +29,8 @@ pub(crate) struct Barrier {
     pub(crate) is_last: bool,
     /// Hidden helpers that run tasks of the team.
     pub(crate) helpers: u32,
+    /// Where the first member arrived.
+    pub(crate) place: Option<PlaceId>,
     now: Ns,
     clocks: Clocks,
     /// [`Clocks::over`] when the last task began: it was not over as yet.

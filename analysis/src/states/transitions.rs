@@ -299,7 +299,12 @@ impl<const S: usize> Threads<S> {
                 continue;
             };
             barrier.until(time, size);
-            let (late, tasks) = (barrier.by_late, barrier.by_tasks);
+            let (late, tasks, behind) = (barrier.by_late, barrier.by_tasks, barrier.place);
+            // Of a region's own code, GCC's static loops are not seen: the barrier behind tells one from the others.
+            let place = match behind {
+                Some(behind) if !self.reports.inlined && place == team.region => behind,
+                _ => place,
+            };
             let charged = &mut self.all[lane].memberships[index];
             (charged.by_late, charged.by_tasks) = (late, tasks);
             match membership.inside {

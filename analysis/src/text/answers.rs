@@ -191,10 +191,10 @@ impl Answers {
     fn title(&self, finding: &Finding) -> String {
         let share = finding.gain_ns as f64 / self.duration_ns.max(1) as f64;
         format!(
-            "saves up to {} ({}) at {} [{}]",
+            "saves up to {} ({}) {} [{}]",
             time(finding.gain_ns),
             percents(share),
-            finding.place.short(),
+            finding.place.at_short(),
             finding.id
         )
     }
@@ -276,8 +276,8 @@ impl Answers {
             // A construct that combines several is several places on one line.
             let short = row.place.short();
             let is_clear = rows.iter().filter(|other| other.place.short() == short).count() == 1;
-            let place = if is_clear { short } else { row.place.long() };
-            words += &format!("{separator} {share} at {place}");
+            let place = if is_clear { row.place.at_short() } else { format!("at {}", row.place.long()) };
+            words += &format!("{separator} {share} {place}");
         }
         write_wrapped(f, &words, 0, layout)
     }
@@ -323,7 +323,7 @@ impl Answers {
         }
         for region in self.task_regions.iter().take(MAX_PLACES) {
             let tasks = counted(region.tasks, "task");
-            let head = format!("{tasks} at {}: work {}", region.place.short(), time(region.work_ns));
+            let head = format!("{tasks} {}: work {}", region.place.at_short(), time(region.work_ns));
             let words = match (region.span_ns, region.parallelism, &region.span_reason) {
                 (Some(span), parallelism, _) => {
                     format!("{head} = span {} x parallelism {:.1}", time(span), parallelism.unwrap_or(1.0))
@@ -370,9 +370,9 @@ fn loop_words(row: &LoopAnswer) -> Option<String> {
         return None;
     }
     let mut words = format!(
-        "{} at {}: {}",
+        "{} {}: {}",
         counted(row.executions, "execution"),
-        row.place.short(),
+        row.place.at_short(),
         time(row.recorded_ns)
     );
     if let Some((best, _)) = best {

@@ -177,10 +177,12 @@ impl Answers {
         let head = match is_nowhere(&finding.place) {
             true => head,
             false => {
-                let taken = head.columns() + letters(" at ") + 2 + letters(&saving);
+                let place = finding.place.at_short();
+                let (preposition, place) = place.split_once(' ').unwrap_or(("at", &place));
+                let preposition = format!(" {preposition} ");
+                let taken = head.columns() + letters(&preposition) + 2 + letters(&saving);
                 let room = look.width.max(MIN_WIDTH).saturating_sub(taken).max(12);
-                let place = shortened(&finding.place.short(), room);
-                head.and(Tint::Plain, " at ").and(Tint::Place, place)
+                head.and(Tint::Plain, preposition).and(Tint::Place, shortened(place, room))
             }
         };
         let column = PLACES.min(look.width.saturating_sub(letters(&saving)));

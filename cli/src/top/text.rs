@@ -149,13 +149,13 @@ pub(super) fn wait(row: &Blame) -> String {
 /// Waits of a thread for a lock: how long, which, where, and from where another had it.
 pub(super) fn lock(row: &Blocked) -> String {
     let holder = row.holder.as_ref();
-    let holder = holder.map(|holder| format!(", held at {}", holder.short()));
+    let holder = holder.map(|holder| format!(", held {}", holder.at_short()));
     format!(
-        "{:>9} {} {} at {}{}",
+        "{:>9} {} {} {}{}",
         time(row.ns),
         row.lock.as_deref().unwrap_or(row.cause.name()),
         row.waiter_thread,
-        row.waiter.short(),
+        row.waiter.at_short(),
         holder.unwrap_or_default()
     )
 }

@@ -174,7 +174,7 @@ impl<const S: usize> Threads<S> {
     ) -> bool {
         let is_last = is_last || !self.reports.barrier_kinds;
         let of_thread = &mut self.all[lane];
-        let last_work = of_thread.longest.1;
+        let mut last_work = of_thread.longest.1;
         let Some(membership) = of_thread.memberships.last_mut() else {
             return false;
         };
@@ -193,6 +193,9 @@ impl<const S: usize> Threads<S> {
         membership.own_place = region;
         let team = &mut self.teams[membership.team];
         let size = team.size();
+        if !self.reports.inlined && last_work == team.region {
+            last_work = region;
+        }
         while team.first + team.barriers.len() as u64 <= number {
             let mut barrier = Barrier::new(time);
             barrier.helpers = team.helpers;
@@ -208,6 +211,7 @@ impl<const S: usize> Threads<S> {
                 barrier.until(time, size);
             }
             barrier.arrived += 1;
+            barrier.place.get_or_insert(region);
             barrier.is_last |= is_last;
             membership.added = [0; S];
             let counted = (&of_thread.waited, &mut membership.added);
