@@ -2,6 +2,7 @@
 
 pub mod accounting;
 pub mod blame;
+pub mod clauses;
 pub mod constructs;
 pub mod path;
 pub mod replay;
