@@ -90,7 +90,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "critical_for_atomic",
         title: "Critical region that could be atomic",
-        when: "like critical_contention, but the region is held for 500 ns or less on average",
+        when: "like critical_contention, but the region takes 500 ns or less on average",
     },
     Rule { id: "lock_contention", title: "Contention for a lock", when: "threads wait for a lock" },
     Rule {
@@ -131,12 +131,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "region_too_small",
         title: "Region is too small",
-        when: "the region executes at least twice, and a member works less than 20 us per execution on average",
+        when: "the region executes at least twice, and each thread works for less than 20 us per execution on average",
     },
     Rule {
         id: "needless_barrier",
         title: "Barrier without work before it",
-        when: "a barrier costs time, and most threads arrive at it with less than 1 us of work since the previous one",
+        when: "a barrier costs time, and most threads reach it after less than 1 us of work since the previous barrier",
     },
     Rule {
         id: "chunk_too_small",
@@ -166,7 +166,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "small_transfers",
         title: "Many small transfers",
-        when: "the host waits in at least 100 operations on device data at one line, with less than 64 KiB each on average",
+        when: "the host waits in at least 100 operations on device data at one source line, and the operations process less than 64 KiB on average",
     },
     Rule {
         id: "transfers_not_overlapped",
@@ -191,7 +191,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: TRACER_DISTURBS,
         title: "Tracing slows the program down",
-        when: "the tracer's events and writing take more than 1 % of the threads' time, regardless of the 3 % threshold; for traces that do not record the cost of an event, only the writing counts",
+        when: "recording and writing events takes more than 1 % of the threads' time (instead of the usual threshold of 3 %); if the trace does not contain the cost of an event, only the time spent on writing counts",
     },
 ];
 

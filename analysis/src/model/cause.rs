@@ -33,11 +33,11 @@ causes! {
     IdleInMpi "idle_in_mpi": "The thread has nothing to do: no parallel region is open, and another thread is in an MPI call. Shown only if MPI calls were recorded.";
     NarrowTeam "narrow_team": "The thread has nothing to do: the open regions have fewer threads than the peak.";
     Fork "fork": "The region has started, but the thread's implicit task has not.";
-    Join "join": "The thread waits at the region's end after the last member has arrived and the last task has ended, or the thread has left the region before the region ends.";
-    Imbalance "imbalance": "The thread waits at a barrier for a member that has not arrived.";
-    Barrier "barrier": "The thread is in a barrier at which all members have arrived and no task runs.";
+    Join "join": "The thread waits at the end of the region after all threads of the team have arrived and the last task has ended, or has already left the region although the region has not ended yet.";
+    Imbalance "imbalance": "The thread waits at a barrier for a thread of its team that has not arrived.";
+    Barrier "barrier": "The thread is in a barrier at which all threads of the team have arrived and no task is running.";
     TaskWait "task_wait": "The thread waits in a taskwait or at a taskgroup's end and runs no task.";
-    TaskStarvation "task_starvation": "The thread waits at a barrier at which all members have arrived, while other threads run tasks.";
+    TaskStarvation "task_starvation": "The thread waits at a barrier at which all threads of the team have arrived, while other threads run tasks.";
     Lock "lock": "The thread waits for a lock.";
     Critical "critical": "The thread waits for a critical region.";
     Ordered "ordered": "The thread waits for its turn in an ordered region.";
@@ -52,7 +52,7 @@ causes! {
     MpiOther "mpi_other": "The thread is in another MPI call: start or end of the library, communicators, files. Shown only if MPI calls were recorded.";
     Preempted "preempted": "The thread was runnable but preempted. Shown only if counters for this were recorded.";
     Tracer "tracer": "The thread writes its event buffer to the trace, or the tracer writes the remaining events after the program has ended.";
-    Unobserved "unobserved": "Nothing is known: recording was off, events were lost or overwritten, or the process did not run.";
+    Unobserved "unobserved": "The trace does not show what the thread did: recording was off, events were lost or overwritten, or the process was not running.";
 }
 
 impl Cause {

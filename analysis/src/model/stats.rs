@@ -120,7 +120,7 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
         (!reports.task_ends, "the number of explicit tasks: the runtime did not report them"),
         (
             !reports.members,
-            "when threads are in parallel regions, how long regions wait for threads, and imbalance: the runtime did not report the members of teams",
+            "when threads are in parallel regions, how long regions wait for threads, and imbalance: the runtime did not report which threads belong to a team",
         ),
         (
             !reports.barriers && !reports.barrier_waits,
@@ -149,7 +149,7 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
         ),
         (
             !reports.tasks,
-            "explicit tasks: the runtime did not report when they run, so their time counts at the place where they ran",
+            "explicit tasks: the runtime did not report when they ran, so their time counts as time of the construct in which they ran",
         ),
     ];
     let applies = |(is_unknown, words): (bool, &'static str)| is_unknown.then_some(words);
@@ -313,15 +313,15 @@ pub(crate) struct Ended {
 sums! {
     /// How well parallel regions at one place used their threads.
     TeamStats of Ended {
-        "The number of members, summed over all teams" members "members" = |team| team.members;
-        "The time of the regions, counted once for each member" members_ns "members_ns" =
+        "The number of threads, summed over all teams" members "members" = |team| team.members;
+        "The duration of the regions, counted once for each thread of the team" members_ns "members_ns" =
             |team| team.members_ns;
-        "Of this, the time that members waited: for their wake-up, at barriers, for tasks and for locks"
+        "The part of this time that threads spent waiting: to be woken up, at barriers, for tasks and for locks"
             waiting_ns "members_waiting_ns" = |team| team.waiting_ns;
-        "The working time of all members" working_ns "working_ns" = |team| team.working_ns;
-        "The longest working time of a member, summed over all regions" longest_ns "longest_ns" =
+        "The working time of all threads of the teams" working_ns "working_ns" = |team| team.working_ns;
+        "The working time of the busiest thread of each team, summed over all regions" longest_ns "longest_ns" =
             |team| team.longest_ns;
-        "The time that an even distribution of the work would save: the longest working time minus the mean, summed over all regions"
+        "The time that an even distribution of the work would save: the working time of the busiest thread minus the mean of all threads, summed over all regions"
             imbalance_ns "imbalance_ns" =
             |team| team.longest_ns.saturating_sub(team.working_ns / team.members.max(1));
     }

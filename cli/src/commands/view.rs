@@ -32,11 +32,11 @@ use crate::system::python_packages;
 /// `omptrace view`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Serves the trace once, on localhost only, and exits when the browser has loaded it. Perfetto's page comes from \
-https://ui.perfetto.dev, but the trace does not leave this machine. The URL is printed to stdout; on a remote machine, the \
+Serves the trace once, on localhost only, and exits when the browser has loaded it. The Perfetto UI is loaded \
+from https://ui.perfetto.dev, but the trace does not leave this machine. The URL is printed to stdout; on a remote machine, the \
 command prints how to forward the port.
 
-The page opens where the first finding of `omptrace stats` cost the most time, with this finding selected and the critical path pinned to the top. If a trace is too large for a browser, only a window around that place is opened.
+The timeline opens at the time at which the first finding of `omptrace stats` cost the most, with this finding selected and the critical path pinned to the top. If a trace is too large for a browser, only a window around that time is opened.
 
 Examples:
   omptrace view app.omptrace

@@ -154,9 +154,9 @@ fn efficiencies(out: &mut String, of: &Efficiency) {
             2,
             "\u{d7} serialisation",
             of.serialisation,
-            "busiest thread\u{2019}s useful time \u{f7} critical path",
+            "busiest thread\u{2019}s useful time \u{f7} useful time on the critical path",
         ),
-        ("transfer", 2, "\u{d7} transfer", of.transfer, "critical path \u{f7} wall time"),
+        ("transfer", 2, "\u{d7} transfer", of.transfer, "useful time on the critical path \u{f7} wall time"),
     ];
     if rows.iter().all(|row| row.3.is_none()) {
         return;
