@@ -53,7 +53,7 @@ pub(crate) struct View {
     /// https://ui.perfetto.dev]
     #[arg(long, value_name = "DIR|URL")]
     pub(crate) ui: Option<String>,
-    /// Load the trace through a local page, for browsers such as Safari in which Perfetto's page cannot fetch it
+    /// Load the trace through a local page, for browsers such as Safari in which the Perfetto UI cannot fetch it
     #[arg(long)]
     pub(crate) browser_handover: bool,
     /// Port to listen on; any port other than 9001 implies --browser-handover [default: 9001, or any free port if
@@ -248,7 +248,7 @@ fn listen(arguments: &View, trace: File, name: &str, start: &Start) -> Result<Se
     match Server::new(trace, name, ui.clone(), way, port, start) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && arguments.port.is_none() => {
             message::note(&format!(
-                "port {port}, from which Perfetto's page fetches traces, is in use; a local page passes the trace to it instead"
+                "port {port}, from which the Perfetto UI fetches traces, is in use; a local page passes the trace to it instead"
             ));
             Server::new(copy, name, ui, Way::Page, 0, start).map_err(failed)
         }

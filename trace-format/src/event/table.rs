@@ -265,11 +265,11 @@ events! {
         /// The tracer queries the state when implicit tasks and waits for mutexes begin and end.
         ThreadState = 269 "omptrace_thread_state" { state: ompt_state_t, wait_id: Address }
 
-        /// A thread waits for a mutex that another thread holds: two events of the Collector API of 2007 (`LKWT`,
-        /// `CTWT`, `ODWT`, `ATWT`). This API reports neither the acquisition of a free mutex nor the release of a
-        /// mutex. `wait_id` is set only if the runtime reports it.
+        /// A thread waits for a mutex that another thread holds. The Collector API (2007) reports the begin and the end
+        /// of such a wait (`LKWT`, `CTWT`, `ODWT`, `ATWT`). It reports neither the acquisition of a free mutex nor the
+        /// release of a mutex. `wait_id` is set only if the runtime reports it.
         MutexWait = 270 "mutex_wait" { endpoint: ompt_scope_endpoint_t, kind: ompt_mutex_t, wait_id: Address }
-        /// A thread is in an ordered region: two events of the Collector API (`ORDERED`).
+        /// A thread is in an ordered region. The Collector API reports the begin and the end of the region (`ORDERED`).
         Ordered = 271 "ordered" { endpoint: ompt_scope_endpoint_t, parallel_data: Id }
         /// The parent of a parallel region, recorded when that region begins (Collector API, `OMP_REQ_PARENT_PRID`); 0
         /// if there is none.

@@ -163,7 +163,7 @@ impl Samples {
         };
         self.thread
             .start(c"omptrace-samples", drain)
-            .map_err(|error| format!("cannot start the thread that writes them: {error}"))
+            .map_err(|error| format!("cannot start the thread that writes samples: {error}"))
     }
 
     /// The calling thread has its first event of the session, in this stream.

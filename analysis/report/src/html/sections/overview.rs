@@ -9,7 +9,7 @@ const MAX_PLACES: usize = 4;
 pub(crate) fn headline(out: &mut String, report: &Report<'_>) {
     let answers = &report.stats.answers;
     let headline = answers.headline();
-    let headline = headline.as_deref().unwrap_or("Nothing was recorded, so the traces contain no time.");
+    let headline = headline.as_deref().unwrap_or("Nothing was recorded, so there is no time to analyse.");
     // A number stays with its unit.
     let headline = headline.replace(" %", "\u{a0}%");
     let _ = write!(out, "<p id=headline>{}</p>", Text(&headline));
