@@ -30,7 +30,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "load_imbalance",
         title: "Load imbalance",
-        when: "threads finish the work at this place at different times, and the spread is larger than chance explains",
+        when: "threads finish the work at this location at different times, and the spread is too large to be due to chance",
     },
     Rule {
         id: "single_serialises",
@@ -50,7 +50,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "serial_part",
         title: "Serial code",
-        when: "the other threads wait during serial code before this region; serial code at the start or end of the program counts only if it takes longer than a process may take to start",
+        when: "the other threads wait during serial code before this region; serial code at the start or end of the program counts only if it takes longer than the time that is allowed for the start of a process",
     },
     Rule {
         id: "serial_function",
@@ -80,7 +80,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "nested_oversubscription",
         title: "Nested regions with too many threads",
-        when: "starts, ends and barriers of a nested region cost time while more threads are busy than there are CPUs, and all CPUs are busy",
+        when: "the start, the end and the barriers of a nested region cost time while more threads are busy than there are CPUs, and all CPUs are busy",
     },
     Rule {
         id: "critical_contention",
@@ -101,7 +101,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: SEVERAL_MUTEXES,
         title: "Contention for several mutexes",
-        when: "threads wait for several mutexes, and removing all these waits together saves more than removing the waits for each mutex alone",
+        when: "threads wait for several mutexes, and removing all these waits together would save more than the sum of the savings for each mutex alone",
     },
     Rule {
         id: "ordered_serialises",
@@ -111,7 +111,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "too_few_tasks",
         title: "Too few tasks",
-        when: "threads at a barrier have no task to run while other threads still run tasks, for longer than chance explains",
+        when: "threads at a barrier have no task to run while other threads still run tasks, and they wait for too long to be due to chance",
     },
     Rule {
         id: "taskwait_chain",
@@ -126,7 +126,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: TASKS_TOO_FINE,
         title: "Tasks are too small",
-        when: "there are more than 1000 tasks, they take less than 5 us on average, and creating, fetching and awaiting a task costs at least 25 % of its work",
+        when: "there are more than 1000 tasks, they take less than 5 us on average, and creating, fetching and awaiting a task takes at least 25 % of the time of its work",
     },
     Rule {
         id: "region_too_small",
@@ -181,12 +181,12 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "external_wait",
         title: "Waits outside OpenMP",
-        when: "threads wait at this place for something outside OpenMP, as recorded with `--waits`; the time that other threads spend waiting for them also counts",
+        when: "threads wait at this location for something outside OpenMP, as recorded with `--waits`; the time that other threads spend waiting for them also counts",
     },
     Rule {
         id: "preempted",
         title: "Threads lose their CPU",
-        when: "threads that worked at this place lost their CPU to other threads",
+        when: "threads lost their CPU to other threads while they worked at this location",
     },
     Rule {
         id: TRACER_DISTURBS,

@@ -286,8 +286,8 @@ pub(crate) struct Share {
 sums! {
     /// The shares of a loop's threads.
     LoopStats of Share {
-        "Chunks" chunks "chunks" = |share| share.chunks;
-        "Iterations in these chunks" iterations "iterations" = |share| share.iterations;
+        "The number of chunks" chunks "chunks" = |share| share.chunks;
+        "The number of iterations in these chunks" iterations "iterations" = |share| share.iterations;
         "The total time of the loops with these chunks" chunks_ns "chunks_ns" = |share| share.ns;
     }
     then {

@@ -71,7 +71,7 @@ pub const GROUPS: [Group; 11] = [
     Group {
         key: "preempted",
         label: "preempted",
-        meaning: "The thread was runnable but preempted.",
+        meaning: "The thread was ready to run, but another thread was using its CPU.",
         colour: "#a65628",
         causes: &[Cause::Preempted],
     },
