@@ -111,7 +111,7 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
     let rows = [
         (
             seen.unobserved,
-            "the activity of threads while recording was off, and during times whose events were lost or overwritten",
+            "the activity of threads while recording was off, and in periods whose events were lost or overwritten",
         ),
         (
             seen.parts_of_tasks,

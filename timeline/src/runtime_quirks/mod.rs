@@ -67,7 +67,7 @@ quirks! {
         |metadata| is_draft(metadata) || version(metadata) == LLVM_BEFORE_11 && !is_tr2(metadata);
     /// LLVM from 10 on, and Intel's after 2019; of older ones, what a league's members are is not known.
     region_in_league
-        "a parallel region of one thread, without a code address, is reported for each member of a league"
+        "a parallel region of one thread, without a code address, is reported for each team of a league"
         |metadata| is_libomp(metadata) && !is_draft(metadata) && !is_tr2(metadata) && version(metadata) != LLVM_BEFORE_11;
     /// Intel 2018.0.3 and 2019: tasks of a taskgroup that is cancelled. And, once in some thousand times, an untied task
     /// whose last parts two threads run at the same time. Each reports that it leaves the task.

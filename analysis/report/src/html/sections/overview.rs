@@ -55,7 +55,7 @@ pub(crate) fn tree(out: &mut String, report: &Report<'_>) {
     let answers = &report.stats.answers;
     let total = answers.accounting.total();
     let lead = format!(
-        "Total thread time is {} \u{d7} {}. The causes add up to this total, and the places below a cause add up to the time of that cause.",
+        "Total thread time is {} \u{d7} {}. The causes add up to this total, and the locations below a cause add up to the time of that cause.",
         counted(answers.threads.into(), "thread"),
         time(answers.duration_ns)
     );
