@@ -89,7 +89,7 @@ events! {
             [wait_id: Address] = Here<0>,
             [codeptr_ra: Address] = Code,
         }
-        /// A dependence that was not resolved when the sink task was created (19.5.2.9).
+        /// A dependence that was not yet fulfilled when the dependent task, the sink, was created (19.5.2.9).
         19 TaskDependence = 19 "task_dependence" () {
             [src_task_data: Id] = Last<()>,
             [sink_task_data: Id] = Last<Sink>,
@@ -310,7 +310,7 @@ events! {
         }
         /// A reading of the device's clock (19.6.2.2) between two readings of the session's clock.
         DeviceClock = 265 "omptrace_device_clock" { device_num: i32, before: Ticks, device_time: u64, after: Ticks }
-        /// The runtime's translation of a time on the device's clock (19.6.2.3) into seconds on the clock of
+        /// The runtime's translation of a timestamp of the device's clock (19.6.2.3) into seconds on the clock of
         /// `omp_get_wtime`.
         DeviceTranslation = 266 "omptrace_device_translation" { device_num: i32, device_time: u64, seconds: Seconds }
         /// A kernel, from a record of a vendor's library that contains the kernel's name. `thread_id` is the device's
