@@ -38,7 +38,7 @@ pub struct Stats {
     pub analysed: Option<Analysed>,
     /// The user's phases, each analysed on its own, the longest first; and the time in which recording was on, where it was switched.
     pub phases: Vec<PhaseStats>,
-    /// A comparison of the MPI ranks; `None` if there are fewer than two.
+    /// The MPI ranks beside each other; `None` where there are no two.
     pub ranks: Option<Ranks>,
     /// The processes, in the order of the timeline.
     pub processes: Vec<ProcessStats>,
@@ -77,7 +77,7 @@ pub struct Analysed {
     pub window_end_ns: Option<i64>,
     /// The selected phase; `None` if none was selected.
     pub phase: Option<String>,
-    /// The selected threads, as the user named them; empty if all threads were analysed.
+    /// The threads, as the user named them; all where there are none.
     pub threads: Vec<String>,
 }
 
