@@ -291,9 +291,9 @@ impl Stats {
 /// The things that are a table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Constructs, by place.
+    /// Constructs, by source location.
     Construct,
-    /// Parallel regions, by place.
+    /// Parallel regions, by source location.
     Region,
     /// Functions, by samples.
     Function,

@@ -58,7 +58,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
             out,
             "what-if",
             "What if",
-            "How much each change would save, predicted by replaying the recorded dependences.",
+            "How much each change would save, as predicted by replaying the recorded dependences.",
         );
         let rows = answers.what_if.iter().map(|row| {
             vec![

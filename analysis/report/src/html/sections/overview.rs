@@ -140,7 +140,7 @@ fn efficiencies(out: &mut String, of: &Efficiency) {
             1,
             "\u{d7} load balance",
             of.load_balance,
-            "mean useful time \u{f7} busiest thread\u{2019}s",
+            "mean useful time \u{f7} busiest thread\u{2019}s useful time",
         ),
         (
             "communication",
