@@ -112,19 +112,19 @@ class Dataset:
         return self.table("job_blame")
 
     def regions_by_loss(self):
-        """Outermost parallel regions by place, sorted by lost time."""
+        """Outermost parallel regions by source location, sorted by lost time."""
         return self.table("job_regions")
 
     def critical_path(self):
-        """Useful work on the longest chain of work through all threads, by place."""
+        """Useful work on the longest chain of work through all threads, by source location."""
         return self.table("job_critical_path")
 
     def flat_profile(self):
-        """Useful and lost time by place, without the time of nested constructs."""
+        """Useful and lost time by source location, without the time of nested constructs."""
         return self.table("flat_profile")
 
     def load_imbalance(self):
-        """The load imbalance of each place: the work of the busiest thread divided by the mean."""
+        """The load imbalance of each source location: the work of the busiest thread divided by the mean."""
         return self.table("load_imbalance")
 
     def rank_balance(self):

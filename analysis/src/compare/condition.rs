@@ -60,7 +60,7 @@ impl FromStr for Condition {
         };
         let name = name.trim();
         if place == Some("") {
-            return Err(format!("write the place as FILE:LINE or FUNCTION, as in {name}@solve.c:41"));
+            return Err(format!("write the location as FILE:LINE or FUNCTION, as in {name}@solve.c:41"));
         }
         let metric = Metric::all().find(|metric| metric.name() == name);
         let metric = metric.ok_or_else(|| {
@@ -180,7 +180,7 @@ mod tests {
             ("duration>5", "\"5\" is not a percentage"),
             ("duration>nan%", "\"nan%\" is not a percentage"),
             ("", "write a condition as in"),
-            ("duration@>5%", "write the place as FILE:LINE"),
+            ("duration@>5%", "write the location as FILE:LINE"),
         ] {
             let error = text.parse::<Condition>().expect_err(text);
             assert!(error.contains(words), "{error}");

@@ -127,7 +127,7 @@ impl Text<'_> {
         let diff = self.diff;
         let different = diff.rows.iter().filter(|row| row.is_different).count() as u64;
         if !diff.is_noise_known {
-            return "a single run does not show how much equal runs differ; compare at least three runs per set"
+            return "a single run does not show how much runs of the same program vary; compare at least three runs per set"
                 .to_owned();
         }
         if different > 0 {
@@ -138,7 +138,7 @@ impl Text<'_> {
         match smallest {
             Some(share) if share < 10.0 => {
                 format!(
-                    "no significant difference; a change of the duration by {} would be detected",
+                    "no significant difference; the smallest detectable change in duration is {}",
                     percents(share)
                 )
             }

@@ -209,10 +209,10 @@ failed: duration>3%: +4.9 %
     );
     assert!(
         text(&before, &before, &Options::default())
-            .ends_with("no significant difference; a change of the duration by 2.0 % would be detected\n")
+            .ends_with("no significant difference; the smallest detectable change in duration is 2.0 %\n")
     );
     let single = text(&before[..1], &after[..1], &Options::default());
-    assert!(single.contains("a single run does not show how much equal runs differ"), "{single}");
+    assert!(single.contains("a single run does not show how much runs of the same program vary"), "{single}");
     assert!(single.contains("\n  imbalance "), "{single}");
     assert!(single.lines().all(|line| line.len() <= 80), "{single}");
 }

@@ -22,25 +22,26 @@ const MIN_INSTRUCTIONS_PER_VISIT: u64 = 12_000;
 /// The value of a counter that did not count.
 const UNKNOWN: u64 = u64::MAX;
 
-/// What threads counted in a construct at one place, and in no other construct inside.
+/// The threads' counters in a construct at a location, without those of other constructs inside it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct CounterStats {
-    /// Construct and place as timelines show them: `!$omp for @stencil.c:41`.
+    /// The construct and its location, as timelines show them: `!$omp for @stencil.c:41`.
     pub name: String,
-    /// The construct that the programmer wrote, also of a wait for it, and where it is.
+    /// The construct that the programmer wrote, even if the row is about a wait, and its location.
     #[serde(flatten)]
     pub place: Place,
-    /// How often threads came into it.
+    /// How often threads entered the construct.
     pub visits: u64,
-    /// The time in which the counters counted.
+    /// The time that the counters cover: the time in the construct, without the time in constructs inside
+    /// it.
     pub counted_ns: u64,
-    /// What they counted, by their names.
+    /// The values of the counters, by name.
     pub counters: BTreeMap<String, u64>,
     /// Instructions per cycle.
     pub ipc: Option<f64>,
-    /// Cycles per nanosecond of processor time.
+    /// Cycles per nanosecond of CPU time.
     pub ghz: Option<f64>,
-    /// Why there are none; left out where there are.
+    /// Why `ipc` and `ghz` are not known; left out if they are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_ratios: Option<String>,
 }

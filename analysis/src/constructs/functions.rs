@@ -21,42 +21,45 @@ use crate::summary::map_as_pairs;
 /// The processor time of all samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SampledTime {
-    /// How many samples there are.
+    /// The number of samples.
     pub samples: u64,
-    /// The processor time that they represent.
+    /// The CPU time that the samples represent.
     pub sampled_ns: u64,
     /// Of that, OpenMP Work.
     pub work_ns: u64,
     /// Of that, OpenMP Wait.
     pub wait_ns: u64,
-    /// How many samples were lost, of all threads at any time.
+    /// The number of lost samples, over all threads and the whole run.
     pub lost: u64,
-    /// The processor time that these represented.
+    /// The CPU time that the lost samples represented.
     pub lost_ns: u64,
 }
 
-/// A function of the user's model, summed up over threads and processes.
+/// A function in the user's model, summed over threads and processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionStats {
-    /// Its name, without parameters; in angle brackets what the runtime did.
+    /// The function's name, without parameters. Names of runtime activities are in angle brackets.
     pub function: String,
-    /// The module that it is in; empty of what the runtime did.
+    /// The module that contains the function; empty for runtime activities.
     pub module: String,
-    /// The source file, where that is known.
+    /// The source file, if it is known.
     pub file: Option<String>,
-    /// The samples that were taken in it, not in what it called.
+    /// The number of samples taken in the function itself, not in functions that it called.
     pub samples: u64,
-    /// The processor time that these represent.
+    /// The CPU time that these samples represent.
     pub self_ns: u64,
-    /// With what it called, and what threads did in the parallel regions and tasks that it created.
+    /// The CPU time of the function and of all functions that it called, including the work of threads in
+    /// the parallel regions and tasks that it created.
     pub total_ns: u64,
     /// Of that, OpenMP Work.
     pub work_ns: u64,
     /// Of that, OpenMP Wait.
     pub wait_ns: u64,
-    /// The time that others waited since threads were in it: the sum of [`Blame::functions`](crate::model::answers::Blame::functions).
+    /// The time that other threads spent waiting for threads that were executing this function: the sum
+    /// over [`Blame::functions`](crate::model::answers::Blame::functions).
     pub blame_ns: u64,
-    /// Its part of the critical path: that of [`CriticalPath::functions`](crate::model::answers::CriticalPath::functions).
+    /// The function's part of the critical path, as in
+    /// [`CriticalPath::functions`](crate::model::answers::CriticalPath::functions).
     pub path_ns: u64,
 }
 

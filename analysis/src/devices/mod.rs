@@ -17,57 +17,61 @@ use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::DeviceReport;
 use omptrace_timeline::model::{DeviceWork, Interval, Ns, Source};
 
-/// Stretches of time that are kept of each kind of work. Of a device with more, what ran side by side is not known.
+/// The maximum number of intervals that are kept for each kind of work. If a device has more, the overlap
+/// is not known.
 const MAX_SPANS: usize = 1 << 20;
 
 /// How a device was used.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DeviceUse {
-    /// Its process.
+    /// The name of the process that used the device.
     pub process: String,
-    /// The number of its process in these numbers.
+    /// The `id` of this process in `processes`.
     pub process_id: u32,
-    /// Its number.
+    /// The device number.
     pub device_num: i32,
-    /// Kernels that it ran.
+    /// The number of kernels that the device ran.
     pub kernels: u64,
-    /// Pieces of work of which only the host's begin and end are known; they have no part in the times below.
+    /// The number of operations for which only the start and end on the host are known; they are not
+    /// included in any of the times below.
     pub host_observed: u64,
-    /// When at least one kernel ran; `None` where the device recorded nothing, as for all times below.
+    /// The time in which at least one kernel ran. This field and all times below are `None` if the device
+    /// recorded nothing.
     pub kernels_ns: Option<u64>,
-    /// When bytes moved, to it or from it.
+    /// The time in which data was transferred to or from the device.
     pub transfers_ns: Option<u64>,
-    /// When both did.
+    /// The time in which kernels ran and data was transferred at the same time.
     pub overlap_ns: Option<u64>,
-    /// When neither did, of the time that the process lived.
+    /// The time in which the process was running, but the device ran no kernel and transferred no data.
     pub idle_ns: Option<u64>,
-    /// From the begin of a submission on the host to that of its kernel, on average.
+    /// The mean time from the start of a submission on the host to the start of its kernel.
     pub launch_mean_ns: Option<u64>,
-    /// The longest of these.
+    /// The longest time from the start of a submission on the host to the start of its kernel.
     pub launch_max_ns: Option<u64>,
-    /// Bytes of its memory that were in use at once, at most, by the host's allocations. `None` where no allocation was seen, or
-    /// where a part of the run is analysed.
+    /// The peak amount of device memory in use, in bytes, according to the host's allocations. `None` if no
+    /// allocation was seen, or if only part of the run is analysed.
     pub peak_bytes: Option<u64>,
-    /// The transfers to it.
+    /// Transfers to the device.
     pub to_device: Transfers,
-    /// The transfers from it.
+    /// Transfers from the device.
     pub from_device: Transfers,
-    /// The transfers by where the host asked for them, the most bytes first.
+    /// The transfers, grouped by the source location at which the host requested them, and sorted by bytes.
     pub places: Vec<PlaceTransfers>,
-    /// The allocations by where the host asked for them, the most bytes first; empty where `peak_bytes` is `None`.
+    /// The allocations, grouped by the source location at which the host requested them, and sorted by
+    /// bytes; empty if `peak_bytes` is `None`.
     pub memory: Vec<PlaceMemory>,
 }
 
-/// A line of the program. Parts that are not known are `None`.
+/// A source location in the program. Fields that are not known are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Site {
     /// The source file.
     pub file: Option<String>,
-    /// The line in it.
+    /// The line in the source file.
     pub line: Option<u32>,
     /// The function.
     pub function: Option<String>,
-    /// Whether it is there.
+    /// How the function, file and line are related to the request.
     pub position: Option<Position>,
 }
 
@@ -82,12 +86,12 @@ impl Site {
         }
     }
 
-    /// The order of those with as many bytes: by their names.
+    /// The sort key for locations with the same number of bytes: their names.
     fn order(&self) -> (Option<String>, &Site) {
         (self.name(&FileNames::default()), self)
     }
 
-    /// Its name for people: the file and the line, else the function; `None` where neither is known.
+    /// The location for people: the file and line, or else the function; `None` if neither is known.
     pub(crate) fn name(&self, file_names: &FileNames) -> Option<String> {
         let line = self.file.as_deref().zip(self.line);
         let line = line.map(|(file, line)| format!("{}:{line}", file_names.name(file)));
@@ -95,48 +99,49 @@ impl Site {
     }
 }
 
-/// What one line of the program allocated.
+/// The device memory that was allocated at a source location.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlaceMemory {
-    /// Where the host asked for it.
+    /// The location at which the host requested the allocations.
     #[serde(flatten)]
     pub site: Site,
-    /// How often.
+    /// The number of allocations.
     pub allocations: u64,
-    /// Bytes of it that were in use at once, at most.
+    /// The peak number of bytes in use.
     pub peak_bytes: u64,
 }
 
-/// Transfers of one line of the program, in one direction.
+/// The transfers that were requested at a source location, in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PlaceTransfers {
-    /// Where the host asked for them.
+    /// The location at which the host requested the transfers.
     #[serde(flatten)]
     pub site: Site,
     /// `to_device` or `from_device`.
     #[serde(deserialize_with = "static_str::word")]
     pub direction: Word,
-    /// How many.
+    /// The number of transfers.
     pub count: u64,
-    /// Bytes of all.
+    /// The total number of bytes.
     pub bytes: u64,
-    /// How long they took, all together; `None` where a device did not record one of them.
+    /// The total time of the transfers; `None` if a device did not record all of them.
     pub total_ns: Option<u64>,
 }
 
 /// Transfers in one direction.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Transfers {
-    /// How many.
+    /// The number of transfers.
     pub count: u64,
-    /// Bytes of all.
+    /// The total number of bytes.
     pub bytes: u64,
-    /// Bytes per second of those with a record; two at once share the time.
+    /// The bytes per second of the transfers that the device recorded; the time of simultaneous transfers
+    /// is shared among them.
     pub bytes_per_second: Option<u64>,
 }
 
-/// How evenly kernels were spread over a process's devices: the mean of the times that they ran by the longest. `None` where that
-/// says nothing: of one device, or where none recorded kernels.
+/// How evenly kernels were spread over a process's devices: the mean of the devices' kernel times / the
+/// longest of them. `None` unless several devices recorded kernels.
 pub(crate) fn load_balance(devices: &[DeviceUse], process_id: u32) -> Option<f64> {
     let of_process = devices.iter().filter(|device| device.process_id == process_id);
     let times: Vec<u64> = of_process.filter_map(|device| device.kernels_ns).collect();

@@ -117,7 +117,7 @@ impl Case<'_> {
             ),
             Cause::Tracer => (
                 TRACER_DISTURBS,
-                "the tracer spends more than 1 % of the threads' time on writing: trace fewer events, or write to a faster disk".to_owned(),
+                "the tracer spends more than 1 % of the threads' time on writing events to the trace: trace fewer events, or write to a faster disk".to_owned(),
             ),
             Cause::Barrier if row.sums.idle_arrivals * 2 > row.sums.arrivals => (
                 "needless_barrier",
@@ -235,15 +235,16 @@ fn external_wait(place: &Place, object: Within<u64>, at: &str) -> String {
     const IN_AND_OUT: &str =
         "transfer more data per call, or let one thread do the input and output while the others work";
     let (what, remedy) = match what {
-        "sleep" => {
-            ("sleep".to_owned(), "wait for the event itself instead of sleeping, or do other work meanwhile")
-        }
+        "sleep" => (
+            "sleep".to_owned(),
+            "wait for the event itself instead of sleeping, or do other work while waiting",
+        ),
         "poll" => ("wait for input or output".to_owned(), IN_AND_OUT),
         "read" | "write" | "socket receive" | "socket send" | "accept" | "connect" => {
             (format!("wait in {what}{descriptor}"), IN_AND_OUT)
         }
         "pthread join" => {
-            ("wait for another thread to end".to_owned(), "join it later, or do other work meanwhile")
+            ("wait for another thread to end".to_owned(), "join the thread later, or do other work first")
         }
         "pthread mutex" | "pthread rwlock" => (
             format!("wait for the {what}{address}"),
@@ -251,7 +252,7 @@ fn external_wait(place: &Place, object: Within<u64>, at: &str) -> String {
         ),
         _ => (
             format!("wait for the {what}{address}"),
-            "let another thread end the wait sooner, or do other work meanwhile",
+            "let the other thread signal sooner, or do other work while waiting",
         ),
     };
     format!("threads {what} {at}: {remedy}")

@@ -64,7 +64,7 @@ impl Case<'_> {
                     place: place.clone(),
                     gain_ns: gain,
                     text: format!(
-                        "{count} transfers or allocations {} have {mean} bytes each on average: map data once with target data, and in larger parts",
+                        "{count} transfers or allocations {} have {mean} bytes each on average: map data once with target data, and transfer it in larger parts",
                         at(place)
                     ),
                     evidence,

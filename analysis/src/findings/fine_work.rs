@@ -157,7 +157,7 @@ impl Case<'_> {
             Some(Fewer::Groups { size, left }) => {
                 figures.insert("work_in_one_task".to_owned(), size.into());
                 figures.insert("tasks_left".to_owned(), left.into());
-                format!("combine the work of {size} tasks in one (grainsize, blocks)")
+                format!("merge {size} tasks into one (grainsize, blocks)")
             }
             None => "make them larger, or create no tasks below a certain size (if, final)".to_owned(),
         };

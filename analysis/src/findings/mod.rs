@@ -353,7 +353,7 @@ impl Case<'_> {
         ]);
         evidence.insert("event_cost_ns".to_owned(), event_ns.into());
         let text = format!(
-            "tracing takes about {:.0} % of the time because recording an event costs {event_ns:.0} ns, so short times mostly measure the tracer itself: trace fewer events (OMPTRACE_EVENTS)",
+            "tracing takes about {:.0} % of the time because recording an event costs {event_ns:.0} ns, so short durations mostly measure the tracer itself: trace fewer events (OMPTRACE_EVENTS)",
             share * 100.0
         );
         Some(Candidate::of(

@@ -30,7 +30,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "load_imbalance",
         title: "Load imbalance",
-        when: "threads finish the work at this place at different times, and the spread is larger than chance explains",
+        when: "threads finish the work at this location at different times, and the spread is too large to be due to chance",
     },
     Rule {
         id: "single_serialises",
@@ -50,7 +50,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "serial_part",
         title: "Serial code",
-        when: "the other threads wait during serial code before this region; serial code at the start or end of the program counts only if it takes longer than a process may take to start",
+        when: "the other threads wait during serial code before this region; serial code at the start or end of the program counts only if it takes longer than the time that is allowed for the start of a process",
     },
     Rule {
         id: "serial_function",
@@ -80,7 +80,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "nested_oversubscription",
         title: "Nested regions with too many threads",
-        when: "starts, ends and barriers of a nested region cost time while more threads are busy than there are CPUs, and all CPUs are busy",
+        when: "the start, the end and the barriers of a nested region cost time while more threads are busy than there are CPUs, and all CPUs are busy",
     },
     Rule {
         id: "critical_contention",
@@ -90,7 +90,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "critical_for_atomic",
         title: "Critical region that could be atomic",
-        when: "like critical_contention, but the region is held for 500 ns or less on average",
+        when: "like critical_contention, but the region takes 500 ns or less on average",
     },
     Rule { id: "lock_contention", title: "Contention for a lock", when: "threads wait for a lock" },
     Rule {
@@ -101,7 +101,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: SEVERAL_MUTEXES,
         title: "Contention for several mutexes",
-        when: "threads wait for several mutexes, and removing all these waits together saves more than removing the waits for each mutex alone",
+        when: "threads wait for several mutexes, and removing all these waits together would save more than the sum of the savings for each mutex alone",
     },
     Rule {
         id: "ordered_serialises",
@@ -111,7 +111,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "too_few_tasks",
         title: "Too few tasks",
-        when: "threads at a barrier have no task to run while other threads still run tasks, for longer than chance explains",
+        when: "threads at a barrier have no task to run while other threads still run tasks, and they wait for too long to be due to chance",
     },
     Rule {
         id: "taskwait_chain",
@@ -126,17 +126,17 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: TASKS_TOO_FINE,
         title: "Tasks are too small",
-        when: "there are more than 1000 tasks, they take less than 5 us on average, and creating, fetching and awaiting a task costs at least 25 % of its work",
+        when: "there are more than 1000 tasks, they take less than 5 us on average, and creating, fetching and awaiting a task takes at least 25 % of the time of its work",
     },
     Rule {
         id: "region_too_small",
         title: "Region is too small",
-        when: "the region executes at least twice, and a member works less than 20 us per execution on average",
+        when: "the region executes at least twice, and each thread works for less than 20 us per execution on average",
     },
     Rule {
         id: "needless_barrier",
         title: "Barrier without work before it",
-        when: "a barrier costs time, and most threads arrive at it with less than 1 us of work since the previous one",
+        when: "a barrier costs time, and most threads reach it after less than 1 us of work since the previous barrier",
     },
     Rule {
         id: "chunk_too_small",
@@ -166,7 +166,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "small_transfers",
         title: "Many small transfers",
-        when: "the host waits in at least 100 operations on device data at one line, with less than 64 KiB each on average",
+        when: "the host waits in at least 100 operations on device data at one source line, and the operations process less than 64 KiB on average",
     },
     Rule {
         id: "transfers_not_overlapped",
@@ -181,17 +181,17 @@ pub const RULES: &[Rule] = &[
     Rule {
         id: "external_wait",
         title: "Waits outside OpenMP",
-        when: "threads wait at this place for something outside OpenMP, as recorded with `--waits`; the time that other threads spend waiting for them also counts",
+        when: "threads wait at this location for something outside OpenMP, as recorded with `--waits`; the time that other threads spend waiting for them also counts",
     },
     Rule {
         id: "preempted",
         title: "Threads lose their CPU",
-        when: "threads that worked at this place lost their CPU to other threads",
+        when: "threads lost their CPU to other threads while they worked at this location",
     },
     Rule {
         id: TRACER_DISTURBS,
         title: "Tracing slows the program down",
-        when: "the tracer's events and writing take more than 1 % of the threads' time, regardless of the 3 % threshold; for traces that do not record the cost of an event, only the writing counts",
+        when: "recording and writing events takes more than 1 % of the threads' time (instead of the usual threshold of 3 %); if the trace does not contain the cost of an event, only the time spent on writing counts",
     },
 ];
 

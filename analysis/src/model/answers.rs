@@ -6,7 +6,7 @@ use crate::model::accounting::Accounting;
 use crate::model::cause::Cause;
 use crate::model::place::Place;
 
-/// The version of the answers as JSON. It grows when a field changes its meaning or goes away.
+/// The version of the JSON output. It increases when a field is removed or changes its meaning.
 pub const SCHEMA: u32 = 2;
 
 /// The answers of one or more traces.
@@ -14,71 +14,79 @@ pub const SCHEMA: u32 = 2;
 pub struct Answers {
     /// [`SCHEMA`].
     pub schema: u32,
-    /// N: the threads that were members of teams at the busiest time, or as many as the user said.
+    /// N: the peak number of threads that belonged to teams at the same time, or the number that the user
+    /// specified.
     pub threads: u32,
-    /// T: from the start of the first process to the end of the last.
+    /// T: the time from the start of the first process to the end of the last.
     pub duration_ns: u64,
     /// N x T thread-nanoseconds by cause.
     pub accounting: Accounting,
-    /// These sums as efficiencies.
+    /// The efficiencies derived from `accounting`.
     pub efficiency: Efficiency,
-    /// Useful time by place, of all threads together, without that of other constructs inside. The longest first. Only of traces:
-    /// JSON has that of regions, in their accounting.
+    /// Useful time by place, summed over all threads, without the time of constructs inside; sorted by
+    /// time. Not part of the JSON output, which contains the useful time of regions in their `accounting`.
     #[serde(skip)]
     pub useful: Vec<UsefulAt>,
-    /// The outermost parallel regions by place, those that lose the most time first.
+    /// The outermost parallel regions by place, sorted by lost time.
     pub regions: Vec<RegionAnswer>,
-    /// The causes of waits: their times add up to the losses, cause by cause. The longest first.
+    /// What caused lost time, sorted by time. The rows with the same cause add up to the time lost to this
+    /// cause.
     pub blame: Vec<Blame>,
-    /// The waits for mutexes that other threads had: a matrix of the threads, by lock. Its times add up to the waits for
-    /// mutexes. The longest first.
+    /// Which threads waited for a mutex while another thread held it: one row for each mutex, waiting
+    /// thread and holding thread, sorted by time. The times add up to all the time that threads waited for
+    /// mutexes.
     #[serde(default)]
     pub blocked: Vec<Blocked>,
     /// The longest chain of useful work.
     pub critical_path: CriticalPath,
-    /// Possible improvements, the one that gains the most first.
+    /// Possible improvements, sorted by saving.
     pub findings: Vec<Finding>,
-    /// The gains of changes, by a replay of the recorded dependences. The largest gain first.
+    /// What each change would save, as predicted by replaying the recorded dependences. Sorted by saving.
     #[serde(default)]
     pub what_if: Vec<WhatIf>,
-    /// The times on other numbers of threads, 1 to 2 x N. Empty where that cannot be predicted.
+    /// Predictions of the wall time on 1 to 2 x N threads. Empty if the wall time cannot be predicted.
     #[serde(default)]
     pub other_threads: Vec<OtherThreads>,
-    /// Regions that cannot be predicted for other numbers of threads, and why: their time counts as it is, the longest first.
+    /// Regions whose time on other numbers of threads cannot be predicted, with the reason. Predictions use
+    /// their recorded time. Sorted by time.
     #[serde(default)]
     pub not_predicted: Vec<NotPredicted>,
-    /// Outermost regions with explicit tasks: their work and span, those with the most work first.
+    /// The outermost regions with explicit tasks, with their work and span, sorted by work.
     #[serde(default)]
     pub task_regions: Vec<TaskRegion>,
-    /// Loops of which each chunk, or each thread's block of iterations, is known: what they take with other `schedule` clauses, those
-    /// that take most first.
+    /// Loops for which each chunk, or each thread's block of iterations, was recorded, with the time that
+    /// they would take with other `schedule` clauses. Sorted by time.
     #[serde(default)]
     pub loops: Vec<LoopAnswer>,
-    /// How much later than recorded the replay ends where nothing is changed: 0, unless times in the trace go back. `None`
-    /// where nothing was replayed.
+    /// The difference between the end of a replay without changes and the recorded end: 0, unless
+    /// timestamps in the trace go backwards. `None` if nothing was replayed.
     #[serde(default)]
     pub replay_error_ns: Option<i64>,
-    /// Causes that the runtime does not report, and why: their time is in the nearest cause that is certain.
+    /// Causes that cannot be recognised, because the runtime does not report the necessary events, each
+    /// with the reason. Their time is included in the most similar cause that can be recognised.
     pub not_seen: Vec<NotSeen>,
-    /// What to know of useful time where a process uses MPI: time there counts as work. Left out where none does.
+    /// A note for programs whose MPI calls were not recorded: the time in these calls counts as work. Left
+    /// out otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mpi_note: Option<String>,
-    /// What to do about threads that clearly had a processor for less time than they could have used one. Left out where none had.
+    /// A note that the machine was busy: threads were on a CPU for much less time than they were ready to
+    /// run. Left out otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_note: Option<String>,
-    /// How long threads waited in their own code for what the trace does not say. Left out where that was not long, or is not known.
+    /// A note about waits that the trace does not contain: threads were off the CPU for much of their
+    /// useful time. Left out otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits_note: Option<String>,
 }
 
-/// A function of the user's model of samples.
+/// A function, as the user's model of samples shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct FunctionName {
-    /// Its name, without parameters; in angle brackets what the runtime did.
+    /// The function's name, without parameters. Names of runtime activities are in angle brackets.
     pub function: String,
-    /// The module that it is in; empty of what the runtime did.
+    /// The module that contains the function; empty for runtime activities.
     pub module: String,
-    /// The source file, where that is known.
+    /// The source file, if it is known.
     pub file: Option<String>,
 }
 
@@ -91,28 +99,28 @@ impl FunctionName {
     }
 }
 
-/// A function that a part of a time is due to.
+/// A function, and the part of a time that is due to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionShare {
     /// Which.
     #[serde(flatten)]
     pub name: FunctionName,
-    /// How long.
+    /// The time.
     pub ns: u64,
 }
 
-/// Efficiencies, 0 to 1; `None` where the sums do not show them. See `docs/analysis.md` for the formulas.
+/// Efficiencies from 0 to 1; `None` if they cannot be computed. `docs/analysis.md` contains the formulas.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Efficiency {
-    /// Useful time of N x T.
+    /// Useful time / (N x T).
     pub parallel: Option<f64>,
-    /// Mean useful time of the N threads by that of the busiest thread.
+    /// Mean useful time of the N threads / useful time of the busiest thread.
     pub load_balance: Option<f64>,
-    /// Useful time of the busiest thread by T.
+    /// Useful time of the busiest thread / T.
     pub communication: Option<f64>,
-    /// Useful time of the busiest thread by useful time on the critical path.
+    /// Useful time of the busiest thread / useful time on the critical path.
     pub serialisation: Option<f64>,
-    /// Useful time on the critical path by T.
+    /// Useful time on the critical path / T.
     pub transfer: Option<f64>,
 }
 
@@ -121,23 +129,23 @@ pub struct Efficiency {
 pub struct UsefulAt {
     /// Where.
     pub place: Place,
-    /// How long, all threads together.
+    /// The useful time, summed over all threads.
     pub ns: u64,
 }
 
-/// A parallel region, all of its visits together.
+/// A parallel region, summed over all visits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RegionAnswer {
     /// Its place.
     #[serde(flatten)]
     pub place: Place,
-    /// How often it was entered.
+    /// How often the region was entered.
     pub visits: u64,
-    /// Their time from begin to end, on the thread that encountered it.
+    /// The total duration of all visits, from start to end, on the thread that encountered the region.
     pub duration_ns: u64,
-    /// N x that time by cause, where no other region was open beside it.
+    /// N x `duration_ns` by cause, without the time in which another region was open.
     pub accounting: Accounting,
-    /// These sums as efficiencies.
+    /// The efficiencies derived from `accounting`.
     pub efficiency: Efficiency,
 }
 
@@ -149,51 +157,54 @@ pub struct Blame {
     /// The place where the waiting threads waited.
     #[serde(flatten)]
     pub place: Place,
-    /// For how long, all threads together.
+    /// The lost time, summed over all threads.
     pub ns: u64,
-    /// The functions that who caused the waits was in, by samples, the longest first.
+    /// The functions that ran in the threads that caused the loss, according to samples. Sorted by time.
     #[serde(default)]
     pub functions: Vec<FunctionShare>,
-    /// The part of `ns` that belongs to no function: who caused the waits was not sampled then, as it slept, or nobody caused them.
-    /// `None` where there are no samples at all.
+    /// The part of `ns` that is not assigned to a function, because the thread that caused the wait was not
+    /// sampled during that time, or because no thread caused the wait. `None` if there are no samples at
+    /// all.
     #[serde(default)]
     pub no_sample_ns: Option<u64>,
 }
 
-/// A thread's wait for a mutex that another one had.
+/// A thread's waits for a mutex that another thread held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Blocked {
     /// The kind of mutex: `lock`, `critical`, `ordered`, `atomic`.
     pub cause: Cause,
-    /// Their process.
+    /// The process of both threads.
     pub process: String,
-    /// The mutex, as `locks` names it; `None` where the runtime does not say, or where there are too many.
+    /// The name of the mutex, as in `locks`; `None` if the runtime does not identify the mutex, or if there
+    /// are too many rows.
     pub lock: Option<String>,
-    /// The thread that had it, or had it last and gave it away; `None` where that was not seen, or no other thread had it.
+    /// The thread that held the mutex during the wait, or the last thread that held it before; `None` if
+    /// that thread was not observed, or if no other thread held the mutex.
     pub holder_thread: Option<String>,
-    /// From where it had it.
+    /// The location at which the holder acquired the mutex.
     pub holder: Option<Place>,
     /// The thread that waited.
     pub waiter_thread: String,
-    /// Where it waited.
+    /// The location at which the thread waited.
     pub waiter: Place,
-    /// For how long, all together.
+    /// The total time of the waits.
     pub ns: u64,
 }
 
 /// The longest chain of useful work through all threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CriticalPath {
-    /// Its length in time: T, or less where the process did not run all the time.
+    /// The duration of the path: T, or less if the process with the longest path did not run all the time.
     pub length_ns: u64,
-    /// Useful work on it.
+    /// The useful work on the path.
     pub useful_ns: u64,
-    /// The work by place, the longest first.
+    /// The useful work on the path by place, sorted by time.
     pub rows: Vec<PathRow>,
-    /// The work by function, by samples, the longest first.
+    /// The useful work on the path by function, according to samples. Sorted by time.
     #[serde(default)]
     pub functions: Vec<FunctionShare>,
-    /// The part of `useful_ns` that no sample represents. `None` where there are no samples at all.
+    /// The part of `useful_ns` that no sample represents. `None` if there are no samples at all.
     #[serde(default)]
     pub no_sample_ns: Option<u64>,
 }
@@ -204,16 +215,16 @@ pub struct PathRow {
     /// Where.
     #[serde(flatten)]
     pub place: Place,
-    /// How long.
+    /// The time.
     pub ns: u64,
 }
 
-/// When and where something happened.
+/// An interval in which a thread kept other threads waiting.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Moment {
-    /// Its begin, in nanoseconds since the timeline's start, as `--window` takes them.
+    /// The start, in nanoseconds since the start of the timeline, in the form that `--window` accepts.
     pub begin_ns: i64,
-    /// Its end.
+    /// The end, in nanoseconds since the start of the timeline.
     pub end_ns: i64,
     /// The process.
     pub process: String,
@@ -224,18 +235,18 @@ pub struct Moment {
 /// Something that could be improved.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Finding {
-    /// The rule's id, which stays the same.
+    /// The id of the rule, which never changes.
     pub id: String,
     /// Where.
     #[serde(flatten)]
     pub place: Place,
-    /// Wall time to gain.
+    /// The wall time that the change would save.
     pub gain_ns: u64,
-    /// The finding in words, and a remedy to try.
+    /// What was found, and a change to try.
     pub text: String,
-    /// The figures that it rests on.
+    /// The figures on which the finding is based.
     pub evidence: serde_json::Map<String, serde_json::Value>,
-    /// When threads kept others waiting most, at most three.
+    /// Up to three intervals in which a thread kept other threads waiting longest.
     #[serde(default)]
     pub instances: Vec<Moment>,
 }
@@ -267,43 +278,43 @@ impl Serialize for Finding {
     }
 }
 
-/// The gain of a change.
+/// A change, and what it would save.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WhatIf {
     /// The change, in words.
     pub change: String,
-    /// Where; of a change to the whole program, the construct is empty.
+    /// The place; if the change applies to the whole program, the construct is empty.
     #[serde(flatten)]
     pub place: Place,
-    /// Wall time to gain.
+    /// The wall time that the change would save.
     pub gain_ns: u64,
-    /// The gain, in per cent of the wall time.
+    /// The saving as a percentage of the wall time.
     pub gain_percent: f64,
 }
 
-/// The time on another number of threads.
+/// The predicted wall time on another number of threads.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OtherThreads {
-    /// How many threads.
+    /// The number of threads.
     pub threads: u32,
-    /// The wall time.
+    /// The predicted wall time.
     pub duration_ns: u64,
-    /// The gain, in per cent of the recorded wall time; below 0 where it takes longer.
+    /// The saving as a percentage of the recorded wall time; negative if the run would take longer.
     pub gain_percent: f64,
-    /// What it rests on that the trace does not show.
+    /// An assumption of the prediction that the trace cannot confirm.
     #[serde(default)]
     pub assumption: Option<String>,
 }
 
-/// A region that cannot be predicted for other numbers of threads.
+/// A region whose time on other numbers of threads cannot be predicted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct NotPredicted {
     /// Its place.
     #[serde(flatten)]
     pub place: Place,
-    /// Its time.
+    /// The recorded time of the region.
     pub ns: u64,
-    /// Why.
+    /// Why the region's time cannot be predicted.
     pub reason: String,
 }
 
@@ -313,42 +324,47 @@ pub struct TaskRegion {
     /// Its place.
     #[serde(flatten)]
     pub place: Place,
-    /// Explicit tasks that its threads created, and that were deferred.
+    /// The number of deferred explicit tasks that the region's threads created.
     pub tasks: u64,
-    /// T1: all useful work in it.
+    /// The work T1: all useful time in the region.
     pub work_ns: u64,
-    /// T-infinity: the longest chain of work that must be done one after the other, for creations, waits and dependences. `None` where
-    /// that is not known.
+    /// The span T-infinity: the longest chain of work that must be done one after the other because of task
+    /// creations, waits for tasks, and dependences. `None` if the span is not known.
     pub span_ns: Option<u64>,
     /// Why the span is not known.
     #[serde(default)]
     pub span_reason: Option<String>,
-    /// Work by span: more threads than these cannot all have work. `None` as for the span.
+    /// Work / span. More threads than this cannot be kept busy all the time. `None` if the span is not
+    /// known.
     pub parallelism: Option<f64>,
-    /// The most that the creation of a task costs: the shortest time from one creation to the next. `None` where no two
-    /// creations of a task followed each other.
+    /// An upper bound of the cost of creating a task: the shortest time between two consecutive creations
+    /// on a thread. `None` if no thread created two tasks in succession.
     pub creation_ns: Option<u64>,
-    /// The span where each task on it costs a creation; `None` where its cost is not known, as for the next.
+    /// The span, including the cost of creating each task on it. This field and the next are `None` if that
+    /// cost is not known.
     pub burdened_span_ns: Option<u64>,
-    /// Work by that.
+    /// Work / burdened span.
     pub burdened_parallelism: Option<f64>,
 }
 
-/// What a loop takes with other `schedule` clauses.
+/// A loop, and the time that it would take with other `schedule` clauses.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoopAnswer {
     /// Its place.
     #[serde(flatten)]
     pub place: Place,
-    /// Executions of which all is known: the team does nothing else between two barriers, and creates no tasks.
+    /// The number of executions in which the team did nothing else between two barriers and created no
+    /// tasks.
     pub executions: u64,
-    /// Executions that are in none of these times.
+    /// The number of other executions, which are not included in the times below.
     pub not_known: u64,
-    /// How long the threads took, until the last was done, of all executions.
+    /// The recorded time until the last thread finished, summed over all executions.
     pub recorded_ns: u64,
-    /// The time with other clauses, where each chunk's work, or each thread's block, is spread evenly among its iterations.
+    /// The time that the loop would take with other clauses, assuming that the work of each chunk or block
+    /// is spread evenly over its iterations.
     pub schedules: Vec<ScheduleTime>,
-    /// How many chunks took a power of two in nanoseconds or longer, and not the next one. Empty for static loops.
+    /// A histogram of chunk durations: element `i` is the number of chunks that took at least `2^i` ns and
+    /// less than `2^(i+1)` ns. Empty for static loops.
     pub lengths: Vec<u64>,
 }
 
@@ -379,20 +395,20 @@ impl LoopAnswer {
     }
 }
 
-/// What a loop takes with a clause.
+/// The time that a loop would take with a clause.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScheduleTime {
-    /// The clause, as in `schedule(dynamic, 16)`.
+    /// The clause, such as `schedule(dynamic, 16)`.
     pub clause: String,
-    /// The time, until the last thread is done, of all executions.
+    /// The time until the last thread would finish, summed over all executions.
     pub duration_ns: u64,
 }
 
-/// A cause that cannot be seen.
+/// A cause that cannot be recognised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotSeen {
     /// Which.
     pub cause: Cause,
-    /// Why, and where its time is.
+    /// The reason, and the cause in which this time is included.
     pub reason: String,
 }

@@ -31,28 +31,28 @@ causes! {
     Useful "useful": "The thread runs the program's code: serial code on an initial thread, code in a region, or an explicit task.";
     Serial "serial": "The thread has nothing to do: no parallel region is open.";
     IdleInMpi "idle_in_mpi": "The thread has nothing to do: no parallel region is open, and another thread is in an MPI call. Shown only if MPI calls were recorded.";
-    NarrowTeam "narrow_team": "The thread has nothing to do: the open regions have fewer threads than the peak.";
+    NarrowTeam "narrow_team": "The thread has nothing to do: the parallel regions that are open have fewer than N threads, the peak number of threads.";
     Fork "fork": "The region has started, but the thread's implicit task has not.";
-    Join "join": "The thread waits at the region's end after the last member has arrived and the last task has ended, or the thread has left the region before the region ends.";
-    Imbalance "imbalance": "The thread waits at a barrier for a member that has not arrived.";
-    Barrier "barrier": "The thread is in a barrier at which all members have arrived and no task runs.";
-    TaskWait "task_wait": "The thread waits in a taskwait or at a taskgroup's end and runs no task.";
-    TaskStarvation "task_starvation": "The thread waits at a barrier at which all members have arrived, while other threads run tasks.";
+    Join "join": "The thread waits at the end of the region after all threads of the team have arrived and the last task has ended, or has already left the region although the region has not ended yet.";
+    Imbalance "imbalance": "The thread waits at a barrier for a thread of its team that has not arrived.";
+    Barrier "barrier": "The thread is in a barrier at which all threads of the team have arrived and no task is running.";
+    TaskWait "task_wait": "The thread waits in a taskwait or at the end of a taskgroup, and runs no task.";
+    TaskStarvation "task_starvation": "The thread waits at a barrier at which all threads of the team have arrived, while other threads run tasks.";
     Lock "lock": "The thread waits for a lock.";
     Critical "critical": "The thread waits for a critical region.";
     Ordered "ordered": "The thread waits for its turn in an ordered region.";
     Atomic "atomic": "The thread waits for an atomic region.";
     Reduction "reduction": "The thread combines the results of a reduction.";
     Target "target": "The thread is in the host's part of a target construct.";
-    Runtime "runtime": "The thread is in the runtime for another reason, according to events.";
+    Runtime "runtime": "According to the events, the thread is in the runtime for another reason.";
     ExternalWait "external_wait": "The thread waits in the program's code for something outside OpenMP, such as a pthread mutex. Shown only if waits were recorded.";
     Mpi "mpi": "The thread is in an MPI call that communicates: it sends, receives, tests or waits. Shown only if MPI calls were recorded.";
-    MpiWait "mpi_wait": "The thread is in an MPI call that communicates, and waits for another process that has not yet started what the call needs. Shown only if the MPI calls of all ranks were recorded.";
-    MpiTransfer "mpi_transfer": "The thread is in an MPI call that communicates, and waits for no other process. Shown only if the MPI calls of all ranks were recorded.";
-    MpiOther "mpi_other": "The thread is in another MPI call: start or end of the library, communicators, files. Shown only if MPI calls were recorded.";
-    Preempted "preempted": "The thread was runnable but preempted. Shown only if counters for this were recorded.";
+    MpiWait "mpi_wait": "The thread is in an MPI call that communicates, and waits for another process that has not yet started the operation that the call depends on. Shown only if the MPI calls of all ranks were recorded.";
+    MpiTransfer "mpi_transfer": "The thread is in an MPI call that communicates, but does not wait for another process. Shown only if the MPI calls of all ranks were recorded.";
+    MpiOther "mpi_other": "The thread is in an MPI call that does not communicate, such as a call that initialises the library, creates a communicator or accesses a file. Shown only if MPI calls were recorded.";
+    Preempted "preempted": "The thread was ready to run, but another thread was using its CPU. Shown only if the counters for preemption were recorded.";
     Tracer "tracer": "The thread writes its event buffer to the trace, or the tracer writes the remaining events after the program has ended.";
-    Unobserved "unobserved": "Nothing is known: recording was off, events were lost or overwritten, or the process did not run.";
+    Unobserved "unobserved": "The trace does not show what the thread did: recording was off, events were lost or overwritten, or the process was not running.";
 }
 
 impl Cause {

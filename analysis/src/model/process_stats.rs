@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::constructs::thread_times::Account;
 use crate::model::accounting::Accounting;
 
-/// The ending of a process that ended before the tracer knew.
+/// How a process ended if the tracer could not observe its end.
 const DID_NOT_FINISH: &str = "did not finish";
 
-/// Words about how a session ended; none where that is not known.
+/// A description of how a session ended; empty if not known.
 pub(crate) fn ending_words(ending: Ending) -> String {
     match ending {
         Ending::Running => "running".to_owned(),
@@ -24,51 +24,54 @@ pub(crate) fn ending_words(ending: Ending) -> String {
 /// A process, from its start to its end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessStats {
-    /// Its number in these numbers.
+    /// An id for the process, valid in this answer only.
     pub id: u32,
-    /// Its name: program, rank where there is one, process id.
+    /// The name of the process: the program, the rank if there is one, and the process id.
     pub name: String,
-    /// The id that the operating system gave it.
+    /// The process id in the operating system.
     pub pid: u32,
-    /// The machine that it ran on; empty where it is not known.
+    /// The machine on which the process ran; empty if not known.
     pub host: String,
-    /// Its MPI rank, where a launcher set it.
+    /// The MPI rank, if the launcher provided it.
     pub rank: Option<u32>,
-    /// How its session ended: `ended`, `killed by signal N`, `did not finish`, or `running`; empty where that is not known.
+    /// How the session of the process ended: `ended`, `killed by signal N`, `did not finish`, or `running`;
+    /// empty if not known.
     pub ending: String,
-    /// Its own N x T thread-nanoseconds by cause.
+    /// The process's own N x T thread-nanoseconds by cause.
     pub accounting: Accounting,
-    /// From its start to its end; where the trace does not say these, from the tracer's begin, to the last event.
+    /// The time from the start of the process to its end. If the trace does not contain the start or the
+    /// end, the start of the tracer or the last event is used instead.
     pub duration_ns: u64,
-    /// How long it had run when the tracer began; `None` where the trace does not say.
+    /// How long the process had been running when the tracer started; `None` if the trace does not say.
     pub before_tracing_ns: Option<u64>,
-    /// Its processor time, that of the tracer's own threads included, until the tracer began to end. Left out where the trace does not
-    /// say, as the next.
+    /// The CPU time that the process, including the tracer's own threads, had used when the tracer began to
+    /// shut down. This field and the next are each left out if the trace does not contain the value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns: Option<u64>,
-    /// What an event costs the thread that records it, as the tracer measured it.
+    /// The cost of an event for the thread that records it, as measured by the tracer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_cost_ns: Option<f64>,
-    /// Its threads that were seen.
+    /// The number of threads of the process that appear in the trace.
     pub threads: u32,
-    /// The main thread's time outside of parallel regions; `None` where that was not seen, as for the next three.
+    /// The main thread's time outside of parallel regions. This field and the next three are `None` if that
+    /// time was not observed.
     pub serial_ns: Option<u64>,
-    /// The part of it before the first parallel region; `None` also where older events were overwritten, as for the next
-    /// two.
+    /// The part of `serial_ns` before the first parallel region. This field and the next two are also
+    /// `None` if older events were overwritten.
     pub serial_before_ns: Option<u64>,
-    /// The part of it between parallel regions.
+    /// The part of `serial_ns` between parallel regions.
     pub serial_between_ns: Option<u64>,
-    /// The part of it after the last parallel region.
+    /// The part of `serial_ns` after the last parallel region.
     pub serial_after_ns: Option<u64>,
-    /// How evenly kernels were spread over its devices, from 0 to 1: the mean of the times that they ran by the longest. `None`
-    /// unless several devices recorded kernels.
+    /// How evenly kernels were spread over the devices of the process, from 0 to 1: the mean of the
+    /// devices' kernel times / the longest of them. `None` unless several devices recorded kernels.
     pub device_load_balance: Option<f64>,
-    /// Numbers that cannot be known here, and why.
+    /// What is not known about the process, and why.
     pub unknown: Vec<String>,
 }
 
 impl ProcessStats {
-    /// Whether it was killed, or ended before the tracer knew.
+    /// Whether the process was killed, or did not finish.
     pub(crate) fn has_died(&self) -> bool {
         self.ending.starts_with("killed") || self.ending == DID_NOT_FINISH
     }

@@ -34,66 +34,68 @@ pub struct Stats {
     /// Where the threads' time went, and why.
     #[serde(flatten)]
     pub answers: Answers,
-    /// The part of the run that was analysed; `None` where that is all of it.
+    /// The part of the run that was analysed; `None` if the whole run was analysed.
     pub analysed: Option<Analysed>,
     /// The user's phases, each analysed on its own, the longest first; and the time in which recording was on, where it was switched.
     pub phases: Vec<PhaseStats>,
     /// The MPI ranks beside each other; `None` where there are no two.
     pub ranks: Option<Ranks>,
-    /// The processes, in the timeline's order.
+    /// The processes, in the order of the timeline.
     pub processes: Vec<ProcessStats>,
-    /// The constructs of all processes, those with the most time of their own first.
+    /// The constructs of all processes, sorted by `self_ns`.
     pub constructs: Vec<ConstructStats>,
-    /// The time of all samples; `None` where there are none.
+    /// The CPU time of all samples; `None` if there are no samples.
     pub sampling: Option<SampledTime>,
-    /// Why there are no samples; `None` where there are some.
+    /// Why there are no samples; `None` if there are samples.
     pub no_samples: Option<String>,
-    /// The functions that samples were taken in, those with the most time of their own first.
+    /// The functions according to samples, sorted by `self_ns`.
     pub functions: Vec<FunctionStats>,
-    /// What threads counted in each construct, those in which they were longest first.
+    /// The threads' counters in each construct, sorted by time.
     pub counters: Vec<CounterStats>,
-    /// The counters that are not there, and why; also why there are none at all.
+    /// The counters that are missing, with the reason, or why there are no counters at all.
     pub not_counted: Vec<String>,
-    /// The threads, in the timeline's order.
+    /// The threads, in the order of the timeline.
     #[serde(rename = "per_thread")]
     pub threads: Vec<ThreadStats>,
-    /// The locks that were held longest, the longest first.
+    /// The locks, sorted by the time for which they were held.
     pub locks: Vec<LockStats>,
-    /// Use of devices.
+    /// The devices, and how each was used.
     pub device_use: Vec<DeviceUse>,
-    /// The operations of devices, by queue, the longest first.
+    /// The operations of devices, grouped by queue and sorted by time.
     pub devices: Vec<DeviceStats>,
-    /// Notes about missing or repaired numbers.
+    /// Notes about missing or repaired parts of the trace that affect the numbers.
     pub notes: Vec<String>,
 }
 
 /// The part of a run that was analysed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Analysed {
-    /// The begin of the window, in nanoseconds since the timeline's start; `None` where there is no window, as for the next.
+    /// The start of the window, in nanoseconds since the start of the timeline. This field and the next are
+    /// `None` if no window was selected.
     pub window_begin_ns: Option<i64>,
-    /// Its end; `None` also where it is open.
+    /// The end of the window; also `None` if the window has no end.
     pub window_end_ns: Option<i64>,
-    /// The phase.
+    /// The selected phase; `None` if none was selected.
     pub phase: Option<String>,
     /// The threads, as the user named them; all where there are none.
     pub threads: Vec<String>,
 }
 
-/// A phase of the user's, all instances together: the time in which a thread of any process was in it.
+/// A phase of the program, summed over all instances: the time in which a thread of any process was in the
+/// phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseStats {
     /// Its name.
     pub name: String,
-    /// How often it began.
+    /// How often the phase started.
     pub count: u64,
-    /// Its time: T.
+    /// T: the total time of the phase.
     pub duration_ns: u64,
-    /// N: the threads that were members of teams at the busiest time in it.
+    /// N: the peak number of threads that belonged to teams at the same time during the phase.
     pub threads: u32,
     /// N x T thread-nanoseconds by cause.
     pub accounting: Accounting,
-    /// These sums as efficiencies.
+    /// The efficiencies derived from `accounting`.
     pub efficiency: Efficiency,
 }
 
@@ -111,7 +113,7 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
     let rows = [
         (
             seen.unobserved,
-            "the activity of threads while recording was off, and during times whose events were lost or overwritten",
+            "the activity of threads while recording was off, and in periods whose events were lost or overwritten",
         ),
         (
             seen.parts_of_tasks,
@@ -120,7 +122,7 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
         (!reports.task_ends, "the number of explicit tasks: the runtime did not report them"),
         (
             !reports.members,
-            "when threads are in parallel regions, how long regions wait for threads, and imbalance: the runtime did not report the members of teams",
+            "when threads are in parallel regions, how long regions wait for threads, and imbalance: the runtime did not report which threads belong to a team",
         ),
         (
             !reports.barriers && !reports.barrier_waits,
@@ -149,7 +151,7 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
         ),
         (
             !reports.tasks,
-            "explicit tasks: the runtime did not report when they run, so their time counts at the place where they ran",
+            "explicit tasks: the runtime did not report when they ran, so their time counts as time of the construct in which they ran",
         ),
     ];
     let applies = |(is_unknown, words): (bool, &'static str)| is_unknown.then_some(words);
@@ -161,17 +163,18 @@ pub(crate) fn unknown(reports: &Reports, seen: Seen) -> impl Iterator<Item = &'s
 /// In JSON, only the total is known of what [has no whole](Times::is_of_parts).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// How often. What was cut into parts counts once.
+    /// How often it was executed. An execution that was interrupted counts once.
     pub count: u64,
-    /// All together; of one that is inside another of the same, as in a recursion, both.
+    /// The total time. If executions are nested, as in a recursion, the time of each of them counts.
     pub total_ns: u64,
-    /// On average, each.
+    /// The mean time of an execution.
     pub mean_ns: u64,
-    /// The shortest, all its parts together.
+    /// The shortest time of an execution: the sum of its parts.
     pub min_ns: u64,
-    /// The longest.
+    /// The longest time of an execution.
     pub max_ns: u64,
-    /// The numbers are of parts: nothing shows which of these belong together, as of tasks without ids.
+    /// The numbers are about parts of executions. It is not known which parts belong together, for example
+    /// if tasks have no ids.
     pub is_of_parts: bool,
 }
 
@@ -216,53 +219,60 @@ impl Times {
 /// The mark of constructs whose time is mostly the tracer's.
 pub(crate) const NEAR_EVENT_COST: &str = "~";
 
-/// Numbers of one construct at one place in the program.
+/// The numbers of a construct at a location in the program.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ConstructStats {
-    /// Construct and place as timelines show them: `!$omp parallel @stencil.c:41`, `!$omp taskwait wait @stencil.c:60`.
+    /// The construct and its location, as timelines show them: `!$omp parallel @stencil.c:41`, `!$omp
+    /// taskwait wait @stencil.c:60`.
     pub name: String,
     /// The kind of construct.
     pub category: &'static str,
-    /// The construct that the programmer wrote, also of a wait for it, and where it is.
+    /// The construct that the programmer wrote, even if the row is about a wait, and its location.
     #[serde(flatten)]
     pub place: Place,
-    /// How often it occurred, and the times from begin to end; 0 for what has no duration.
+    /// How often the construct was executed, and its times from start to end; 0 for events without a
+    /// duration.
     #[serde(flatten)]
     pub times: Times,
-    /// Half of them took no longer, to a sixteenth; `None` where parts cannot be put together, as for the next.
+    /// The median time of an execution, with a relative error of less than 1/16. This field and the next
+    /// are `None` if parts cannot be matched.
     pub median_ns: Option<u64>,
-    /// 99 of 100 took no longer.
+    /// The 99th percentile of the times of an execution, with the same error.
     pub p99_ns: Option<u64>,
-    /// How many took a power of two in nanoseconds or longer, and not the next one: for charts. Empty where `median_ns` is not
-    /// known.
+    /// A histogram of the durations, for charts: element `i` is the number of executions that took at least
+    /// `2^i` ns and less than `2^(i+1)` ns. Empty if `median_ns` is not known.
     #[serde(skip)]
     pub durations: Vec<u64>,
-    /// The same of explicit tasks, of which each was whole. Left out for others.
+    /// The same histogram for explicit tasks. Left out for other constructs, and if the parts of tasks
+    /// cannot be matched.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lengths: Vec<u64>,
-    /// One takes less than three of the tracer's events, on average: its time is mostly the tracer's. Left out where not.
+    /// `true` if an execution takes less time than three of the tracer's events on average, so that most of
+    /// its time is spent in the tracer. Left out otherwise.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_near_event_cost: bool,
-    /// The part of `total_ns` with no other construct inside.
+    /// The part of `total_ns` that was not spent in another construct inside this one.
     pub self_ns: u64,
-    /// `self_ns` of one, on average; `None` where their number is unknown.
+    /// The mean of `self_ns` for an execution; `None` if the number of executions is not known.
     pub self_mean_ns: Option<u64>,
-    /// The part of `total_ns` in which the thread waited, here or inside. Of a parallel region, what its members waited, on
-    /// average, from its begin on. `None` where it is unknown, and of what has no duration.
+    /// The part of `total_ns` in which the thread waited, in this construct or in one inside it. For a
+    /// parallel region, the mean waiting time of the team's threads since the start of the region. `None`
+    /// if not known, and for events without a duration.
     pub waiting_ns: Option<u64>,
-    /// The teams, of parallel regions only.
+    /// The teams; for parallel regions only.
     #[serde(flatten)]
     pub team: Option<TeamStats>,
-    /// How a loop is scheduled, where the runtime says.
+    /// The schedule of a loop, if the runtime reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
-    /// The chunks, of loops that are not static only: of static ones, runtimes report no chunk but a thread's first.
+    /// The chunks of a loop that is not static. For static loops, runtimes report only the first chunk of
+    /// each thread.
     #[serde(flatten)]
     pub of_loop: Option<LoopStats>,
 }
 
 impl ConstructStats {
-    /// Takes note of what an event of the tracer's costs, in picoseconds.
+    /// Sets `is_near_event_cost`, given the cost of an event in picoseconds.
     pub(crate) fn set_event_cost(&mut self, event_ps: u64) {
         let has_duration = self.times.max_ns > 0 && !self.times.is_of_parts;
         self.is_near_event_cost =
@@ -286,8 +296,8 @@ pub(crate) struct Share {
 sums! {
     /// The shares of a loop's threads.
     LoopStats of Share {
-        "Chunks" chunks "chunks" = |share| share.chunks;
-        "Iterations in these chunks" iterations "iterations" = |share| share.iterations;
+        "The number of chunks" chunks "chunks" = |share| share.chunks;
+        "The number of iterations in these chunks" iterations "iterations" = |share| share.iterations;
         "The total time of the loops with these chunks" chunks_ns "chunks_ns" = |share| share.ns;
     }
     then {
@@ -302,26 +312,27 @@ sums! {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ended {
     pub(crate) members: u64,
-    /// From the region's begin to its end, once for each member; 0 where its end was not seen, as for the next.
+    /// The duration of the region, counted once for each thread of the team. This field and the next are 0
+    /// if the end of the region was not recorded.
     pub(crate) members_ns: u64,
     pub(crate) waiting_ns: u64,
     pub(crate) working_ns: u64,
-    /// The time of the member that worked longest.
+    /// The working time of the busiest thread of the team.
     pub(crate) longest_ns: u64,
 }
 
 sums! {
-    /// How well parallel regions at one place used their threads.
+    /// How well the parallel regions at a location used their threads.
     TeamStats of Ended {
-        "The number of members, summed over all teams" members "members" = |team| team.members;
-        "The time of the regions, counted once for each member" members_ns "members_ns" =
+        "The number of threads, summed over all teams" members "members" = |team| team.members;
+        "The duration of the regions, counted once for each thread of the team" members_ns "members_ns" =
             |team| team.members_ns;
-        "Of this, the time that members waited: for their wake-up, at barriers, for tasks and for locks"
+        "The part of this time that threads spent waiting: to be woken up, at barriers, for tasks and for locks"
             waiting_ns "members_waiting_ns" = |team| team.waiting_ns;
-        "The working time of all members" working_ns "working_ns" = |team| team.working_ns;
-        "The longest working time of a member, summed over all regions" longest_ns "longest_ns" =
+        "The working time of all threads of the teams" working_ns "working_ns" = |team| team.working_ns;
+        "The working time of the busiest thread of each team, summed over all regions" longest_ns "longest_ns" =
             |team| team.longest_ns;
-        "The time that an even distribution of the work would save: the longest working time minus the mean, summed over all regions"
+        "The time that an even distribution of the work would save: the working time of the busiest thread minus the mean of all threads, summed over all regions"
             imbalance_ns "imbalance_ns" =
             |team| team.longest_ns.saturating_sub(team.working_ns / team.members.max(1));
     }
@@ -329,59 +340,65 @@ sums! {
 }
 
 impl TeamStats {
-    /// The share of the longest members' time that an even spread would save, 0 to 1.
+    /// The share of the busiest threads' working time that an even distribution of the work would save,
+    /// from 0 to 1.
     pub fn imbalance(&self) -> f64 {
         share(self.imbalance_ns, self.longest_ns)
     }
 }
 
-/// The times of a thread. What cannot be known is `None`; [`ProcessStats::unknown`] says why.
+/// The times of a thread. Values that are not known are `None`; [`ProcessStats::unknown`] says why.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadStats {
-    /// Its process.
+    /// The name of its process.
     pub process: String,
-    /// The number of its process in these numbers.
+    /// The `id` of its process in `processes`.
     pub process_id: u32,
     /// The MPI rank of its process.
     pub rank: Option<u32>,
     /// Its name.
     pub name: String,
-    /// Its number in its process: 0 for main, then the order of display.
+    /// The thread's number in its process: 0 for the main thread, then in display order.
     pub number: u32,
     /// The number of its stream in the trace.
     pub stream: u32,
-    /// Its id in the operating system; 0 where that is not known.
+    /// The thread's id in the operating system; 0 if not known.
     pub tid: u32,
-    /// Its role: `main`, `worker`, `initial`, `helper` (one of the runtime's own) or `other`.
+    /// The role of the thread: `main`, `worker`, `initial`, `helper` (one of the runtime's own threads) or
+    /// `other`.
     #[serde(deserialize_with = "static_str::word")]
     pub role: Word,
-    /// From the start of its process to its end: the sum of `parallel_ns`, `serial_ns`, `idle_ns` and `unknown_ns`.
+    /// The time from the start of the process to its end, which is the sum of `parallel_ns`, `serial_ns`,
+    /// `idle_ns` and `unknown_ns`.
     pub duration_ns: u64,
-    /// Time as a member of parallel regions; nested ones count once. Of a helper: time in explicit tasks. The sum of the
-    /// next five.
+    /// The time in which the thread belonged to the team of a parallel region; time in nested regions is
+    /// counted only once. For a helper, the time in explicit tasks. This is the sum of the next five
+    /// fields.
     pub parallel_ns: Option<u64>,
-    /// The part of it in which it did not wait.
+    /// The part of `parallel_ns` in which the thread did not wait.
     pub working_ns: Option<u64>,
-    /// Waiting at barriers.
+    /// The time spent waiting at barriers, and for regions to end.
     pub barriers_ns: Option<u64>,
-    /// Waiting in taskwaits and at the end of taskgroups.
+    /// The time spent waiting in taskwaits and at the end of taskgroups.
     pub taskwaits_ns: Option<u64>,
-    /// Waiting for locks, critical, atomic and ordered regions.
+    /// The time spent waiting for locks, and for critical, atomic and ordered regions.
     pub locks_ns: Option<u64>,
-    /// From the begin of parallel regions until it was there.
+    /// The time from the start of parallel regions until the thread's implicit task started.
     pub wake_up_ns: Option<u64>,
-    /// Outside of parallel regions, running the program; with what it waited there.
+    /// The time in which the thread ran the program outside of parallel regions, including waits there.
     pub serial_ns: u64,
-    /// In no parallel region, and not running the program: before it was made, between regions, after its end.
+    /// The time in which the thread was neither in a parallel region nor running the program: before it was
+    /// created, between regions, and after it ended.
     pub idle_ns: Option<u64>,
-    /// The time that is in none of these.
+    /// The rest of the time.
     pub unknown_ns: u64,
-    /// Its processor time; left out where the trace does not say.
+    /// The CPU time of the thread; left out if the trace does not contain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns: Option<u64>,
-    /// Explicit tasks that it began; `None` where it is unknown, or only parts of them are known.
+    /// The number of explicit tasks that the thread started; `None` if this number is not known, or if only
+    /// parts of tasks are known.
     pub tasks: Option<u64>,
-    /// `taskwaits_ns`, as version 0.1.0 called it.
+    /// The same as `taskwaits_ns`, under the name that version 0.1.0 used.
     pub tasks_ns: Option<u64>,
 }
 
@@ -411,49 +428,52 @@ impl ThreadStats {
     }
 }
 
-/// Numbers of a lock, or of a critical or atomic region: all that have one name are one.
+/// The numbers of a lock, or of all critical or atomic regions with the same name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LockStats {
-    /// Its process.
+    /// The name of its process.
     pub process: String,
-    /// The number of its process in these numbers.
+    /// The `id` of its process in `processes`.
     pub process_id: u32,
-    /// Its name, with its address; that of a lock in the timeline.
+    /// The name of the lock, with its address, as in the timeline.
     pub name: String,
-    /// Its kind: `lock`, `critical` or `atomic`.
+    /// The kind of lock: `lock`, `critical` or `atomic`.
     pub kind: &'static str,
-    /// Its number: the locks of a process in the order in which they were made or first asked for.
+    /// The lock's number. The locks of a process are numbered in the order in which they were created or
+    /// first requested.
     pub number: usize,
-    /// Where it was made, or else first asked for or held.
+    /// Where the lock was created or, if that is not known, first requested or held.
     pub place: Option<Place>,
-    /// That place as timelines show it: `omp_init_lock @locks.c:12`.
+    /// This location, as timelines show it: `omp_init_lock @locks.c:12`.
     #[serde(skip)]
     pub place_name: Option<String>,
-    /// How often a thread got it. Where the runtime reports a release only, that counts.
+    /// How often a thread acquired the lock. If the runtime reports only releases, the number of releases.
     pub acquisitions: u64,
-    /// How often another thread had it when a thread asked for it that got it; `None` where the runtime does not say.
+    /// How often a thread had to wait before it acquired the lock; `None` if the runtime does not report
+    /// this.
     pub waits: Option<u64>,
-    /// From asking to getting it, all together.
+    /// The total time from requesting the lock to acquiring it.
     pub waiting_ns: Option<u64>,
-    /// How often `omp_test_lock` did not get it.
+    /// How often `omp_test_lock` failed to acquire the lock.
     pub failures: u64,
-    /// How often and how long it was held, as far as both ends were reported; left out where they never were.
+    /// How often and how long the lock was held, as far as both acquisition and release were reported; left
+    /// out if they never were.
     #[serde(flatten)]
     pub times: Option<Times>,
 }
 
-/// Numbers of one kind of work of a device's queue.
+/// The numbers of an operation of a device, on one queue.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct DeviceStats {
-    /// Its process.
+    /// The name of its process.
     pub process: String,
-    /// The number of its process in these numbers.
+    /// The `id` of its process in `processes`.
     pub process_id: u32,
-    /// The queue's name.
+    /// The name of the queue.
     pub queue: String,
-    /// The operation: a kernel, a copy.
+    /// The operation, such as a kernel or a copy.
     pub name: String,
-    /// How often and how long.
+    /// How often the operation was executed, and its times.
     #[serde(flatten)]
     pub times: Times,
 }

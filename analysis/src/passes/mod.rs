@@ -59,7 +59,7 @@ const MAX_PHASES: usize = 16;
 const SUMMARIES_AT_ONCE: usize = 256;
 
 /// The note where nothing was replayed.
-const WITHOUT_REPLAY: &str = "these numbers are from summaries: savings are estimated from sums, because nothing was replayed; what_if, task_regions and phases need the events (--from events)";
+const WITHOUT_REPLAY: &str = "these numbers come from summaries, so savings are estimated without replaying the events; what_if, task_regions and phases require the events (--from events)";
 
 impl Stats {
     /// The numbers of all `inputs`, with the names that `symbols` finds. The report says what was wrong with the inputs.

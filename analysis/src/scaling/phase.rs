@@ -47,14 +47,14 @@ impl Problem {
                 "a construct that was cancelled: how much work is left undone depends on the order of the threads"
             }
             Problem::Alone => {
-                "code outside of loops and tasks: a run with one thread does not show whether the program divides this code among threads by their numbers"
+                "code outside of loops and tasks: a run with one thread does not show whether the program divides this code among threads by thread number"
             }
             Problem::Replicated => {
-                "code outside of loops and tasks takes most of the time: it is not known whether the program divides this code among threads by their numbers"
+                "most of the time is spent in code outside of loops and tasks: it is not known whether the program divides this code among threads by thread number"
             }
             Problem::Sections => "sections: the runtime does not report which thread executes which section",
             Problem::Divided => {
-                "code outside of loops and tasks takes a different time on each thread: the program may divide this code among threads by their numbers"
+                "code outside of loops and tasks takes a different time on each thread: the program may divide this code among threads by thread number"
             }
             Problem::Static => "a static loop whose iterations and chunks the runtime does not report",
             Problem::TooLarge => "more than 40,000 tasks or 130,000 chunks between two barriers",

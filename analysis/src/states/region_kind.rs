@@ -158,8 +158,7 @@ fn mutex(kind: ompt::ompt_mutex_t) -> Cause {
 /// `ordered depend(sink)` (OpenMP 5.2, 15.9.5).
 pub(crate) fn not_seen(reports: &Reports, has_doacross: bool) -> impl Iterator<Item = (Cause, &'static str)> {
     let barriers = reports.barriers || reports.barrier_waits;
-    let members =
-        "the runtime does not report the members of teams; no cause is known for their time in regions";
+    let members = "the runtime does not report which threads belong to a team; the cause of these threads' time in regions is unknown";
     let rows = [
         (
             !reports.preemptions,

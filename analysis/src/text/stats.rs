@@ -291,9 +291,9 @@ impl Stats {
 /// The things that are a table's rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Constructs, by place.
+    /// Constructs, by source location.
     Construct,
-    /// Parallel regions, by place.
+    /// Parallel regions, by source location.
     Region,
     /// Functions, by samples.
     Function,
@@ -316,8 +316,8 @@ pub enum By {
 impl By {
     /// All, with their names and what they are.
     pub const ALL: [(By, &str, &str); 10] = [
-        (By::Construct, "construct", "Constructs, by place"),
-        (By::Region, "region", "Parallel regions, by place, with efficiency and losses"),
+        (By::Construct, "construct", "Constructs, by source location"),
+        (By::Region, "region", "Parallel regions, by source location, with efficiency and losses"),
         (
             By::Function,
             "function",

@@ -21,7 +21,7 @@ use crate::output::{message, streams};
     after_help = "\
 A run is a trace, a directory with the traces of one run, or a file with the output of `omptrace stats --json`. Regions are matched by construct, function and line, even if lines have moved. Three runs in each set show how much runs vary without a change; ten also reveal small differences. A difference is reported if it is statistically significant and at least as large as --min-effect. For times, --min-effect is a percentage of the duration before the change; for efficiencies, it is in percentage points.
 
---fail-on takes a comma-separated list of changes. NAME is duration, parallel_efficiency, load_balance, communication, serialisation, transfer, or a cause such as imbalance. It applies to the whole run or, with @FILE:LINE or @FUNCTION, to all parallel regions at that place together. A change of a time is a percentage of the duration before the change (of the run or of these regions). A change of an efficiency is in percentage points.
+--fail-on takes a comma-separated list of changes. NAME is duration, parallel_efficiency, load_balance, communication, serialisation, transfer, or a cause such as imbalance. Each condition applies to the whole run or, with @FILE:LINE or @FUNCTION, to all parallel regions at that location together. Changes in times are percentages of the duration before the change (of the run or of these regions). Changes in efficiencies are in percentage points.
 
 Exit status: 0 if the runs were compared, 1 if a --fail-on condition was met, 2 on error.
 

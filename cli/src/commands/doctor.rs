@@ -32,7 +32,7 @@ use crate::system::recording_clock::RecordingClock;
 /// `omptrace doctor`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Exit status: 0 if all is well, 1 if something keeps programs from being traced, 2 on error.
+Exit status: 0 if no problem was found, 1 if a problem prevents programs from being traced, 2 on error.
 
 Examples:
   omptrace doctor

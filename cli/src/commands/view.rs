@@ -32,11 +32,11 @@ use crate::system::python_packages;
 /// `omptrace view`.
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Serves the trace once, on localhost only, and exits when the browser has loaded it. Perfetto's page comes from \
-https://ui.perfetto.dev, but the trace does not leave this machine. The URL is printed to stdout; on a remote machine, the \
+Serves the trace once, on localhost only, and exits when the browser has loaded it. The Perfetto UI is loaded \
+from https://ui.perfetto.dev, but the trace does not leave this machine. The URL is printed to stdout; on a remote machine, the \
 command prints how to forward the port.
 
-The page opens where the first finding of `omptrace stats` cost the most time, with this finding selected and the critical path pinned to the top. If a trace is too large for a browser, only a window around that place is opened.
+The timeline opens at the time at which the first finding of `omptrace stats` cost the most, with this finding selected and the critical path pinned to the top. If a trace is too large for a browser, only a window around that time is opened.
 
 Examples:
   omptrace view app.omptrace
@@ -53,7 +53,7 @@ pub(crate) struct View {
     /// https://ui.perfetto.dev]
     #[arg(long, value_name = "DIR|URL")]
     pub(crate) ui: Option<String>,
-    /// Load the trace through a local page, for browsers such as Safari in which Perfetto's page cannot fetch it
+    /// Load the trace through a local page, for browsers such as Safari in which the Perfetto UI cannot fetch it
     #[arg(long)]
     pub(crate) browser_handover: bool,
     /// Port to listen on; any port other than 9001 implies --browser-handover [default: 9001, or any free port if
@@ -248,7 +248,7 @@ fn listen(arguments: &View, trace: File, name: &str, start: &Start) -> Result<Se
     match Server::new(trace, name, ui.clone(), way, port, start) {
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && arguments.port.is_none() => {
             message::note(&format!(
-                "port {port}, from which Perfetto's page fetches traces, is in use; a local page passes the trace to it instead"
+                "port {port}, from which the Perfetto UI fetches traces, is in use; a local page passes the trace to it instead"
             ));
             Server::new(copy, name, ui, Way::Page, 0, start).map_err(failed)
         }

@@ -20,7 +20,7 @@ use crate::seal::sealing::Done;
 /// Whether traces get summaries.
 #[derive(Args, Clone, Copy, Debug, Default)]
 pub(crate) struct SummaryOptions {
-    /// Do not store the analysis in the trace; `stats`, `report`, `diff` and `scaling` then read all events
+    /// Do not store the results of the analysis in the trace; `stats`, `report`, `diff` and `scaling` then read all events
     #[arg(long)]
     pub(crate) no_summary: bool,
 }

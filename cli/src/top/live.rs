@@ -45,7 +45,7 @@ impl Live {
             io::stdin().is_terminal() || streams::stdout().is_terminal() || streams::stderr().is_terminal();
         if uses_terminal {
             return Err(Failure::new(
-                "with --live, omptrace uses the terminal, so the program's input and output must be redirected",
+                "with --live, omptrace takes over the terminal, so the program's input and output must be redirected",
             )
             .hint(
                 "for example: omptrace record --live ./app < /dev/null > app.out 2>&1; or watch the program from a second terminal: omptrace top",

@@ -96,7 +96,7 @@ pub(super) struct View {
 /// Keys, and what each does.
 const KEYS: &[(&str, &str)] = &[
     ("q", "quit; the program continues"),
-    ("space", "pause or resume the screen"),
+    ("space", "pause or resume the display"),
     ("s", "sort regions: by lost time, time, visits"),
     ("t", "sort threads: by number, or by lost time"),
     ("tab", "the next process"),
@@ -236,10 +236,9 @@ fn draw_help(frame: &mut Frame<'_>, area: Rect) {
     let mut lines: Vec<Line<'_>> =
         KEYS.iter().map(|(key, words)| Line::from(format!(" {key:<10}{words}"))).collect();
     lines.push(Line::from(""));
-    lines.push(Line::from(" Numbers are for the last interval. Indented values are factors of those above."));
-    lines.push(Line::from(
-        " A bar shows a thread's time by cause; its empty part is time with nothing to do.",
-    ));
+    lines.push(Line::from(" Numbers cover the last interval."));
+    lines.push(Line::from(" An indented value is a factor of the value above it."));
+    lines.push(Line::from(" A bar shows a thread's time by cause; in its empty part, the thread was idle."));
     let height = (lines.len() as u16 + 2).min(area.height);
     let width = 84.min(area.width);
     let place = Rect { x: (area.width - width) / 2, y: (area.height - height) / 2, width, height };

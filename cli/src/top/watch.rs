@@ -260,7 +260,7 @@ impl Watched {
         let reader = self.follower.reader();
         match reader.ending() {
             Ending::Running => look.notes.push(
-                "the trace is shown only up to its last write: newer events are in the program's own memory, because its spool could not be created"
+                "the newest events are not shown: they are in the program's own memory, because its spool could not be created"
                     .to_owned(),
             ),
             Ending::Unknown(doubt) => look

@@ -17,12 +17,12 @@ macro_rules! rules {
 
 rules! {
     ThreadHasBegun: "19.5.2.1", "events come from threads that have started";
-    ThreadBeginsOnce: "19.5.2.1", "a thread starts once";
-    ThreadEndsLast: "19.5.2.2", "a thread that ends has ended everything that it started";
+    ThreadBeginsOnce: "19.5.2.1", "each thread starts only once";
+    ThreadEndsLast: "19.5.2.2", "before a thread ends, it ends everything that it started";
     ThreadData: "19.6.1.5", "ompt_get_thread_data returns the data of the thread that began";
-    ParallelBegins: "19.5.2.3", "a parallel region ends once, after it started";
+    ParallelBegins: "19.5.2.3", "each parallel region ends exactly once, after its start";
     ImplicitTaskHasRegion: "19.5.2.11", "an implicit task begins with its parallel region";
-    TaskBegins: "19.5.2.7", "a task ends once, after it was created";
+    TaskBegins: "19.5.2.7", "each task ends exactly once, after its creation";
     CurrentTask: "19.6.1.14", "the task of an event is the current task that ompt_get_task_info returns";
     CurrentRegion: "19.6.1.13", "the region of an event is the one that ompt_get_task_info and ompt_get_parallel_info return";
     ThreadNumber: "19.6.1.14", "a thread's number is less than the size of its team";

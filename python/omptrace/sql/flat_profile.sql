@@ -1,4 +1,4 @@
--- Useful and lost time by place: exclusive times of all processes, largest first.
+-- Useful and lost time by source location: exclusive times of all processes, largest first.
 SELECT sums.run, coalesce(construct, 'serial code') AS construct, file, line, function, position,
   CAST(sum(CASE WHEN cause = 'useful' THEN ns ELSE 0 END) AS BIGINT) AS useful_ns,
   CAST(sum(CASE WHEN cause = 'useful' THEN 0 ELSE ns END) AS BIGINT) AS lost_ns,

@@ -1,4 +1,4 @@
--- Useful work on the longest chain of work, by place, of the process whose chain is the longest.
+-- Useful work on the longest chain of work, by source location, of the process whose chain is the longest.
 WITH ranked AS (
   SELECT run, process, row_number() OVER (PARTITION BY run ORDER BY critical_path_ns DESC, process) AS nth
   FROM processes

@@ -1,4 +1,4 @@
--- Outermost parallel regions by place, sorted by lost time.
+-- Outermost parallel regions by source location, sorted by lost time.
 WITH visited AS (
   SELECT run, construct, file, line, function, position, CAST(sum(visits) AS BIGINT) AS visits,
     CAST(sum(duration_ns) AS BIGINT) AS duration_ns

@@ -1,4 +1,4 @@
--- Load imbalance of each place: the work of the busiest thread divided by the mean of the threads that had any.
+-- Load imbalance of each source location: the work of the busiest thread divided by the mean of the threads that had any.
 WITH by_thread AS (
   SELECT sums.run, sums.process, sums.thread, coalesce(construct, 'serial code') AS construct, file, line, function, position,
     sum(ns) AS ns

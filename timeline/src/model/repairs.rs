@@ -45,7 +45,7 @@ causes! {
     MisnamedRegion Note "misnamed_region"
         "ends of parallel regions identified the region of another thread; each ends the region of its own task instead";
     /// OpenUH reports FORK, ordered regions and waits for them more than once.
-    ReportedAgain Note "reported_again" "starts were reported more than once; each start counts once";
+    ReportedAgain Note "reported_again" "starts were reported more than once; each start was counted once";
     /// OpenUH and TAU: a thread that was idle before tracing began, and the end of a wait that did not take place.
     EndAlone Note "end_alone"
         "ends of idle times and waits had no start: they started before the trace, or there was nothing to wait for";

@@ -51,5 +51,5 @@ selection! {
     /// Waits for mutexes.
     mutex_waits: mutex_acquire mutex_acquired => "waits for mutexes";
     /// Holds of mutexes.
-    mutex_holds: mutex_acquired mutex_released => "times during which mutexes are held";
+    mutex_holds: mutex_acquired mutex_released => "intervals in which mutexes are held";
 }

@@ -67,7 +67,7 @@ quirks! {
         |metadata| is_draft(metadata) || version(metadata) == LLVM_BEFORE_11 && !is_tr2(metadata);
     /// LLVM from 10 on, and Intel's after 2019; of older ones, what a league's members are is not known.
     region_in_league
-        "a parallel region of one thread, without a code address, is reported for each member of a league"
+        "a parallel region of one thread, without a code address, is reported for each team of a league"
         |metadata| is_libomp(metadata) && !is_draft(metadata) && !is_tr2(metadata) && version(metadata) != LLVM_BEFORE_11;
     /// Intel 2018.0.3 and 2019: tasks of a taskgroup that is cancelled. And, once in some thousand times, an untied task
     /// whose last parts two threads run at the same time. Each reports that it leaves the task.
@@ -77,7 +77,7 @@ quirks! {
     /// By the document, the thread is in the region around when JOIN comes. In OpenUH it still is in the one that ends, whose
     /// id nested regions have, too.
     joins_without_region
-        "the end of a parallel region does not identify the region: it is the innermost region that the thread encountered"
+        "the event for the end of a parallel region does not identify the region; it is taken to be the innermost region that the thread encountered and that has not ended"
         |metadata| generation(metadata) == COLLECTOR_API;
     /// They are not those of OMPT. Those of TAU's wrapper, 12 to 16, are of the runtime's work for tasks.
     states_of_collector
@@ -98,7 +98,7 @@ quirks! {
     /// The report: 0 means no task. LLVM from 3.8 on never announces initial tasks. It has reported the end of a worker's
     /// implicit task before the worker runs what is left at the region's end.
     tasks_beneath_unannounced
-        "threads switch from and to tasks that were not announced: initial tasks, and task 0 (no task) at the end of regions"
+        "threads switch to or from tasks whose creation was not reported: initial tasks, and task 0 (no task) at the end of regions"
         |metadata| is_tr2(metadata);
     /// LLVM 3.7 to 5.0. An untied task is created once more each time that it goes on.
     tasks_created_when_they_run
@@ -126,7 +126,7 @@ quirks! {
         |metadata| ["TR2", COLLECTOR_API].contains(&generation(metadata));
     /// Its events have no place for it.
     members_without_index
-        "the members of a team have no numbers; only the thread that encountered the region is known to be number 0"
+        "the runtime does not report thread numbers within teams; only the thread that encountered the region is known to have number 0"
         |metadata| is_tr2(metadata);
 }
 

@@ -343,7 +343,7 @@ own_enums! {
         /// The other end of a connection; the socket's file descriptor.
         connect = 14,
     }
-    /// What a call of another programming interface is for (`omptrace_call_begin`).
+    /// What a call of an interface other than OpenMP is for (`omptrace_call_begin`).
     CallClass {
         /// A blocking send.
         send = 1,
@@ -351,27 +351,27 @@ own_enums! {
         receive = 2,
         /// A blocking send and receive in one.
         send_receive = 3,
-        /// A send that goes on when the call returns.
+        /// A send that continues after the call has returned.
         nonblocking_send = 4,
-        /// A receive that goes on when the call returns.
+        /// A receive that continues after the call has returned.
         nonblocking_receive = 5,
         /// Persistent or partitioned requests are started.
         start = 6,
         /// Waiting for requests.
         wait = 7,
-        /// A test whether requests are complete, which found some.
+        /// A test for completed requests that found at least one.
         test = 8,
-        /// A look for a message that can be received.
+        /// A probe for a message that can be received.
         probe = 9,
         /// A blocking collective operation.
         collective = 10,
-        /// A collective operation that goes on when the call returns.
+        /// A collective operation that continues after the call has returned.
         nonblocking_collective = 11,
         /// One-sided communication and its synchronisation.
         one_sided = 12,
         /// Input or output.
         file = 13,
-        /// Communicators, groups, windows and types are made or freed; begin and end of the library; processes are started.
+        /// Creating or freeing communicators, groups, windows and datatypes; initialising or finalising the library; starting processes.
         management = 14,
         /// Anything else.
         other = 15,
@@ -384,7 +384,7 @@ own_enums! {
         completed = 2,
         /// These requests are started.
         started = 3,
-        /// No objects: tests that found nothing complete.
+        /// No objects, but tests that found no completed request.
         spun = 4,
     }
     /// What an object is (`omptrace_object_defined`).

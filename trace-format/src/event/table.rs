@@ -89,7 +89,7 @@ events! {
             [wait_id: Address] = Here<0>,
             [codeptr_ra: Address] = Code,
         }
-        /// A dependence that was not resolved when the sink task was created (19.5.2.9).
+        /// A dependence that was not yet fulfilled when the dependent task, the sink, was created (19.5.2.9).
         19 TaskDependence = 19 "task_dependence" () {
             [src_task_data: Id] = Last<()>,
             [sink_task_data: Id] = Last<Sink>,
@@ -167,9 +167,11 @@ events! {
             [start: u64] = Last<ChunkStart>,
             [iterations: u64] = Last<ChunkIterations>,
         }
-        /// The program calls a function of another programming interface; `domain` 1 is MPI, whose functions have the numbers of
-        /// `adapters/mpi/api`. `object` is the handle of the communicator, window or file. `peer` and `tag` are as the program passes them;
-        /// -1: any; `peer` -2: `MPI_PROC_NULL`, -3: `MPI_ROOT`; -4: the call has none. `count` elements of `datatype` are in the buffer.
+        /// The program calls a function of an interface other than OpenMP. `domain` identifies the interface: 1 is
+        /// MPI, whose functions are numbered in `adapters/mpi/api`. `object` is the handle of the communicator,
+        /// window, file, request or message. `peer` and `tag` are the values that the program passes, except that -1
+        /// stands for any, -4 means that the call has no such argument, and a `peer` of -2 or -3 stands for
+        /// `MPI_PROC_NULL` or `MPI_ROOT`. The buffer contains `count` elements of `datatype`.
         42 CallBegin = 281 "omptrace_call_begin" (class: CallClass) {
             [function: u32, domain: u32] = Here<0>,
             [object: Address] = Here<1>,
@@ -178,8 +180,9 @@ events! {
             [datatype: Address] = Here<4>,
             [codeptr_ra: Address] = Code,
         }
-        /// The function returns. `object` is the handle of the request, or of what the call made. `peer`, `tag` and `bytes` are
-        /// those of the message that was received, where the call has a status; else -4, -4 and 0. `peer` -5: the operation was cancelled.
+        /// The function returns. `object` is the handle of the request or of the object that the call created. If the
+        /// call has a status, `peer`, `tag` and `bytes` describe the received message; otherwise, they are -4, -4 and
+        /// 0. A `peer` of -5 means that the operation was cancelled.
         43 CallEnd = 282 "omptrace_call_end" (class: CallClass) {
             [function: u32, domain: u32] = Here<0>,
             [object: Address] = Last<CallObject>,
@@ -262,11 +265,11 @@ events! {
         /// The tracer queries the state when implicit tasks and waits for mutexes begin and end.
         ThreadState = 269 "omptrace_thread_state" { state: ompt_state_t, wait_id: Address }
 
-        /// A thread waits for a mutex that another thread holds: two events of the Collector API of 2007 (`LKWT`,
-        /// `CTWT`, `ODWT`, `ATWT`). This API reports neither the acquisition of a free mutex nor the release of a
-        /// mutex. `wait_id` is set only if the runtime reports it.
+        /// A thread waits for a mutex that another thread holds. The Collector API (2007) reports the begin and the end
+        /// of such a wait (`LKWT`, `CTWT`, `ODWT`, `ATWT`). It reports neither the acquisition of a free mutex nor the
+        /// release of a mutex. `wait_id` is set only if the runtime reports it.
         MutexWait = 270 "mutex_wait" { endpoint: ompt_scope_endpoint_t, kind: ompt_mutex_t, wait_id: Address }
-        /// A thread is in an ordered region: two events of the Collector API (`ORDERED`).
+        /// A thread is in an ordered region. The Collector API reports the begin and the end of the region (`ORDERED`).
         Ordered = 271 "ordered" { endpoint: ompt_scope_endpoint_t, parallel_data: Id }
         /// The parent of a parallel region, recorded when that region begins (Collector API, `OMP_REQ_PARENT_PRID`); 0
         /// if there is none.
@@ -307,7 +310,7 @@ events! {
         }
         /// A reading of the device's clock (19.6.2.2) between two readings of the session's clock.
         DeviceClock = 265 "omptrace_device_clock" { device_num: i32, before: Ticks, device_time: u64, after: Ticks }
-        /// The runtime's translation of a time on the device's clock (19.6.2.3) into seconds on the clock of
+        /// The runtime's translation of a timestamp of the device's clock (19.6.2.3) into seconds on the clock of
         /// `omp_get_wtime`.
         DeviceTranslation = 266 "omptrace_device_translation" { device_num: i32, device_time: u64, seconds: Seconds }
         /// A kernel, from a record of a vendor's library that contains the kernel's name. `thread_id` is the device's
@@ -348,13 +351,16 @@ events! {
         ExternalWait = 280 "omptrace_external_wait" {
             endpoint: ompt_scope_endpoint_t, begin: Ticks, kind: WaitKind, object: Address, codeptr_ra: Address,
         }
-        /// Objects of the call that the thread is in. Awaited and started ones are handles of requests. Of each one that is completed, the
-        /// handle, `peer`, `tag` and bytes follow each other. Spun: how many tests before this call found nothing complete, and the function of the last.
+        /// The objects of the call that the thread is executing. With the role `awaited` or `started`, `numbers`
+        /// contains the handles of requests. With `completed`, it contains four numbers for each completed request:
+        /// the handle, the peer, the tag and the number of bytes. With `spun`, it contains the number of test calls
+        /// before this call that found no completed request, and the function of the last of these calls.
         CallObjects<'a> = 283 "omptrace_call_objects" { role: CallRole, numbers: Numbers<'a> }
-        /// The program has made an object, or has it from the start. `parent` is the handle of what it was made from. `facts` of a
-        /// communicator: its size, the process's rank, the size of the remote group (0: there is none), and its members' ranks in
-        /// `MPI_COMM_WORLD`, or nothing where these are many and another process tells them. Of a datatype: its bytes. Of a window: the
-        /// communicator, bytes, displacement unit.
+        /// The program has created an object, or the object exists from the start. `parent` is the handle of the
+        /// object from which it was created. For a communicator, `facts` contains its size, the process's rank in it,
+        /// the size of the remote group (0 if there is none), and the ranks of its members in `MPI_COMM_WORLD` (left
+        /// out if there are many and another process records them). For a datatype, it contains the size in bytes;
+        /// for a window, the communicator, the size in bytes and the displacement unit.
         ObjectDefined<'a> = 284 "omptrace_object_defined" {
             domain: u32, kind: ObjectKind, handle: Address, parent: Address, facts: Numbers<'a>, name: Text<'a>,
         }

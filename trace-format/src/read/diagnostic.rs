@@ -112,9 +112,9 @@ kinds! {
     EventsDamaged Error "events_damaged"
         "# events have inconsistent arguments and were skipped";
     ChunksMissing Error "chunks_missing"
-        "# chunks of the stream are missing, starting with this one";
+        "# chunks of this stream, starting with this one, are missing";
     ChunksOverwritten Note "chunks_overwritten"
-        "# chunks of the stream were overwritten by newer ones, starting with this one, because the trace was recorded in flight-recorder mode";
+        "# chunks of this stream, starting with this one, were overwritten by newer chunks, because the trace was recorded in flight-recorder mode";
     ChunkTwice Note "chunk_twice"
         "# chunks are in the file more than once; each was read once";
     SpoolMissing Error "spool_missing"

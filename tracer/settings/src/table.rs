@@ -123,7 +123,7 @@ settings! {
             short: None,
             value_name: "CLOCK",
             bare: Some("cpu"),
-            help: "Also sample call stacks. cpu requests one sample per millisecond of a thread's CPU time, cpu:RATE requests RATE samples per second. perf:RATE can be faster than the kernel's clock tick, but samples only user mode. Append `,tasks` to any of these to also record where tasks are created. `--sample` alone means cpu",
+            help: "Also sample call stacks. cpu requests one sample per millisecond of each thread's CPU time; cpu:RATE requests RATE samples per second of CPU time. perf:RATE can be faster than the kernel's clock tick, but samples only user mode. Append `,tasks` to any of these to also record where tasks are created. `--sample` alone means cpu",
         }),
     }
     counters: Option<CounterList> {
@@ -156,7 +156,7 @@ settings! {
         variable: "OMPTRACE_MODE",
         default: "record",
         recorded: true,
-        meaning: "`flight` keeps only the newest events of each thread, as many as fit into `OMPTRACE_BUFFER`, and writes them at the end. In this mode, the buffer is at least 512K large.",
+        meaning: "`flight` keeps only the newest events of each thread, as many as fit into `OMPTRACE_BUFFER`, and writes them at the end. In this mode, the buffer size is at least 512K.",
         option: None,
     }
     flush_on: Option<FlushSignal> {

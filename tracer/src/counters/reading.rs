@@ -182,9 +182,9 @@ impl Counters {
         let threads = self.without_registers.load(Ordering::Relaxed);
         if let (1.., Some(counting)) = (threads, self.counting.get()) {
             let mut counting = counting.clone();
-            counting
-                .problems
-                .push(format!("threads without CPU counters, because others use them: {threads}"));
+            counting.problems.push(format!(
+                "threads without hardware counters, because all counter registers were in use: {threads}"
+            ));
             session.write_metadata(&Metadata { counting: Some(counting), ..Metadata::default() });
         }
     }

@@ -163,7 +163,7 @@ impl Samples {
         };
         self.thread
             .start(c"omptrace-samples", drain)
-            .map_err(|error| format!("cannot start the thread that writes them: {error}"))
+            .map_err(|error| format!("cannot start the thread that writes samples: {error}"))
     }
 
     /// The calling thread has its first event of the session, in this stream.
@@ -272,7 +272,10 @@ impl Samples {
             (threads(&self.blocked), format!("they block signal {signal}")),
             (threads(&self.without_timer), format!("the system provides no timer: {error}")),
             (threads(&self.too_many), "there are too many threads, or there is too little memory".to_owned()),
-            (sampled_threads::closed(), "the program has closed the descriptor of perf's clock".to_owned()),
+            (
+                sampled_threads::closed(),
+                "the program has closed the file descriptor returned by perf_event_open".to_owned(),
+            ),
         ];
         let of_threads = of_threads
             .into_iter()
@@ -295,7 +298,8 @@ impl Samples {
         let clock = wanted(session.config.sample).map_or(SamplingClock::Cpu, |wanted| wanted.clock);
         if clock == SamplingClock::Perf {
             problems.push(
-                "samples do not include time in the kernel, because perf's clock excludes it".to_owned(),
+                "samples do not include time in the kernel, because perf_event_open samples only user mode"
+                    .to_owned(),
             );
         }
         session.write_metadata(&Metadata {

@@ -64,14 +64,14 @@ pub const GROUPS: [Group; 11] = [
     Group {
         key: "mpi",
         label: "MPI",
-        meaning: "The thread is in a call of MPI: it waits for other processes, or moves data.",
+        meaning: "The thread is in an MPI call: it waits for other processes, or transfers data.",
         colour: "#882255",
         causes: &[Cause::Mpi, Cause::MpiWait, Cause::MpiTransfer, Cause::MpiOther],
     },
     Group {
         key: "preempted",
         label: "preempted",
-        meaning: "The thread was runnable but preempted.",
+        meaning: "The thread was ready to run, but another thread was using its CPU.",
         colour: "#a65628",
         causes: &[Cause::Preempted],
     },
@@ -92,7 +92,7 @@ pub const GROUPS: [Group; 11] = [
     Group {
         key: "idle",
         label: "nothing to do",
-        meaning: "The program runs serial code, or a region that does not use all threads, or waits in MPI.",
+        meaning: "The thread is idle, because the program runs serial code, runs a region that does not use all threads, or waits in an MPI call.",
         colour: "#c9ced6",
         causes: &[Cause::Serial, Cause::IdleInMpi, Cause::NarrowTeam],
     },

@@ -7,7 +7,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let answers = &report.stats.answers;
     let more = |list: &str| format!("{} --select {list} --all", report.stats_command);
     if !answers.blame.is_empty() {
-        let lead = "Each loss is charged to the place that caused it.";
+        let lead = "Each loss is attributed to the source location that caused it.";
         section(out, "blame", "Causes of waiting", lead);
         let total = answers.accounting.total();
         let rows = answers.blame.iter().map(|row| {
@@ -34,7 +34,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let path = &answers.critical_path;
     if !path.rows.is_empty() {
         let lead = format!(
-            "The longest chain of dependent work across all threads. {} of its {} are useful work. Only a faster critical path shortens the run.",
+            "The longest chain of dependent work across all threads. {} of its {} are useful work. The run gets shorter only if this chain gets shorter.",
             time(path.useful_ns),
             time(path.length_ns)
         );
@@ -58,7 +58,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
             out,
             "what-if",
             "What if",
-            "How much each change would save, predicted by replaying the recorded dependences.",
+            "How much each change would save, as predicted by replaying the recorded dependences.",
         );
         let rows = answers.what_if.iter().map(|row| {
             vec![

@@ -14,7 +14,7 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
         );
         section(out, "compared", "Before and after", &lead);
         if !diff.is_noise_known {
-            *out += "<p>At least one set has only one run, which does not show how much equal runs differ. Compare at least three runs per set.</p>";
+            *out += "<p>At least one set has only one run, which does not show how much runs of the same program vary. Compare at least three runs per set.</p>";
         }
         let rows = diff.rows.iter().filter(|row| match diff.is_noise_known {
             true => row.is_different,
@@ -58,7 +58,7 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
             out,
             "scaling",
             "Scaling",
-            "Relative to the run with the fewest threads. Efficiencies are those that POP defines.",
+            "All values are relative to the run with the fewest threads. The efficiencies are defined by POP.",
         );
         *out += "<div id=scaling-chart aria-hidden=true></div>";
         let rows = scaling.columns.iter().map(|column| {

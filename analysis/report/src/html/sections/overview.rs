@@ -9,7 +9,7 @@ const MAX_PLACES: usize = 4;
 pub(crate) fn headline(out: &mut String, report: &Report<'_>) {
     let answers = &report.stats.answers;
     let headline = answers.headline();
-    let headline = headline.as_deref().unwrap_or("Nothing was recorded, so the traces contain no time.");
+    let headline = headline.as_deref().unwrap_or("Nothing was recorded, so there is no time to analyse.");
     // A number stays with its unit.
     let headline = headline.replace(" %", "\u{a0}%");
     let _ = write!(out, "<p id=headline>{}</p>", Text(&headline));
@@ -55,7 +55,7 @@ pub(crate) fn tree(out: &mut String, report: &Report<'_>) {
     let answers = &report.stats.answers;
     let total = answers.accounting.total();
     let lead = format!(
-        "Total thread time is {} \u{d7} {}. The causes add up to this total, and the places below a cause add up to the time of that cause.",
+        "Total thread time is {} \u{d7} {}. The causes add up to this total, and the locations below a cause add up to the time of that cause.",
         counted(answers.threads.into(), "thread"),
         time(answers.duration_ns)
     );
@@ -140,7 +140,7 @@ fn efficiencies(out: &mut String, of: &Efficiency) {
             1,
             "\u{d7} load balance",
             of.load_balance,
-            "mean useful time \u{f7} busiest thread\u{2019}s",
+            "mean useful time \u{f7} busiest thread\u{2019}s useful time",
         ),
         (
             "communication",
@@ -154,9 +154,9 @@ fn efficiencies(out: &mut String, of: &Efficiency) {
             2,
             "\u{d7} serialisation",
             of.serialisation,
-            "busiest thread\u{2019}s useful time \u{f7} critical path",
+            "busiest thread\u{2019}s useful time \u{f7} useful time on the critical path",
         ),
-        ("transfer", 2, "\u{d7} transfer", of.transfer, "critical path \u{f7} wall time"),
+        ("transfer", 2, "\u{d7} transfer", of.transfer, "useful time on the critical path \u{f7} wall time"),
     ];
     if rows.iter().all(|row| row.3.is_none()) {
         return;
