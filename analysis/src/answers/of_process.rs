@@ -37,6 +37,7 @@ pub(crate) struct Outcome<const S: usize> {
     pub(crate) tracer_ns: u64,
     /// The time that the runtime takes to hand out a chunk of a loop.
     pub(crate) chunk_cost: u64,
+    pub(crate) task_creation: Option<u64>,
     pub(crate) not_seen: Vec<NotSeen>,
 }
 
@@ -92,6 +93,7 @@ impl Part {
                 busiest_inside: region.busiest_inside,
                 tasks: region.tasks,
                 creation_times: region.creation_times.clone(),
+                max_creation_ns: outcome.task_creation,
             });
         }
 

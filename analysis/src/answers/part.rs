@@ -68,6 +68,8 @@ pub(crate) struct RegionPart {
     pub(crate) busiest_inside: u32,
     pub(crate) tasks: u64,
     pub(crate) creation_times: CreationTimes,
+    /// The most that a creation costs in the runtime, where that is known.
+    pub(crate) max_creation_ns: Option<u64>,
 }
 
 impl RegionPart {
@@ -82,6 +84,7 @@ impl RegionPart {
         self.busiest_inside = self.busiest_inside.max(other.busiest_inside);
         self.tasks.grow_by(other.tasks);
         self.creation_times.merge(&other.creation_times);
+        self.max_creation_ns = self.max_creation_ns.max(other.max_creation_ns);
     }
 }
 

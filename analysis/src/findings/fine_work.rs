@@ -13,6 +13,7 @@ use crate::answers::part::{Part, PlaceSums, RegionPart};
 use crate::model::answers::Finding;
 use crate::model::cause::Cause;
 use crate::model::place::Place;
+use crate::model::task_levels::TaskLevels;
 use crate::model::within::Within;
 
 /// Drops findings about a loss that fine work explains.
@@ -42,6 +43,9 @@ fn is_within(part: &Part, place: &Place, around: &Place) -> bool {
     place == around
         || sums.is_some_and(|sums| matches!(&sums.within, Within::One(within) if within == around))
 }
+
+/// What an event costs on the machine on which the costs of runtimes were measured.
+const USUAL_EVENT_NS: u64 = 10;
 
 /// What only threads of a team lose.
 const IN_TEAMS: [Cause; 12] = [
@@ -73,6 +77,36 @@ impl Fewer {
         match self {
             Fewer::Levels { left, .. } | Fewer::Groups { left, .. } => left,
         }
+    }
+}
+
+/// The tasks of a region that are too short, which may come from several directives: what they cost cannot be told apart.
+struct FineTasks<'p> {
+    /// Where most of them are created.
+    place: &'p Place,
+    /// How many other places create some.
+    other_places: usize,
+    tasks: u64,
+    useful: u64,
+    levels: TaskLevels,
+}
+
+impl FineTasks<'_> {
+    fn within<'p>(part: &'p Part, region: &Place) -> Option<FineTasks<'p>> {
+        let is_fine = |sums: &PlaceSums| sums.tasks > MIN_GRAINS && sums.useful / sums.tasks < MIN_TASK_NS;
+        let places = part.places.iter();
+        let places: Vec<_> =
+            places.filter(|(place, sums)| is_fine(sums) && is_within(part, place, region)).collect();
+        let (place, _) = places.iter().max_by_key(|(_, sums)| sums.tasks)?;
+        let mut levels = TaskLevels::default();
+        places.iter().for_each(|(_, sums)| levels.merge(&sums.task_levels));
+        Some(FineTasks {
+            place,
+            other_places: places.len() - 1,
+            tasks: places.iter().map(|(_, sums)| sums.tasks).sum(),
+            useful: places.iter().map(|(_, sums)| sums.useful).sum(),
+            levels,
+        })
     }
 }
 
@@ -120,32 +154,33 @@ impl Case<'_> {
 
     /// Tasks that cost as much as they work.
     fn of_fine_tasks(&self, region_place: &Place, region: &RegionPart) -> Option<Candidate> {
-        let is_fine = |sums: &PlaceSums| sums.tasks > MIN_GRAINS && sums.useful / sums.tasks < MIN_TASK_NS;
-        let places = self.part.places.iter();
-        let places =
-            places.filter(|(place, sums)| is_fine(sums) && is_within(self.part, place, region_place));
-        let (place, sums) = places.max_by_key(|(_, sums)| sums.tasks)?;
-        let grain = sums.useful / sums.tasks;
+        let all = FineTasks::within(self.part, region_place)?;
+        let place = all.place;
+        let grain = all.useful / all.tasks;
         // Between two creations, the tracer has recorded one.
         let event_ns = self.part.event_ps().unwrap_or(0) / 1000;
         let creation_ns = region.creation_times.mean_ns().unwrap_or(0).saturating_sub(event_ns);
+        // The creator may work before each, so that no time between two shows the cost alone. An event shows how fast the machine is.
+        let is_slower = (event_ns / USUAL_EVENT_NS).max(1);
+        let most = region.max_creation_ns.map_or(u64::MAX, |most| most.saturating_mul(is_slower));
+        let creation_ns = creation_ns.min(most);
         let creations = creation_ns.saturating_mul(region.tasks).min(region.accounting[Cause::Useful]);
         let cost =
-            creations.saturating_add(self.waits_for_tasks(region_place, region, creations + sums.useful));
+            creations.saturating_add(self.waits_for_tasks(region_place, region, creations + all.useful));
         let each = cost / region.tasks.max(1);
         let gain = self.gain(cost);
         if !self.is_worth_it(gain) || (each as f64) < MIN_TASK_COST * grain as f64 {
             return None;
         }
         let figures = [
-            ("tasks", sums.tasks),
+            ("tasks", all.tasks),
             ("task_mean_ns", grain),
             ("task_cost_ns", each),
             ("creation_ns", creation_ns),
             ("cost_ns", cost),
         ];
         let mut figures = evidence(&figures);
-        let fewer = self.fewer_tasks(sums, (grain, each));
+        let fewer = self.fewer_tasks(&all, (grain, each));
         let advice = match fewer {
             Some(Fewer::Levels { deepest, left }) => {
                 figures.insert("deepest_level".to_owned(), deepest.into());
@@ -162,11 +197,16 @@ impl Case<'_> {
             None => "make them larger, or create no tasks below a certain size (if, final)".to_owned(),
         };
         // Those that are left cost as much as before.
-        let removed = fewer.map_or(sums.tasks, |fewer| sums.tasks.saturating_sub(fewer.left()));
+        let removed = fewer.map_or(all.tasks, |fewer| all.tasks.saturating_sub(fewer.left()));
         let gain = (gain as f64 * removed as f64 / region.tasks.max(1) as f64) as u64;
+        let others = match all.other_places {
+            0 => String::new(),
+            1 => " and another location".to_owned(),
+            others => format!(" and {others} other locations"),
+        };
         let text = format!(
-            "{} tasks {} do {grain} ns of work each, and managing each costs another {each} ns: {advice}",
-            sums.tasks,
+            "{} tasks {}{others} do {grain} ns of work each, and managing each costs another {each} ns: {advice}",
+            all.tasks,
             at(place)
         );
         let rules: &[&str] = &["single_creator", "too_few_tasks", "taskwait_chain", "load_imbalance"];
@@ -178,15 +218,15 @@ impl Case<'_> {
 
     /// How fewer tasks would do: those of a tree down to the first level that has enough for all threads, or else several in one, so that
     /// their cost is a small share. `None` where there would be too few.
-    fn fewer_tasks(&self, sums: &PlaceSums, (grain, cost): (u64, u64)) -> Option<Fewer> {
+    fn fewer_tasks(&self, all: &FineTasks<'_>, (grain, cost): (u64, u64)) -> Option<Fewer> {
         let enough = self.threads.saturating_mul(TASKS_FOR_EACH);
-        if sums.task_levels.are_nested() {
-            let (deepest, left) = sums.task_levels.first_with(enough)?;
-            return (left <= sums.tasks / 2).then_some(Fewer::Levels { deepest, left });
+        if all.levels.are_nested() {
+            let (deepest, left) = all.levels.first_with(enough)?;
+            return (left <= all.tasks / 2).then_some(Fewer::Levels { deepest, left });
         }
         let wanted = (cost as f64 / (MAX_TASK_COST * grain.max(1) as f64)).ceil() as u64;
-        let size = wanted.next_power_of_two().min(sums.tasks / enough.max(1));
-        (size >= 2).then(|| Fewer::Groups { size, left: sums.tasks.div_ceil(size) })
+        let size = wanted.next_power_of_two().min(all.tasks / enough.max(1));
+        (size >= 2).then(|| Fewer::Groups { size, left: all.tasks.div_ceil(size) })
     }
 
     /// How long threads of a region wait for tasks, or fetch them. Who waits at a barrier for those that create tasks, and run them at once

@@ -66,6 +66,10 @@ impl<const S: usize> Threads<S> {
         }
         let (mut at, mut creator) = (At::Member, None);
         for open in of_thread.open.iter_mut().rev() {
+            // Tasks that wait for others are open by the hundred.
+            if at != At::Member && creator.is_some() {
+                break;
+            }
             if open.kind == Kind::Member {
                 if open.team == Some(slot) {
                     break;

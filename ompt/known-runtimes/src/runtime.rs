@@ -36,6 +36,8 @@ pub struct Runtime {
     pub faults: &'static [Fault],
     /// The time to hand out a chunk of a dynamic loop to one of several threads, in nanoseconds, without a tracer.
     pub chunk_cost_ns: u64,
+    /// The time to create a deferred task without dependences, in nanoseconds, without a tracer; `None` if it was not measured.
+    pub task_creation_ns: Option<u64>,
     /// Whether programs that GCC built may run on it.
     pub has_entries_of_libgomp: bool,
     /// Where it is installed, other than in the loader's folders.

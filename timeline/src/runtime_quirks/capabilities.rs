@@ -23,6 +23,8 @@ macro_rules! reports {
             pub preemptions: bool,
             /// The least cost of a chunk of a dynamic loop; no report of the runtime's, but known of it.
             pub chunk_cost_ns: u64,
+            /// The most that the creation of a task costs; no report of the runtime's, but known of some.
+            pub task_creation_ns: Option<u64>,
         }
 
         impl Reports {
@@ -46,6 +48,7 @@ macro_rules! reports {
                     barrier_kinds: true,
                     preemptions: true,
                     chunk_cost_ns: chunk_cost_ns(""),
+                    task_creation_ns: None,
                 }
             }
         }
@@ -90,6 +93,8 @@ impl Reports {
             barrier_kinds: !dialect.barriers_of_one_kind,
             preemptions: metadata.counting.as_ref().is_some_and(show_preemptions),
             chunk_cost_ns: chunk_cost_ns(runtime.map_or("", |runtime| &runtime.version)),
+            task_creation_ns: runtime
+                .and_then(|runtime| Runtime::of_version(&runtime.version)?.task_creation_ns),
             ..granted
         }
     }
