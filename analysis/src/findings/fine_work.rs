@@ -186,7 +186,7 @@ impl Case<'_> {
                 figures.insert("deepest_level".to_owned(), deepest.into());
                 figures.insert("tasks_left".to_owned(), left.into());
                 format!(
-                    "create no tasks below level {deepest} (if, final); the remaining {left} tasks are enough for all threads"
+                    "create no tasks below level {deepest}, by calling code without task directives there; the remaining {left} tasks are enough for all threads"
                 )
             }
             Some(Fewer::Groups { size, left }) => {
@@ -194,7 +194,7 @@ impl Case<'_> {
                 figures.insert("tasks_left".to_owned(), left.into());
                 format!("merge {size} tasks into one (grainsize, blocks)")
             }
-            None => "make them larger, or create no tasks below a certain size (if, final)".to_owned(),
+            None => "make them larger, or create no tasks below a certain size".to_owned(),
         };
         // Those that are left cost as much as before.
         let removed = fewer.map_or(all.tasks, |fewer| all.tasks.saturating_sub(fewer.left()));

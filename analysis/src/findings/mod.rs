@@ -352,10 +352,15 @@ impl Case<'_> {
             ("threads", self.threads),
         ]);
         evidence.insert("event_cost_ns".to_owned(), event_ns.into());
-        let text = format!(
-            "tracing takes about {:.0} % of the time because recording an event costs {event_ns:.0} ns, so short durations mostly measure the tracer itself: trace fewer events (OMPTRACE_EVENTS)",
-            share * 100.0
-        );
+        let percents = share * 100.0;
+        let text = match self.part.accounting[Cause::Tracer] > lost / 2 {
+            true => format!(
+                "tracing takes about {percents:.0} % of the time, mostly to write the rest of the trace when the program ends: a longer run is disturbed less"
+            ),
+            false => format!(
+                "tracing takes about {percents:.0} % of the time because recording an event costs {event_ns:.0} ns, so short durations mostly measure the tracer itself: trace fewer events (OMPTRACE_EVENTS)"
+            ),
+        };
         Some(Candidate::of(
             Finding {
                 id: TRACER_DISTURBS.to_owned(),
