@@ -37,6 +37,8 @@ use crate::constructs::Collector;
 use crate::constructs::counters::CounterCollector;
 use crate::constructs::functions::{FunctionCollector, FunctionStats};
 use crate::constructs::phases::{PhaseCollector, Phases};
+use crate::constructs::ranges::Ranges;
+use crate::constructs::steps::Steps;
 use crate::findings::counters::memory_bound;
 use crate::model::mpi;
 use crate::model::stats::{NEAR_EVENT_COST, PhaseStats, Stats};
@@ -184,6 +186,7 @@ impl Run<'_> {
             gathered,
             levels,
             phases,
+            ranges,
             mut functions,
             counters,
             alone,
@@ -201,10 +204,25 @@ impl Run<'_> {
             sums.add_note(0, &note);
         }
 
-        let (windows_of_phases, mut more_phases) = match self.replays {
+        let steps = Steps::choose(&ranges, phases.instances());
+        let (mut windows_of_phases, mut more_phases) = match self.replays {
             true => self.phases(phases, windows),
             false => (Vec::new(), 0),
         };
+        let analysed_phases = windows_of_phases.len();
+        let mut stats_of_steps = steps.as_ref().map(|(name, instances)| Steps::of(name.clone(), instances));
+        if let (Some((name, instances)), Some(of_steps)) = (&steps, &stats_of_steps)
+            && self.replays
+            && options.phase.is_none()
+            && windows.is_none()
+        {
+            // All steps, then each of the worst.
+            windows_of_phases.push((name.clone(), of_steps.count, Windows::of(instances.clone())));
+            windows_of_phases.extend(of_steps.worst.iter().map(|step| {
+                let end = step.begin_ns.saturating_add_unsigned(step.duration_ns);
+                (name.clone(), 1, Windows::of(vec![(step.begin_ns, end)]))
+            }));
+        }
         // What a change gains is the whole program's time.
         let plans = match options.selected.is_empty() && self.replays {
             true => part.plans(),
@@ -241,6 +259,14 @@ impl Run<'_> {
         stats.not_counted = counters.not_counted();
         let work = counters.work_counts();
         stats.counters = counters.into_stats();
+        let of_steps = of_phases.split_off(analysed_phases);
+        windows_of_phases.truncate(analysed_phases);
+        if let (Some(steps), [all, worst @ ..]) = (&mut stats_of_steps, &of_steps[..]) {
+            let accounting = |part: &Part| part.clone().answers(None).accounting;
+            steps.explain(&accounting(all), &worst.iter().map(accounting).collect::<Vec<_>>());
+        }
+        stats.steps = stats_of_steps;
+        stats.ranges = ranges.rows();
         let phases = windows_of_phases.into_iter().zip(of_phases);
         stats.phases = phases.map(|((name, count, _), part)| PhaseStats::of(name, count, part)).collect();
         stats.phases.sort_by(|a, b| b.duration_ns.cmp(&a.duration_ns).then_with(|| a.name.cmp(&b.name)));
@@ -264,6 +290,11 @@ impl Run<'_> {
         let answers = &stats.answers;
         let of_counters = memory_bound(&work, answers.threads.into(), answers.duration_ns);
         stats.answers.add_findings(of_counters);
+        for finding in &mut stats.answers.findings {
+            if let Some(owner) = ranges.owner(&finding.place.long()) {
+                finding.evidence.insert("phase".to_owned(), owner.clone().into());
+            }
+        }
         stats.functions = functions.into_functions();
         FunctionStats::join(&mut stats.functions, &stats.answers);
         if !options.selected.is_empty() {
@@ -411,27 +442,50 @@ impl<'a> Run<'a> {
 
     /// The time that is analysed; `None` for all of it.
     fn windows(&self) -> Result<Option<Windows>, NoAnswer> {
-        let window = self.options.window.map(|window| Windows::of(vec![window]));
+        let window = match self.options.steps {
+            Some(steps) => Some(self.window_of_steps(steps)?),
+            None => self.options.window.map(|window| Windows::of(vec![window])),
+        };
         let Some(wanted) = &self.options.phase else {
             return Ok(window);
         };
-        let mut phases = Phases::default();
-        for of_process in self.each(|number| {
+        let (phases, _) = self.all_phases();
+        match phases.selected(wanted) {
+            Some(windows) => {
+                let both = window.map(|window| windows.and(&window));
+                Ok(Some(both.unwrap_or(windows)))
+            }
+            None => Err(NoAnswer::Phase { known: phases.names().cloned().collect() }),
+        }
+    }
+
+    /// The phases of all processes.
+    fn all_phases(&self) -> (Phases, Ranges) {
+        let (mut phases, mut ranges) = (Phases::default(), Ranges::default());
+        for (of_process, its_ranges) in self.each(|number| {
             let mut collector = PhaseCollector::default();
             self.replay(number, vec![&mut collector]);
-            collector.phases()
+            collector.finish()
         }) {
             phases.merge(of_process);
+            ranges.merge(its_ranges);
         }
-        let mut known = Vec::new();
-        for (name, _, windows) in phases.windows() {
-            if name == *wanted {
-                let both = window.map(|window| windows.and(&window));
-                return Ok(Some(both.unwrap_or(windows)));
-            }
-            known.push(name);
+        (phases, ranges)
+    }
+
+    /// The time from the begin of a step to the end of another.
+    fn window_of_steps(&self, (first, last): (u64, u64)) -> Result<Windows, NoAnswer> {
+        let (phases, ranges) = self.all_phases();
+        let (_, instances) =
+            Steps::choose(&ranges, phases.instances()).ok_or(NoAnswer::Steps { count: 0 })?;
+        let at = |number: u64| {
+            let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+            place.and_then(|place| instances.get(place))
+        };
+        match (at(first), at(last)) {
+            (Some((begin, _)), Some((_, end))) if first <= last => Ok(Windows::of(vec![(*begin, *end)])),
+            _ => Err(NoAnswer::Steps { count: instances.len() as u64 }),
         }
-        Err(NoAnswer::Phase { known })
     }
 
     /// Why no process has samples in what is analysed.
@@ -517,6 +571,7 @@ impl<'a> Run<'a> {
             part.set_unseen_mpi();
         }
         let mut sums = numbers.windowed.inner.sums();
+        let (phases, ranges) = numbers.phases.finish();
         let process = report.processes.first();
         if is_whole && let Some(process) = process {
             sums.set_memory(number as u32, &process.devices);
@@ -540,7 +595,8 @@ impl<'a> Run<'a> {
             part,
             gathered: gathered.into_iter().collect(),
             levels: levels.levels(),
-            phases: numbers.phases.phases(),
+            phases,
+            ranges,
             functions: functions.sums(),
             counters: counters.sums(),
             alone: None,
@@ -560,6 +616,7 @@ impl<'a> Run<'a> {
             gathered: Vec::new(),
             levels: Levels::default(),
             phases: body.phases.unwrap_or_default(),
+            ranges: Ranges::default(),
             functions: body.functions,
             counters: body.counters,
             alone: body.alone,

@@ -251,7 +251,7 @@ impl Stats {
             ("lock", !self.locks.is_empty()),
             ("device", !self.device_use.is_empty()),
             ("process", self.processes.len() > 1),
-            ("phase", !self.phases.is_empty()),
+            ("phase", !self.phases.is_empty() || !self.ranges.is_empty()),
         ];
         tables.into_iter().filter_map(|(name, has_rows)| has_rows.then_some(name)).collect()
     }
