@@ -10,6 +10,7 @@
 //! Kokkos        KOKKOS_TOOLS_LIBS              kokkosp_*
 //! OpenACC       ACC_PROFLIB                    acc_register_library
 //! rocTX         preloaded                      roctx*
+//! omptrace.h    OMPTRACE_ANNOTATION_LIBRARY    omptrace_annotations
 //! ```
 //!
 //! | module | what it holds |
@@ -19,7 +20,7 @@
 //! | [`domain`] | which domains are recorded |
 //! | [`range`] | what the interfaces have in common: ranges, marks, values |
 //! | [`next_tool`] | another library that listens, which gets all calls, too |
-//! | [`nvtx`], [`itt`], [`kokkos`], [`openacc`], [`roctx`] | the interfaces |
+//! | [`nvtx`], [`itt`], [`kokkos`], [`openacc`], [`roctx`], [`own`] | the interfaces |
 //!
 //! No function here calls back into the program. All of them return what they would without a tool, or what the next tool returns.
 //! Nothing is looked up by name twice: strings that the program has registered are known by their addresses, others by a hash.
@@ -32,6 +33,7 @@ mod kokkos;
 mod next_tool;
 mod nvtx;
 mod openacc;
+mod own;
 mod range;
 pub mod recorder;
 mod roctx;
@@ -48,6 +50,7 @@ pub fn exported() -> usize {
         kokkos::kokkosp_init_library as *const () as usize,
         openacc::acc_register_library as *const () as usize,
         roctx::roctxMarkA as *const () as usize,
+        own::omptrace_annotations as *const () as usize,
     ]
     .into_iter()
     .fold(0, usize::wrapping_add)

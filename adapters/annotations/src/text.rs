@@ -143,10 +143,11 @@ pub fn tell_all() {
 }
 
 fn all() -> impl Iterator<Item = &'static Text> {
-    // Acquire; pairs with Release in `find_or_make`.
-    // SAFETY: texts stay.
     TEXTS.iter().flat_map(|bucket| {
+        // Acquire; pairs with Release in `find_or_make`.
+        // SAFETY: null, or a text, which stays.
         let first = unsafe { bucket.load(Ordering::Acquire).as_ref() };
+        // SAFETY: as above.
         std::iter::successors(first, |text| unsafe { text.next.as_ref() })
     })
 }

@@ -6,7 +6,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::constructs::ranges::{Instance, Ranges};
-use crate::model::cause::{Accounting, Cause};
+use crate::model::accounting::Accounting;
+use crate::model::cause::Cause;
 
 /// Fewer are no steps.
 pub(crate) const MIN_STEPS: usize = 8;

@@ -12,7 +12,6 @@ use omptrace_analysis::{
     PhaseStats, ProcessStats, Stats as Numbers, ThreadStats, Tint, counted, shortened, time,
 };
 use omptrace_symbols::parallel::limit_threads;
-use omptrace_timeline::model::Ns;
 use omptrace_trace_format::Reader;
 use serde_json::{Value, json};
 

@@ -6,6 +6,7 @@
 //! | ITT | `INTEL_LIBITTNOTIFY64` | `OMPTRACE_CHAIN_ITT` |
 //! | Kokkos | `KOKKOS_TOOLS_LIBS`, of which Kokkos loads the first | `OMPTRACE_CHAIN_KOKKOS` |
 //! | OpenACC | `ACC_PROFLIB` | stays in the list |
+//! | `omptrace.h` | `OMPTRACE_ANNOTATION_LIBRARY` | |
 //! | rocTX | none: the tracer is preloaded where a program needs the library | the library itself gets all calls |
 
 use std::ffi::{OsStr, OsString};
@@ -53,6 +54,9 @@ pub(crate) fn variables(wanted: &AnnotationList, library: &Path) -> Variables {
     if wanted.has("openacc") {
         let list: Vec<OsString> = [library.to_owned()].into_iter().chain(variable("ACC_PROFLIB")).collect();
         set.push(("ACC_PROFLIB", list.join(OsStr::new(";"))));
+    }
+    if wanted.has("omptrace") {
+        set.push(("OMPTRACE_ANNOTATION_LIBRARY", library.to_owned()));
     }
     set
 }

@@ -230,9 +230,10 @@ unsafe extern "C" fn InitializeInjectionNvtxExtension(information: *mut Extensio
     type Initialize = unsafe extern "C" fn(*mut ExtensionModule) -> i32;
     if next().is_some() || !hears(SOURCE) {
         // Its handles of domains are not ours: extensions are the next tool's where there is one, if it takes them.
-        // SAFETY: the type that NVTX gives to the function; as the program would call it.
+        // SAFETY: the type that NVTX gives to the function.
         let theirs = unsafe { TOOL.function::<Initialize>(c"InitializeInjectionNvtxExtension") };
         return match theirs {
+            // SAFETY: as the program would call it.
             Some(theirs) if !hears(SOURCE) => unsafe { theirs(information) },
             _ => 0,
         };
