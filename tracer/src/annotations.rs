@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
 
 use omptrace_settings::value::{AnnotationList, DomainList, Keep, Switch, Value};
 use omptrace_trace_format::event::{
@@ -18,8 +19,9 @@ use omptrace_trace_format::metadata::Metadata;
 
 use crate::callbacks::control_tool;
 use crate::calls::{put, put_often};
+use crate::os::system;
 use crate::os::threads::stack;
-use crate::os::time::clock;
+use crate::os::time::clock::{self, Stopwatch};
 use crate::recorder::guarded::guarded;
 use crate::recorder::recorder::Mode;
 use crate::session::part::Part;
@@ -192,21 +194,53 @@ fn note() {
     }
 }
 
+/// How long a thread waits for another one that begins the session: what it says until then would be missing.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// A forked child has no session until it says something.
 #[cold]
 fn wakes_up() -> bool {
     guarded(cold_path::wake_up);
+    wait_while(|| Mode::current() == Mode::Child);
     Mode::current() == Mode::Record
 }
+
+/// The thread that begins the session for the first annotation; 0 before that.
+static BEGINNER: AtomicU32 = AtomicU32::new(0);
+/// It has done so, or cannot.
+static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 
 /// The first annotation of a process begins its session. After a session has ended there is no other.
 #[cold]
 fn begins() -> bool {
-    static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
-    // Relaxed: sessions are counted before they record.
-    if SESSIONS.load(Ordering::Relaxed) != 0 || HAS_BEGUN.swap(true, Ordering::Relaxed) {
+    // Acquire; pairs with Release below.
+    if HAS_BEGUN.load(Ordering::Acquire) {
         return false;
     }
-    let begin = || BEGIN_SESSION.get().is_some_and(|begin| begin());
-    guarded(|| stack::with_much(begin)).unwrap_or(false) && Mode::current() == Mode::Record
+    let own = system::thread_id() as u32;
+    match BEGINNER.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => {
+            // Relaxed: sessions are counted before they record.
+            if SESSIONS.load(Ordering::Relaxed) == 0 {
+                let begin = || BEGIN_SESSION.get().is_some_and(|begin| begin());
+                guarded(|| stack::with_much(begin));
+            }
+            HAS_BEGUN.store(true, Ordering::Release);
+        }
+        // What the session's begin calls may be the program's, and say something.
+        Err(beginner) if beginner == own => return false,
+        Err(_) => {
+            wait_while(|| !HAS_BEGUN.load(Ordering::Acquire));
+            // A process that was forked meanwhile has no such thread.
+            HAS_BEGUN.store(true, Ordering::Release);
+        }
+    }
+    Mode::current() == Mode::Record
+}
+
+fn wait_while(goes_on: impl Fn() -> bool) {
+    let start = Stopwatch::start();
+    while goes_on() && start.elapsed() < PATIENCE {
+        system::yield_now();
+    }
 }

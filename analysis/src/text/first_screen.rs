@@ -187,7 +187,10 @@ impl Answers {
         let column = column.max(head.columns() + 2);
         lines.push(head.up_to(column).and(Tint::Bold, saving));
         // The title has the place already.
-        let text = finding.text.replace(&format!(" {}", at(&finding.place)), "");
+        let mut text = finding.text.replace(&format!(" {}", at(&finding.place)), "");
+        if let Some(phase) = finding.evidence.get("phase").and_then(|phase| phase.as_str()) {
+            text = format!("in {phase}: {text}");
+        }
         lines.words(Line::of(Tint::Plain, "     "), &sentence(&text), Tint::Plain, look);
     }
 }

@@ -46,9 +46,14 @@ impl Analysed {
             (Some(begin), None) => Some(format!("{} to the end", seconds(begin))),
             _ => None,
         };
+        let steps = match (self.first_step, self.last_step) {
+            (Some(first), Some(last)) if first == last => Some(format!("step {first}")),
+            (Some(first), Some(last)) => Some(format!("steps {first} to {last}")),
+            _ => None,
+        };
         let phase = self.phase.as_ref().map(|name| format!("phase {name}"));
         let threads = self.threads.iter().map(|name| format!("thread {name}"));
-        let words: Vec<String> = window.into_iter().chain(phase).chain(threads).collect();
+        let words: Vec<String> = window.into_iter().chain(steps).chain(phase).chain(threads).collect();
         format!("of {}", words.join(", "))
     }
 }

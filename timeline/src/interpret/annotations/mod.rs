@@ -126,7 +126,7 @@ impl Interpreter<'_, '_> {
         }
         let name = self.annotations.name(key.1, key.2);
         let stage = &mut *self.stage;
-        let label = is_kernel(construct).then(|| stage.names.label(&label(&name)));
+        let label = is_kernel(construct).then(|| stage.names.label(&label(&name, key.2)));
         let region = stage.names.named(stage.sink, construct, name);
         self.annotations.regions.insert(key, region);
         self.annotations.labels.extend(label.map(|label| (region.0, label)));
@@ -328,10 +328,10 @@ impl Payload {
     }
 }
 
-/// A kernel's name, short enough to be a part of others.
-fn label(name: &str) -> String {
+/// A kernel's name, short enough to be a part of others. Types of functors may have the same begin: the text's number tells them apart.
+fn label(name: &str, number: u32) -> String {
     match name.char_indices().nth(MAX_LABEL) {
-        Some((end, _)) => format!("{}...", &name[..end]),
+        Some((end, _)) => format!("{}... #{number}", &name[..end]),
         None => name.to_owned(),
     }
 }
