@@ -44,6 +44,8 @@ def main(tree, out, platform):
             "lib/libomptmpi.so",
             "lib/libomptmpi4.so",
             "lib/libomptmpi4c.so",
+            "include/omptrace.h",
+            "include/omptrace.f90",
             "share/man/man1/omptrace.1",
         ):
             place(tree / name, data / "data" / name)

@@ -9,9 +9,21 @@
 Times are in nanoseconds since the start of the job. docs/columns.md describes the tables, docs/python.md gives a tour.
 """
 
+from .annotations import count, mark, phase
 from .dataset import Dataset, Report, open
 from .program import ProgramError, program
 from .recording import Recording, record
 
-__all__ = ["Dataset", "ProgramError", "Recording", "Report", "open", "program", "record"]
+__all__ = [
+    "Dataset",
+    "ProgramError",
+    "Recording",
+    "Report",
+    "count",
+    "mark",
+    "open",
+    "phase",
+    "program",
+    "record",
+]
 __version__ = "0.2.0"

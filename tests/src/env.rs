@@ -282,6 +282,14 @@ pub fn debian_python() -> PathBuf {
     existing(PathBuf::from("/usr/bin/python3"))
 }
 
+/// Python's modules for NVTX and ITT, and headers of NVTX.
+///
+/// # Panics
+/// They are missing.
+pub fn annotation_clients() -> PathBuf {
+    existing(tools().join("annotations"))
+}
+
 /// The folder that holds PyPI's Python module `otf2`, for [`python`].
 ///
 /// # Panics

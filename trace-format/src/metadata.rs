@@ -64,6 +64,9 @@ pub struct Metadata {
     /// Whether waits that are not OpenMP's were recorded (`omptrace_external_wait`), as since version 0.3.0 where that is asked for.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub external_waits: bool,
+    /// The program says what it does: there are events of annotations.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub annotations: bool,
     /// The MPI library, where its calls were recorded, as since version 0.3.0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mpi: Option<Mpi>,

@@ -149,7 +149,7 @@ unsafe extern "C" fn describe(json: *const c_char) {
 
 /// Records a row: by the hot path, where that can.
 #[inline(always)]
-fn put<R: CompactRow + Copy + Into<Event<'static>>>(row: R) {
+pub(crate) fn put<R: CompactRow + Copy + Into<Event<'static>>>(row: R) {
     let recorder = this_thread::recorder_if_near();
     if !recorder.try_put_predicted(|_| row) && !recorder.try_put(|_| row) {
         put_slowly(row);
@@ -168,7 +168,7 @@ fn put_wide<W: WideRow>(row: impl FnOnce() -> W) {
 
 /// The same for a row that allocates nothing and has no code address: by the hot path, where that can.
 #[inline(always)]
-fn put_often<W: WideRow>(row: W) {
+pub(crate) fn put_often<W: WideRow>(row: W) {
     if !this_thread::recorder_if_near().try_put_wide(&row) {
         put_wide(|| row);
     }

@@ -10,6 +10,7 @@
 //! entry                        how the tracer enters a process and leaves it
 //! dialects                     the generations of the tools interface, which begin and end sessions
 //! samples                      call stacks of all threads, by a timer
+//! annotations                  what programs say of themselves
 //! calls                        calls of other programming interfaces, such as MPI
 //! callbacks, second_tool       the callbacks' table; the next tool, which the tracer passes on to
 //! counters, devices, runtime_faults, waits  counters of threads; devices' trace buffers; faults of runtimes that would harm the program; waits that are not OpenMP's
@@ -48,6 +49,7 @@
     expect(dead_code, reason = "rings and mappings of samples")
 )]
 
+mod annotations;
 pub mod callbacks;
 mod calls;
 mod config;

@@ -2,9 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use omptrace_timeline::model::{Construct, Item, Ns, Point, Region, Sink, ThreadEvent, Wants};
+use omptrace_symbols::fast_map::FastMap;
+use omptrace_timeline::model::{
+    Category, Construct, Interval, Item, LocationKind, Ns, Part, Point, Region, Sink, TeamId, ThreadEvent,
+    Wants,
+};
 use serde::{Deserialize, Serialize};
 
+use crate::constructs::ranges::{Folding, Instance, Path, Ranges, Wanted};
+use crate::model::place::Place;
 use crate::passes::window::Windows;
 
 /// The name, among phases, of the time in which recording was on.
@@ -34,6 +40,41 @@ impl Phases {
         }
     }
 
+    /// Puts names that differ in numbers only together.
+    pub(crate) fn folded(self, folding: &Folding) -> Phases {
+        let mut folded = Phases::default();
+        for (name, instances) in self.0 {
+            folded.merge(Phases(BTreeMap::from([(folding.name(&name), instances)])));
+        }
+        folded
+    }
+
+    /// Each with its instances.
+    pub(crate) fn instances(&self) -> impl Iterator<Item = (&String, &Vec<Instance>)> {
+        self.0.iter().map(|(name, of)| (name, &of.intervals))
+    }
+
+    /// When those that `wanted` means were; `None` where there are none.
+    pub(crate) fn selected(&self, wanted: &str) -> Option<Windows> {
+        // A name may look like a pattern.
+        if let Some(of) = self.0.get(wanted) {
+            return Some(Windows::of(of.intervals.clone()));
+        }
+        let wanted = Wanted::of(wanted);
+        let meant = self.0.iter().filter(|(name, _)| wanted.is(name));
+        let mut intervals: Vec<Instance> = meant.flat_map(|(_, of)| of.intervals.iter().copied()).collect();
+        intervals.sort_unstable();
+        if let Some(number) = wanted.instance {
+            intervals = intervals.get(number - 1).copied().into_iter().collect();
+        }
+        (!intervals.is_empty()).then(|| Windows::of(intervals))
+    }
+
+    /// The names of all.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &String> {
+        self.0.keys()
+    }
+
     /// How many intervals they have.
     pub(crate) fn intervals(&self) -> usize {
         let instances = self.0.values();
@@ -60,79 +101,237 @@ impl Phases {
 pub(crate) struct PhaseCollector {
     phases: Phases,
     instances: usize,
-    /// By region, its name where it is a phase.
-    names: Vec<Option<String>>,
+    /// The tree of ranges that other interfaces than `omp_control_tool` named.
+    ranges: Ranges,
+    /// By region.
+    regions: Vec<Known>,
     has_phases: bool,
+    has_ranges: bool,
     /// By location, the open phases, with the regions that are open inside each.
-    lanes: Vec<Vec<Open>>,
+    lanes: Vec<Lane>,
+    /// The innermost range around a team's parallel region.
+    teams: FastMap<u64, usize>,
+    /// By location, whether it has frames of the program's.
+    frames: Vec<bool>,
+    /// By region of a construct and region of a range, how often the range was the innermost around it.
+    owners: FastMap<u64, u64>,
     /// Since when recording is on.
     on_since: Option<Ns>,
     was_off: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// What is known of a region.
+#[derive(Debug)]
+struct Known {
+    /// Its name where it is a phase.
+    name: Option<String>,
+    is_range: bool,
+    /// Its place, where it is none.
+    place: Option<Place>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Lane {
+    open: Vec<Open>,
+    /// The range around the team that the thread is a member of.
+    of_team: Option<usize>,
+    /// The ranges that ended last: one that is cut goes on at the same time.
+    left: Vec<Left>,
+}
+
+#[derive(Clone, Debug)]
 struct Open {
     region: usize,
     begin: Ns,
     inside: usize,
+    path: Path,
+    /// The time of its parts before this one.
+    before: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Left {
+    region: usize,
+    at: Ns,
+    path: Path,
+    /// The time of all its parts.
+    ns: u64,
 }
 
 impl PhaseCollector {
-    /// The phases; of a process with too many, none.
-    pub(crate) fn phases(self) -> Phases {
-        match self.instances {
+    /// The phases, of a process with too many none, and the tree of ranges.
+    pub(crate) fn finish(mut self) -> (Phases, Ranges) {
+        for (key, count) in self.owners.iter() {
+            let (region, range) = ((key >> 32) as usize, (key & u64::from(u32::MAX)) as usize);
+            let place = self.regions.get(region).and_then(|known| known.place.as_ref());
+            let name = self.regions.get(range).and_then(|known| known.name.as_ref());
+            if let (Some(place), Some(name)) = (place, name) {
+                let owners = self.ranges.owners.entry(place.long()).or_default();
+                *owners.entry(name.clone()).or_default() += count;
+            }
+        }
+        let phases = match self.instances {
             0..=MAX_INSTANCES => self.phases,
             _ => Phases::default(),
-        }
+        };
+        let folding = Folding::of(self.ranges.names().into_iter());
+        (phases.folded(&folding), self.ranges.folded(&folding))
     }
 
     /// Adds those of a later segment of the process, in which no phase goes on.
     pub(crate) fn append(&mut self, next: PhaseCollector) {
         self.instances += next.instances;
         self.phases.merge(next.phases);
+        self.ranges.merge(next.ranges);
     }
 
     #[inline(never)]
     fn region(&mut self, region: &Region) {
-        let is_phase = region.construct == Construct::Phase;
+        let is_phase = region.construct.is_phase();
+        let is_range = matches!(region.construct, Construct::Annotation(_));
         self.has_phases |= is_phase;
-        self.names.push(is_phase.then(|| region.name.clone()));
+        self.has_ranges |= is_range;
+        self.regions.push(Known {
+            name: is_phase.then(|| region.name.clone()),
+            is_range,
+            place: (!is_phase).then(|| Place::of(region)),
+        });
+    }
+
+    fn lane(&mut self, location: usize) -> &mut Lane {
+        if self.lanes.len() <= location {
+            self.lanes.resize(location + 1, Lane::default());
+        }
+        &mut self.lanes[location]
     }
 
     #[inline(never)]
     fn enter(&mut self, at: Point, region: usize, is_new: bool) {
         let location = at.location.0 as usize;
-        if self.lanes.len() <= location {
-            self.lanes.resize(location + 1, Vec::new());
-        }
-        let open = &mut self.lanes[location];
-        let Some(name) = &self.names[region] else {
-            if let Some(innermost) = open.last_mut() {
+        let is_phase = self.regions[region].name.is_some();
+        let lane = self.lane(location);
+        if !is_phase {
+            if let Some(innermost) = lane.open.last_mut() {
                 innermost.inside += 1;
             }
+            if is_new && self.has_ranges {
+                self.note_owner(location, region);
+            }
             return;
+        }
+        let is_it = |left: &Left| left.region == region && left.at == at.time;
+        let again = match is_new {
+            true => None,
+            false => lane.left.iter().rposition(is_it).map(|place| lane.left.remove(place)),
         };
-        open.push(Open { region, begin: at.time, inside: 0 });
-        if is_new {
+        let (path, before) = match again {
+            Some(left) => (left.path, left.ns),
+            None => {
+                let mut path = lane.open.last().map_or(Path::new(), |open| open.path.clone());
+                path.extend(self.regions[region].name.clone());
+                (path, 0)
+            }
+        };
+        if self.regions[region].is_range
+            && let Some(sums) = self.ranges.of(&path)
+        {
+            sums.count += u64::from(is_new);
+            if before > 0 {
+                sums.take_back(before);
+            }
+        }
+        self.lanes[location].open.push(Open { region, begin: at.time, inside: 0, path, before });
+        if is_new && let Some(name) = &self.regions[region].name {
             self.phases.0.entry(name.clone()).or_default().count += 1;
+        }
+    }
+
+    /// The innermost range of a thread, or that around its team.
+    fn owner(&self, location: usize) -> Option<usize> {
+        let lane = self.lanes.get(location)?;
+        let own = lane.open.iter().rev().map(|open| open.region);
+        own.chain(lane.of_team).find(|region| self.regions[*region].is_range)
+    }
+
+    fn note_owner(&mut self, location: usize, region: usize) {
+        if let Some(owner) = self.owner(location) {
+            let key = (region as u64) << 32 | owner as u64;
+            let count = self.owners.get(&key).copied().unwrap_or(0);
+            self.owners.insert(key, count + 1);
         }
     }
 
     #[inline(never)]
     fn leave(&mut self, at: Point) {
-        let Some(open) = self.lanes.get_mut(at.location.0 as usize) else {
+        let Some(lane) = self.lanes.get_mut(at.location.0 as usize) else {
             return;
         };
-        match open.last_mut() {
+        match lane.open.last_mut() {
             Some(innermost) if innermost.inside > 0 => innermost.inside -= 1,
             Some(_) => {
-                if let Some(phase) = open.pop()
-                    && let Some(name) = &self.names[phase.region]
-                {
+                let Some(phase) = lane.open.pop() else { return };
+                let ns = at.time.abs_diff(phase.begin);
+                if self.regions[phase.region].is_range {
+                    let around = lane.open.last().map(|open| open.path.clone());
+                    if let Some(sums) = self.ranges.of(&phase.path) {
+                        sums.add(phase.before + ns);
+                    }
+                    if let Some(sums) = around.and_then(|path| self.ranges.of(&path)) {
+                        sums.inside += ns;
+                    }
+                }
+                if lane.left.first().is_some_and(|left| left.at != at.time) {
+                    lane.left.clear();
+                }
+                lane.left.push(Left {
+                    region: phase.region,
+                    at: at.time,
+                    path: phase.path,
+                    ns: phase.before + ns,
+                });
+                if let Some(name) = &self.regions[phase.region].name {
                     Self::add(&mut self.phases, &mut self.instances, name, (phase.begin, at.time));
                 }
             }
             None => {}
+        }
+    }
+
+    /// A range or a frame of the process.
+    #[inline(never)]
+    fn interval(&mut self, interval: &Interval<'_>) {
+        let name = interval.name.to_owned();
+        if self.frames.get(interval.track.0 as usize).is_some_and(|is_frame| *is_frame) {
+            self.ranges.frames.insert(name.clone());
+        }
+        if let Some(sums) = self.ranges.of(&vec![name.clone()]) {
+            sums.count += 1;
+            sums.add(interval.end.abs_diff(interval.begin));
+        }
+        self.phases.0.entry(name).or_default().count += 1;
+        Self::add(&mut self.phases, &mut self.instances, interval.name, (interval.begin, interval.end));
+    }
+
+    fn thread_event(&mut self, at: Point, event: ThreadEvent) {
+        let location = at.location.0 as usize;
+        match event {
+            ThreadEvent::Fork { team: TeamId(team), .. } => match self.owner(location) {
+                Some(owner) => {
+                    self.teams.insert(team, owner);
+                }
+                None => {
+                    self.teams.remove(&team);
+                }
+            },
+            ThreadEvent::TeamBegin { team: TeamId(team), .. } => {
+                let of_team = self.teams.get(&team).copied();
+                self.lane(location).of_team = of_team;
+            }
+            ThreadEvent::TeamEnd { .. } => self.lane(location).of_team = None,
+            ThreadEvent::Join { team: TeamId(team) } => {
+                self.teams.remove(&team);
+            }
+            _ => {}
         }
     }
 
@@ -167,8 +366,15 @@ impl Sink for PhaseCollector {
     fn item(&mut self, item: &Item<'_>) {
         match item {
             Item::Region(region) => self.region(region),
+            Item::Location(location) => {
+                let is_frame =
+                    location.kind == LocationKind::Track && location.name.starts_with("frames of ");
+                self.frames.resize(self.frames.len().max(location.id.0 as usize + 1), false);
+                self.frames[location.id.0 as usize] = is_frame;
+            }
+            Item::Interval(interval) if interval.category == Category::User => self.interval(interval),
             Item::Enter(enter) if self.has_phases => {
-                let is_new = enter.part == omptrace_timeline::model::Part::First;
+                let is_new = enter.part == Part::First;
                 self.enter(enter.at, enter.region.0 as usize, is_new);
             }
             Item::Leave(leave) if self.has_phases => self.leave(leave.at),
@@ -180,6 +386,7 @@ impl Sink for PhaseCollector {
             Item::ThreadEvent(at, ThreadEvent::Recording { on: true }) => {
                 self.on_since.get_or_insert(at.time);
             }
+            Item::ThreadEvent(at, event) if self.has_ranges => self.thread_event(*at, *event),
             Item::Summary(_, summary) => {
                 self.recorded(summary.end);
                 if !self.was_off {

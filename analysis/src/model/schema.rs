@@ -8,6 +8,8 @@ use serde_json::Value;
 
 use crate::constructs::counters::CounterStats;
 use crate::constructs::functions::{FunctionStats, SampledTime};
+use crate::constructs::ranges::RangeStats;
+use crate::constructs::steps::{Step, Steps};
 use crate::devices::{DeviceUse, PlaceMemory, PlaceTransfers};
 use crate::model::answers::{
     Answers, Blame, Blocked, CriticalPath, Finding, FunctionShare, LoopAnswer, Moment, NotPredicted, NotSeen,
@@ -81,6 +83,13 @@ fn sample() -> Stats {
         },
         analysed: Some(Analysed { threads: vec![String::new()], ..Analysed::default() }),
         phases: vec![PhaseStats::default()],
+        ranges: vec![RangeStats::default()],
+        steps: Some(Steps {
+            drift_ns: Some(0.0),
+            warm_up_ns: Some(0),
+            worst: vec![Step { cause: Some(Cause::Lock), share: Some(0.0), ..Step::default() }],
+            ..Steps::default()
+        }),
         ranks: Some(Ranks {
             outliers: vec![Outlier {
                 process_id: 0,

@@ -17,6 +17,8 @@ use omptrace_timeline::model::ThreadRole;
 
 use crate::constructs::counters::CounterStats;
 use crate::constructs::functions::{FunctionStats, SampledTime};
+use crate::constructs::ranges::RangeStats;
+use crate::constructs::steps::Steps;
 use crate::constructs::thread_times::Account;
 use crate::devices::DeviceUse;
 use crate::model::accounting::Accounting;
@@ -38,6 +40,12 @@ pub struct Stats {
     pub analysed: Option<Analysed>,
     /// The user's phases, each analysed on its own, the longest first; and the time in which recording was on, where it was switched.
     pub phases: Vec<PhaseStats>,
+    /// The tree of the ranges that the program named by NVTX, ITT, Kokkos Tools, OpenACC or rocTX: each before those inside, the longest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<RangeStats>,
+    /// The time steps; `None` where no range repeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<Steps>,
     /// The MPI ranks beside each other; `None` where there are no two.
     pub ranks: Option<Ranks>,
     /// The processes, in the order of the timeline.
@@ -77,6 +85,12 @@ pub struct Analysed {
     pub window_end_ns: Option<i64>,
     /// The selected phase; `None` if none was selected.
     pub phase: Option<String>,
+    /// The first of the selected time steps; `None` where none were selected, as for the next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_step: Option<u64>,
+    /// The last of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_step: Option<u64>,
     /// The threads, as the user named them; all where there are none.
     pub threads: Vec<String>,
 }

@@ -10,6 +10,7 @@ use crate::answers::part::Part;
 use crate::constructs::counters::CounterSums;
 use crate::constructs::functions::FunctionSums;
 use crate::constructs::phases::Phases;
+use crate::constructs::ranges::Ranges;
 use crate::constructs::sums::Sums;
 use crate::overview::Gathered;
 use crate::overview::levels::Levels;
@@ -57,6 +58,7 @@ pub(super) struct Merged {
     pub(super) gathered: Vec<Gathered>,
     pub(super) levels: Levels,
     pub(super) phases: Phases,
+    pub(super) ranges: Ranges,
     pub(super) functions: FunctionSums,
     pub(super) counters: CounterSums,
     /// Of a single process, what its summary says of it alone.
@@ -73,6 +75,7 @@ impl Merged {
         self.gathered.extend(next.gathered);
         self.levels.extend(next.levels);
         self.phases.merge(next.phases);
+        self.ranges.merge(next.ranges);
         self.functions.merge(next.functions);
         self.counters.merge(next.counters);
         self.alone = next.alone;

@@ -12,6 +12,7 @@ pub(crate) mod gaps;
 mod in_segments;
 mod input;
 mod options;
+mod phase_windows;
 mod second_pass;
 pub(crate) mod segments;
 pub(crate) mod selection;
@@ -37,6 +38,8 @@ use crate::constructs::Collector;
 use crate::constructs::counters::CounterCollector;
 use crate::constructs::functions::{FunctionCollector, FunctionStats};
 use crate::constructs::phases::{PhaseCollector, Phases};
+use crate::constructs::ranges::Ranges;
+use crate::constructs::steps::Steps;
 use crate::findings::counters::memory_bound;
 use crate::model::mpi;
 use crate::model::stats::{NEAR_EVENT_COST, PhaseStats, Stats};
@@ -51,9 +54,6 @@ use crate::what_if::scenario::Plan;
 pub use input::Input;
 use options::checkpoint_distance;
 pub use options::{NoAnswer, Options};
-
-/// Phases that are analysed, those that took longest.
-const MAX_PHASES: usize = 16;
 
 /// Summaries that are merged before their sums are added to those of others.
 const SUMMARIES_AT_ONCE: usize = 256;
@@ -184,6 +184,7 @@ impl Run<'_> {
             gathered,
             levels,
             phases,
+            ranges,
             mut functions,
             counters,
             alone,
@@ -201,10 +202,25 @@ impl Run<'_> {
             sums.add_note(0, &note);
         }
 
-        let (windows_of_phases, mut more_phases) = match self.replays {
+        let steps = Steps::choose(&ranges, phases.instances());
+        let (mut windows_of_phases, mut more_phases) = match self.replays {
             true => self.phases(phases, windows),
             false => (Vec::new(), 0),
         };
+        let analysed_phases = windows_of_phases.len();
+        let mut stats_of_steps = steps.as_ref().map(|(name, instances)| Steps::of(name.clone(), instances));
+        if let (Some((name, instances)), Some(of_steps)) = (&steps, &stats_of_steps)
+            && self.replays
+            && options.phase.is_none()
+            && windows.is_none()
+        {
+            // All steps, then each of the worst.
+            windows_of_phases.push((name.clone(), of_steps.count, Windows::of(instances.clone())));
+            windows_of_phases.extend(of_steps.worst.iter().map(|step| {
+                let end = step.begin_ns.saturating_add_unsigned(step.duration_ns);
+                (name.clone(), 1, Windows::of(vec![(step.begin_ns, end)]))
+            }));
+        }
         // What a change gains is the whole program's time.
         let plans = match options.selected.is_empty() && self.replays {
             true => part.plans(),
@@ -241,6 +257,14 @@ impl Run<'_> {
         stats.not_counted = counters.not_counted();
         let work = counters.work_counts();
         stats.counters = counters.into_stats();
+        let of_steps = of_phases.split_off(analysed_phases);
+        windows_of_phases.truncate(analysed_phases);
+        if let (Some(steps), [all, worst @ ..]) = (&mut stats_of_steps, &of_steps[..]) {
+            let accounting = |part: &Part| part.clone().answers(None).accounting;
+            steps.explain(&accounting(all), &worst.iter().map(accounting).collect::<Vec<_>>());
+        }
+        stats.steps = stats_of_steps;
+        stats.ranges = ranges.rows();
         let phases = windows_of_phases.into_iter().zip(of_phases);
         stats.phases = phases.map(|((name, count, _), part)| PhaseStats::of(name, count, part)).collect();
         stats.phases.sort_by(|a, b| b.duration_ns.cmp(&a.duration_ns).then_with(|| a.name.cmp(&b.name)));
@@ -264,6 +288,11 @@ impl Run<'_> {
         let answers = &stats.answers;
         let of_counters = memory_bound(&work, answers.threads.into(), answers.duration_ns);
         stats.answers.add_findings(of_counters);
+        for finding in &mut stats.answers.findings {
+            if let Some(owner) = ranges.owner(&finding.place.long()) {
+                finding.evidence.insert("phase".to_owned(), owner.clone().into());
+            }
+        }
         stats.functions = functions.into_functions();
         FunctionStats::join(&mut stats.functions, &stats.answers);
         if !options.selected.is_empty() {
@@ -409,31 +438,6 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// The time that is analysed; `None` for all of it.
-    fn windows(&self) -> Result<Option<Windows>, NoAnswer> {
-        let window = self.options.window.map(|window| Windows::of(vec![window]));
-        let Some(wanted) = &self.options.phase else {
-            return Ok(window);
-        };
-        let mut phases = Phases::default();
-        for of_process in self.each(|number| {
-            let mut collector = PhaseCollector::default();
-            self.replay(number, vec![&mut collector]);
-            collector.phases()
-        }) {
-            phases.merge(of_process);
-        }
-        let mut known = Vec::new();
-        for (name, _, windows) in phases.windows() {
-            if name == *wanted {
-                let both = window.map(|window| windows.and(&window));
-                return Ok(Some(both.unwrap_or(windows)));
-            }
-            known.push(name);
-        }
-        Err(NoAnswer::Phase { known })
-    }
-
     /// Why no process has samples in what is analysed.
     fn why_no_samples(&self) -> Option<String> {
         let reason = |member: &Member<'_>| match (member.summary, member.reader) {
@@ -517,6 +521,7 @@ impl<'a> Run<'a> {
             part.set_unseen_mpi();
         }
         let mut sums = numbers.windowed.inner.sums();
+        let (phases, ranges) = numbers.phases.finish();
         let process = report.processes.first();
         if is_whole && let Some(process) = process {
             sums.set_memory(number as u32, &process.devices);
@@ -540,7 +545,8 @@ impl<'a> Run<'a> {
             part,
             gathered: gathered.into_iter().collect(),
             levels: levels.levels(),
-            phases: numbers.phases.phases(),
+            phases,
+            ranges,
             functions: functions.sums(),
             counters: counters.sums(),
             alone: None,
@@ -560,30 +566,12 @@ impl<'a> Run<'a> {
             gathered: Vec::new(),
             levels: Levels::default(),
             phases: body.phases.unwrap_or_default(),
+            ranges: Ranges::default(),
             functions: body.functions,
             counters: body.counters,
             alone: body.alone,
             earliest: 0,
         })
-    }
-
-    /// The phases that are analysed, as far as they lie in `windows`, and how many are left.
-    fn phases(&self, phases: Phases, windows: Option<&Windows>) -> (Vec<Phase>, usize) {
-        if self.options.phase.is_some() {
-            return (Vec::new(), 0);
-        }
-        let mut phases: Vec<Phase> = phases
-            .windows()
-            .map(|(name, count, when)| match windows {
-                Some(windows) => (name, count, when.and(windows)),
-                None => (name, count, when),
-            })
-            .filter(|(_, _, when)| !when.is_empty())
-            .collect();
-        phases.sort_by_key(|(_, _, when)| std::cmp::Reverse(when.duration()));
-        let more = phases.len().saturating_sub(MAX_PHASES);
-        phases.truncate(MAX_PHASES);
-        (phases, more)
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Options {
     pub threads: Option<NonZero<u32>>,
     /// Only the time from the first to before the second, in nanoseconds since the timeline's start.
     pub window: Option<(Ns, Ns)>,
+    /// Only the time from the begin of the first of these steps to the end of the second; they count from 1.
+    pub steps: Option<(u64, u64)>,
     /// Only the time in which a thread of any process was in the phase of this name.
     pub phase: Option<String>,
     /// Only these threads are accounted for, by name or number; all where there are none.
@@ -38,12 +40,15 @@ pub struct Options {
 
 impl Options {
     pub(super) fn analysed(&self) -> Option<Analysed> {
-        let is_all = self.window.is_none() && self.phase.is_none() && self.selected.is_empty();
+        let is_all =
+            self.window.is_none() && self.steps.is_none() && self.phase.is_none() && self.selected.is_empty();
         let (begin, end) = self.window.unzip();
         (!is_all).then(|| Analysed {
             window_begin_ns: begin,
             window_end_ns: end.filter(|end| *end < Ns::MAX),
             phase: self.phase.clone(),
+            first_step: self.steps.map(|(first, _)| first),
+            last_step: self.steps.map(|(_, last)| last),
             threads: self.selected.clone(),
         })
     }
@@ -62,6 +67,11 @@ pub enum NoAnswer {
         /// The names that there are.
         known: Vec<String>,
     },
+    /// There are no such steps.
+    Steps {
+        /// How many there are.
+        count: u64,
+    },
     /// The summary of the trace at this path makes no sense.
     Summary(PathBuf),
 }
@@ -73,6 +83,8 @@ impl fmt::Display for NoAnswer {
                 write!(f, "the window is empty: the timeline ends at {}s", *end as f64 / 1e9)
             }
             NoAnswer::Phase { .. } => f.write_str("there is no phase of that name"),
+            NoAnswer::Steps { count: 0 } => f.write_str("the trace has no time steps"),
+            NoAnswer::Steps { count } => write!(f, "there are no such steps: the trace has {count}"),
             NoAnswer::Summary(path) => {
                 write!(f, "the summary in {} is inconsistent", path.display())
             }

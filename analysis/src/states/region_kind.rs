@@ -101,7 +101,7 @@ impl Kind {
             Construct::Idle => Kind::Idle,
             Construct::Work(ompt::ompt_work_loop_static) => Kind::StaticLoop,
             Construct::Work(ompt::ompt_work_sections) => Kind::Sections,
-            Construct::Phase => Kind::Transparent,
+            Construct::Phase | Construct::Annotation(_) => Kind::Transparent,
             Construct::Chunk => Kind::Chunk,
             _ => Kind::Work,
         }

@@ -29,6 +29,8 @@ use crate::answers::part::Part;
 use crate::constructs::counters::CounterSums;
 use crate::constructs::functions::FunctionSums;
 use crate::constructs::phases::Phases;
+use crate::constructs::ranges::RangeStats;
+use crate::constructs::steps::Steps;
 use crate::constructs::sums::Sums;
 use crate::constructs::wire;
 use crate::model::answers::{Answers, Finding, LoopAnswer, NotPredicted, OtherThreads, TaskRegion, WhatIf};
@@ -128,6 +130,10 @@ pub(crate) struct Alone {
     replay_error_ns: Option<i64>,
     phases: Vec<PhaseStats>,
     more_phases: usize,
+    #[serde(default)]
+    ranges: Vec<RangeStats>,
+    #[serde(default)]
+    steps: Option<Steps>,
 }
 
 impl Alone {
@@ -143,6 +149,8 @@ impl Alone {
             replay_error_ns: answers.replay_error_ns,
             phases: stats.phases.clone(),
             more_phases,
+            ranges: stats.ranges.clone(),
+            steps: stats.steps.clone(),
         }
     }
 
@@ -159,6 +167,8 @@ impl Alone {
             ..std::mem::take(&mut stats.answers)
         };
         stats.phases = self.phases;
+        stats.ranges = self.ranges;
+        stats.steps = self.steps;
         self.more_phases
     }
 }

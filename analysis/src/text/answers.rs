@@ -190,8 +190,10 @@ impl Answers {
     /// `saves up to 2.31 s (18.8 %) at stencil.c:35 [imbalance]`.
     fn title(&self, finding: &Finding) -> String {
         let share = finding.gain_ns as f64 / self.duration_ns.max(1) as f64;
+        let phase = finding.evidence.get("phase").and_then(|phase| phase.as_str());
+        let phase = phase.map_or(String::new(), |phase| format!(" in {phase}"));
         format!(
-            "saves up to {} ({}) {} [{}]",
+            "saves up to {} ({}) {}{phase} [{}]",
             time(finding.gain_ns),
             percents(share),
             finding.place.at_short(),

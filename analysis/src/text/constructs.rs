@@ -3,6 +3,7 @@
 use omptrace_timeline::model::short_name;
 
 use super::cells::{cells, lost};
+use crate::constructs::ranges::RangeStats;
 use crate::model::answers::RegionAnswer;
 use crate::model::stats::{ConstructStats, LockStats, NEAR_EVENT_COST, PhaseStats};
 use crate::text::table::{
@@ -136,6 +137,40 @@ pub(super) fn phase_row(table: &mut Table, phase: &PhaseStats) {
         share,
     ];
     table.row(phase.name.clone(), cells);
+}
+
+pub(super) const RANGE: [Column; 8] = [
+    column("count", 0),
+    column("total", 0),
+    column("self", 1),
+    column("mean", 1),
+    column("deviation", 2),
+    column("efficiency %", 0),
+    column("lost", 0),
+    column("most of it", 1),
+];
+
+/// A range of the program's, indented as deep as it lies in others. `analysed` is what all ranges of its name lost.
+pub(super) fn range_row(table: &mut Table, range: &RangeStats, analysed: Option<&PhaseStats>) {
+    let known = |share: Option<f64>| share.map_or_else(|| UNKNOWN.to_owned(), percent);
+    let [efficiency, lost, most] = match analysed {
+        Some(phase) => {
+            let [lost, most, _] = lost(&phase.accounting);
+            [known(phase.efficiency.parallel), lost, most]
+        }
+        None => [(); 3].map(|()| UNKNOWN.to_owned()),
+    };
+    let cells = [
+        with_commas(range.count),
+        time(range.total_ns),
+        time(range.self_ns),
+        time(range.mean_ns),
+        time(range.deviation_ns),
+        efficiency,
+        lost,
+        most,
+    ];
+    table.row(format!("{}{}", "  ".repeat(range.path.len()), range.name), cells);
 }
 
 pub(super) const LOCK: [Column; 8] = [

@@ -189,7 +189,10 @@ impl Answers {
         let column = column.max(head.columns() + 2);
         lines.push(head.up_to(column).and(Tint::Bold, saving));
         // The title has the place already.
-        let text = finding.text.replace(&format!(" {}", at(&finding.place)), "");
+        let mut text = finding.text.replace(&format!(" {}", at(&finding.place)), "");
+        if let Some(phase) = finding.evidence.get("phase").and_then(|phase| phase.as_str()) {
+            text = format!("in {phase}: {text}");
+        }
         lines.words(Line::of(Tint::Plain, "     "), &sentence(&text), Tint::Plain, look);
     }
 }
@@ -253,7 +256,7 @@ impl Stats {
             ("lock", !self.locks.is_empty()),
             ("device", !self.device_use.is_empty()),
             ("process", self.processes.len() > 1),
-            ("phase", !self.phases.is_empty()),
+            ("phase", !self.phases.is_empty() || !self.ranges.is_empty()),
         ];
         tables.into_iter().filter_map(|(name, has_rows)| has_rows.then_some(name)).collect()
     }

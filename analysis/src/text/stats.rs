@@ -3,7 +3,9 @@
 use std::fmt;
 
 use super::cells::cells;
-use super::constructs::{CONSTRUCT, LOCK, PHASE, REGION, construct_row, lock_row, phase_row, region_row};
+use super::constructs::{
+    CONSTRUCT, LOCK, PHASE, RANGE, REGION, construct_row, lock_row, phase_row, range_row, region_row,
+};
 use super::devices::{DEVICE, DEVICE_USE, MEMORY, TRANSFERS, device_use_row, memory_rows, transfer_rows};
 use super::threads::{
     FUNCTION, HELPER, PROCESS, THREAD, counter_names, counter_row, function_row, helper_row,
@@ -44,9 +46,14 @@ impl Analysed {
             (Some(begin), None) => Some(format!("{} to the end", seconds(begin))),
             _ => None,
         };
+        let steps = match (self.first_step, self.last_step) {
+            (Some(first), Some(last)) if first == last => Some(format!("step {first}")),
+            (Some(first), Some(last)) => Some(format!("steps {first} to {last}")),
+            _ => None,
+        };
         let phase = self.phase.as_ref().map(|name| format!("phase {name}"));
         let threads = self.threads.iter().map(|name| format!("thread {name}"));
-        let words: Vec<String> = window.into_iter().chain(phase).chain(threads).collect();
+        let words: Vec<String> = window.into_iter().chain(steps).chain(phase).chain(threads).collect();
         format!("of {}", words.join(", "))
     }
 }
@@ -97,11 +104,53 @@ impl Stats {
     }
 
     fn write_phases(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
+        if !self.ranges.is_empty() {
+            let mut tree = Table::new("phase", &RANGE);
+            for range in &self.ranges {
+                let analysed = self.phases.iter().find(|phase| phase.name == range.name);
+                range_row(&mut tree, range, analysed);
+            }
+            tree.write(f, layout)?;
+            write_more(f, tree.len(), layout.top, "phase")?;
+            return self.write_steps(f, layout);
+        }
         let mut table = Table::new("phase", &PHASE);
         let rows = self.phases.iter();
         rows.for_each(|phase| phase_row(&mut table, phase));
         table.write(f, layout)?;
         write_more(f, table.len(), layout.top, "phase")
+    }
+
+    /// The time steps, in words, and the worst of them.
+    fn write_steps(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
+        let Some(steps) = &self.steps else { return Ok(()) };
+        writeln!(f)?;
+        let mut words = format!(
+            "time steps ({}): {}, median {}, 95 % take at most {}, longest {}",
+            steps.name,
+            with_commas(steps.count),
+            time(steps.median_ns),
+            time(steps.p95_ns),
+            time(steps.longest_ns)
+        );
+        if let Some(ns) = steps.warm_up_ns {
+            words += &format!("; the first took {}", time(ns));
+        }
+        if let Some(ns) = steps.drift_ns {
+            let (more, ns) = if ns < 0.0 { ("less", -ns) } else { ("more", ns) };
+            words += &format!("; each takes {ns:.0} ns {more} than the one before");
+        }
+        write_wrapped(f, &words, 0, layout)?;
+        for step in &steps.worst {
+            let times = step.duration_ns as f64 / steps.median_ns.max(1) as f64;
+            let mut words =
+                format!("step {} took {} ({times:.1} x the median)", step.number, time(step.duration_ns));
+            if let (Some(cause), Some(share)) = (step.cause, step.share) {
+                words += &format!(": {:.0} % of the excess is {}", share * 100.0, cause.title());
+            }
+            write_wrapped(f, &words, 2, layout)?;
+        }
+        Ok(())
     }
 
     fn write_threads(&self, f: &mut fmt::Formatter<'_>, layout: &Layout) -> fmt::Result {
@@ -407,7 +456,7 @@ impl fmt::Display for Tables<'_> {
             stats.write_processes(f, layout)?;
             writeln!(f)?;
         }
-        if !stats.phases.is_empty() {
+        if !stats.phases.is_empty() || !stats.ranges.is_empty() {
             stats.write_phases(f, layout)?;
             writeln!(f)?;
         }

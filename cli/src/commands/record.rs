@@ -20,6 +20,7 @@ use crate::output::failure::{Failure, Outcome, Result};
 use crate::output::message;
 use crate::output::quoted_path::typed_all;
 use crate::record::advice::{self, INSTALL_LIBOMP};
+use crate::record::annotations;
 use crate::record::child_process::{self, End, Ran};
 use crate::record::command_words::{Words, new_root};
 use crate::record::crash_hints;
@@ -169,8 +170,11 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         [] => mpi::libraries(arguments.mpi, &library, (&arguments.program, &programs), &loader)?,
         _ => Vec::new(),
     };
-    if !of_mpi.is_empty() && !libraries.contains(&library.as_path()) {
-        // A program that calls MPI may have no OpenMP runtime that would load it.
+    let wanted_annotations = annotations::wanted(&variables);
+    variables.extend(annotations::variables(&wanted_annotations, &library));
+    let needs_roctx = annotations::needs_preloaded_tracer(&wanted_annotations, &programs, &loader);
+    if (!of_mpi.is_empty() || needs_roctx) && !libraries.contains(&library.as_path()) {
+        // A program that calls MPI or rocTX may have no OpenMP runtime that would load it.
         libraries.push(&library);
     }
     libraries.extend(of_mpi.iter().map(PathBuf::as_path));

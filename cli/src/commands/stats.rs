@@ -12,7 +12,6 @@ use omptrace_analysis::{
     PhaseStats, ProcessStats, Stats as Numbers, ThreadStats, Tint, counted, shortened, time,
 };
 use omptrace_symbols::parallel::limit_threads;
-use omptrace_timeline::model::Ns;
 use omptrace_trace_format::Reader;
 use serde_json::{Value, json};
 
@@ -21,7 +20,7 @@ use crate::input::input_choice::{SourceOptions, Sources, Wanted};
 use crate::input::inputs;
 use crate::input::selection::check_threads;
 use crate::options::shared::DebugDirs;
-use crate::options::units;
+use crate::options::units::{self, Window};
 use crate::output::failure::{Failure, Outcome, Result};
 use crate::output::gaps::report_gaps;
 use crate::output::json_output::AnswerOptions;
@@ -70,11 +69,13 @@ pub(crate) struct Stats {
     /// Also write TALP JSON, the input of TALP-Pages (`talp ci-report`)
     #[arg(long, value_name = "FILE")]
     pub(crate) talp: Option<PathBuf>,
-    /// Analyse only this time window, for example 2.0s..2.5s, ..10ms or 2s..
-    #[arg(long, value_name = "FROM..TO", value_parser = units::window, allow_hyphen_values = true)]
-    pub(crate) window: Option<(Ns, Ns)>,
-    /// Analyse only the time in which a thread was in this phase of the program; 'recording on' is the time in which
-    /// the program had recording switched on
+    /// Analyse only this time window, for example 2.0s..2.5s, ..10ms or 2s.., or these time steps, for example
+    /// step:100..200
+    #[arg(long, value_name = "FROM..TO", value_parser = units::window_or_steps, allow_hyphen_values = true)]
+    pub(crate) window: Option<Window>,
+    /// Analyse only the time in which a thread was in this phase of the program: NAME, DOMAIN/NAME, a pattern with *
+    /// and ?, or NAME#3 for its third instance; 'recording on' is the time in which the program had recording switched
+    /// on
     #[arg(long, value_name = "NAME")]
     pub(crate) phase: Option<String>,
     /// Analyse only matching threads: a number (0 is the first thread of a process), an operating-system thread id,
@@ -140,12 +141,15 @@ pub(crate) fn run(arguments: &Stats) -> Result<Outcome> {
     }
     let sources = Sources::open(&arguments.inputs, arguments.source.from, arguments.wanted())?;
     check_threads(&arguments.selected, &sources.readers())?;
-    let window = arguments.window.filter(|_| arguments.phase.is_none());
+    let window = arguments.window.and_then(Window::time);
+    let steps = arguments.window.and_then(Window::steps);
+    let window = window.filter(|_| arguments.phase.is_none());
     hint_at_checkpoints(window, &sources.readers());
     let options = Options {
         symbols: arguments.debug_dirs.symbols(),
         threads: arguments.threads,
-        window: arguments.window,
+        window: arguments.window.and_then(Window::time),
+        steps,
         phase: arguments.phase.clone(),
         selected: arguments.selected.clone(),
         ..Options::default()
@@ -322,10 +326,11 @@ fn not_there(error: NoAnswer) -> Failure {
     let failure = Failure::new(error.to_string());
     match error {
         NoAnswer::Phase { known } if known.is_empty() => failure.hint(
-            "a program starts a phase with omp_control_tool(64, 0, \"NAME\") and ends it with command 65",
+            "a program starts a phase with NVTX, ITT, Kokkos Tools or omptrace.h, or with omp_control_tool(64, 0, \"NAME\"), and ends it with command 65",
         ),
         NoAnswer::Phase { known } => failure.hint(format!("there are {}", known.join(", "))),
         NoAnswer::Window { .. } => failure,
+        NoAnswer::Steps { .. } => failure.hint("time steps are frames, or a range that the program names at least 8 times"),
         NoAnswer::Summary(_) => failure.hint("to read the events of the trace instead, use --from events"),
     }
 }

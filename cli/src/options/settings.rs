@@ -36,7 +36,7 @@ impl FromArgMatches for SettingOptions {
                 Kind::Pattern | Kind::Folder => {
                     matches.get_one::<PathBuf>(option.long).map(|path| path.clone().into_os_string())
                 }
-                Kind::Text | Kind::Choice(_) | Kind::Events => {
+                Kind::Text | Kind::Choice(_) | Kind::Events | Kind::Patterns => {
                     matches.get_one::<String>(option.long).map(OsString::from)
                 }
             };
@@ -65,16 +65,18 @@ fn argument(setting: &'static Setting, option: CommandLineOption) -> Arg {
             PossibleValuesParser::new(words).into()
         }
         Kind::Events => EventNames.into(),
-        Kind::Text => ValueParser::from(move |text: &str| match setting.allows(text.as_ref()) {
-            true => Ok(text.to_owned()),
-            false => Err(format!("allowed: {}", (setting.allowed)())),
-        }),
+        Kind::Text | Kind::Patterns => {
+            ValueParser::from(move |text: &str| match setting.allows(text.as_ref()) {
+                true => Ok(text.to_owned()),
+                false => Err(format!("allowed: {}", (setting.allowed)())),
+            })
+        }
     };
     let argument = Arg::new(option.long)
         .long(option.long)
         .value_name(option.value_name)
         .value_parser(parser)
-        .allow_hyphen_values(setting.kind == Kind::Events)
+        .allow_hyphen_values(matches!(setting.kind, Kind::Events | Kind::Patterns))
         .hide_possible_values(setting.kind == Kind::Events)
         .help(help);
     let argument = match option.bare {

@@ -23,6 +23,9 @@ pub(crate) struct Tracer {
     /// mode) [OMPTRACE_MODE, OMPTRACE_BUFFER]
     #[arg(long, value_name = "SIZE", value_parser = flight_size, conflicts_with_all = ["buffer", "on-full", "compress"])]
     pub(crate) flight: Option<String>,
+    /// Do not store the texts of annotations, except the names of domains and categories [OMPTRACE_ANNOTATION_TEXT]
+    #[arg(long)]
+    pub(crate) no_annotation_text: bool,
     /// The tracer's library [default: libomptrace.so in this program's directory, or in ../lib relative to it]
     #[arg(long, value_name = "PATH")]
     pub(crate) tool: Option<PathBuf>,

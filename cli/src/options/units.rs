@@ -42,6 +42,50 @@ pub(crate) fn window(text: &str) -> Result<(Ns, Ns), String> {
     if begin < end { Ok((begin, end)) } else { Err("the window ends before it starts".to_owned()) }
 }
 
+/// A part of a run: a time window, or time steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Window {
+    /// From and to a time.
+    Time((Ns, Ns)),
+    /// From the first of these steps to the end of the second.
+    Steps((u64, u64)),
+}
+
+impl Window {
+    pub(crate) fn time(self) -> Option<(Ns, Ns)> {
+        match self {
+            Window::Time(window) => Some(window),
+            Window::Steps(_) => None,
+        }
+    }
+
+    pub(crate) fn steps(self) -> Option<(u64, u64)> {
+        match self {
+            Window::Time(_) => None,
+            Window::Steps(steps) => Some(steps),
+        }
+    }
+}
+
+/// A window as [`window`] takes it, or `step:100..200`, or `step:7`.
+///
+/// # Errors
+/// It is none, or ends before it begins.
+pub(crate) fn window_or_steps(text: &str) -> Result<Window, String> {
+    let Some(steps) = text.strip_prefix("step:") else {
+        return window(text).map(Window::Time);
+    };
+    let wrong = || "write time steps as step:100..200 or step:7; they count from 1".to_owned();
+    let (first, last) = steps.split_once("..").unwrap_or((steps, steps));
+    let number = |text: &str| text.parse::<u64>().ok().filter(|number| *number > 0).ok_or_else(wrong);
+    let (first, last) = (number(first)?, number(last)?);
+    if first <= last {
+        Ok(Window::Steps((first, last)))
+    } else {
+        Err("the window ends before it starts".to_owned())
+    }
+}
+
 /// One of several parts: `3/8`.
 ///
 /// # Errors
@@ -113,6 +157,16 @@ mod tests {
         assert_eq!(window("-6ms..-1ns"), Ok((-6_000_000, -1)));
         for wrong in ["--1s..2s", "-1s..-2s", "-..1s", "1s", "2s..1s", "1s..1s", "a..b"] {
             assert!(window(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn steps_are_a_window() {
+        assert_eq!(window_or_steps("step:100..200"), Ok(Window::Steps((100, 200))));
+        assert_eq!(window_or_steps("step:7"), Ok(Window::Steps((7, 7))));
+        assert_eq!(window_or_steps("..1ms"), Ok(Window::Time((0, 1_000_000))));
+        for wrong in ["step:", "step:0..3", "step:3..2", "step:a", "step:1.."] {
+            assert!(window_or_steps(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -98,13 +98,16 @@ pub(crate) fn settings(options: &Tracer) -> Result<Variables> {
         let value = match setting.kind {
             Kind::Pattern => output(Path::new(value))?,
             Kind::Folder => folder(setting, Path::new(value))?,
-            Kind::Text | Kind::Choice(_) | Kind::Events => value.clone(),
+            Kind::Text | Kind::Choice(_) | Kind::Events | Kind::Patterns => value.clone(),
         };
         variables.push((setting.variable, value));
     }
     if let Some(memory) = &options.flight {
         variables.push(("OMPTRACE_MODE", "flight".into()));
         variables.push(("OMPTRACE_BUFFER", memory.into()));
+    }
+    if options.no_annotation_text {
+        variables.push(("OMPTRACE_ANNOTATION_TEXT", "0".into()));
     }
     Ok(variables)
 }

@@ -5,6 +5,7 @@
 //!   find_tracer      the tracer's library, and the variables that make runtimes load it
 //!   libgomp          whether LLVM's runtime takes the place of GCC's, or the adapter observes it
 //!   mpi              which libraries see calls of MPI
+//!   annotations      the variables by which programs find the tracer for what they say of themselves
 //!   preload          what the loader loads into programs before their own libraries
 //!   tunables         variables of the C library and of sanitizers, for libraries that are preloaded
 //!   diagnosis        whether a program can be traced; advice: what to do then
@@ -21,6 +22,7 @@
 //! ```
 
 pub(crate) mod advice;
+pub(crate) mod annotations;
 pub(crate) mod child_process;
 pub(crate) mod command_words;
 pub(crate) mod crash_hints;

@@ -5,6 +5,7 @@
 //! (docs/lab-notes/performance.md).
 
 pub(crate) mod activity_counters;
+pub(crate) mod annotations;
 mod checkpoints;
 mod commands;
 mod counting;
@@ -37,6 +38,7 @@ use omptrace_trace_format::metadata::{Metadata, Schema};
 
 use crate::devices::{DeviceReport, Devices};
 use crate::interpret::activity_counters::Counters as Counts;
+use crate::interpret::annotations::{Annotations, Texts};
 use crate::interpret::item_emitter::Stage;
 use crate::interpret::old::collector::RepeatedForks;
 use crate::interpret::old::tr2;
@@ -106,6 +108,7 @@ pub(crate) struct Interpreter<'t, 's> {
     sample_sums: SampleSums,
     states: States,
     mpi_waits: MpiWaits<'t>,
+    annotations: Annotations,
     /// Events that the tracer lost.
     lost: u64,
     /// The tracer's own table of events, which may have more than this program's.
@@ -199,6 +202,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             sample_sums: SampleSums::default(),
             states: States::default(),
             mpi_waits: MpiWaits::default(),
+            annotations: Annotations::default(),
             lost: 0,
             schema,
         }
@@ -212,6 +216,11 @@ impl<'t, 's> Interpreter<'t, 's> {
     /// Shows the waits in calls of MPI.
     pub(crate) fn with_joints(self, joints: Option<&'t Joints>) -> Self {
         Interpreter { mpi_waits: MpiWaits::of(joints), ..self }
+    }
+
+    /// Knows what the program's names are.
+    pub(crate) fn with_texts(self, texts: Texts) -> Self {
+        Interpreter { annotations: Annotations::of(texts), ..self }
     }
 
     /// The next event of the process: that of thread number `thread`.
@@ -272,7 +281,15 @@ impl<'t, 's> Interpreter<'t, 's> {
             Event::ExternalWait(e) => self.external_wait(thread, time, e),
             Event::CallBegin(e) => self.call_begin(thread, time, e),
             Event::CallEnd(e) => self.call_end(thread, time, e),
-            // Facts for those who match messages.
+            Event::AnnotationBegin(e) => self.annotation_begin(thread, time, e),
+            Event::AnnotationEnd(e) => self.annotation_end(thread, time, e),
+            Event::AnnotationMark(e) => self.annotation_mark(thread, time, e),
+            Event::AnnotationValue(e) => self.annotation_value(thread, time, e),
+            Event::AnnotationMemory(e) => self.annotation_memory(time, e),
+            Event::AnnotationSpan(e) => self.annotation_span(e),
+            // What follows of it is an event of its own.
+            Event::AnnotationPause(_) => {}
+            // Facts for those who match messages, and names that are known before.
             Event::CallObjects(_)
             | Event::ObjectDefined(_)
             | Event::ObjectNamed(_)
@@ -498,6 +515,7 @@ impl<'t, 's> Interpreter<'t, 's> {
     pub(crate) fn finish(mut self, time: Ns) -> (u64, BTreeMap<i32, DeviceReport>) {
         self.finish_samples();
         self.end_mpi_waits(time);
+        self.finish_annotations(time);
         for thread in &mut self.threads {
             thread.close_all(self.stage, time);
         }
@@ -559,6 +577,7 @@ impl<'t, 's> Interpreter<'t, 's> {
     /// The region of `construct` on a thread.
     #[inline(always)]
     fn region(&mut self, thread: usize, construct: Construct, codeptr_ra: Address) -> RegionId {
+        self.stage.names.label = self.threads[thread].label;
         let around = self.threads[thread].regions();
         self.stage.region(construct, codeptr_ra, around)
     }

@@ -38,6 +38,7 @@ impl Interpreter<'_, '_> {
                 thread,
                 codeptr_ra: e.codeptr_ra,
                 region,
+                label: self.threads[thread].label,
                 actual_parallelism: 0,
                 members: std::mem::take(&mut self.spare_members),
                 numbers: Vec::new(),
@@ -185,6 +186,8 @@ impl Interpreter<'_, '_> {
                 team.members.push((thread, e.task_data.0));
                 team.actual_parallelism = e.actual_parallelism;
                 let (codeptr_ra, around) = (team.codeptr_ra, team.region);
+                self.stage.names.label = team.label;
+                self.threads[thread].label = team.label;
                 let (begin, wake_up) = (team.begin, wake_up(team.construct));
                 forked = Some((team.thread, begin));
                 let mut region = |construct| {
@@ -204,6 +207,7 @@ impl Interpreter<'_, '_> {
                 if construct != Construct::InitialTask && self.selection.regions {
                     self.repair(thread, time, Cause::UnannouncedRegion);
                 }
+                self.stage.names.label = 0;
                 let region = self.stage.region(construct, Address(0), std::iter::empty());
                 Frame::new(construct, e.task_data.0, region)
             }

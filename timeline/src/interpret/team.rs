@@ -17,6 +17,8 @@ pub(super) struct Team {
     pub(super) thread: usize,
     pub(super) codeptr_ra: Address,
     pub(super) region: RegionId,
+    /// The label of regions in it.
+    pub(super) label: u32,
     /// Its size, once a member reports it.
     pub(super) actual_parallelism: u32,
     /// The members that have begun.

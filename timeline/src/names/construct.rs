@@ -3,7 +3,7 @@
 //! Names are Score-P's, since Scalasca and Vampir users know them: `!$omp parallel @jacobi.c:41`.
 
 use ompt_sys as ompt;
-use omptrace_trace_format::field::{CallClass, WaitKind};
+use omptrace_trace_format::field::{AnnotationKind, CallClass, WaitKind};
 
 /// The category of a region; viewers filter and colour by it.
 // 32 bits, in which it is read: a byte that is stored and read as more stalls the processor.
@@ -143,8 +143,12 @@ pub enum Construct {
     ControlTool,
     /// An error directive.
     Error,
-    /// A phase that the user named.
+    /// A phase that the user named by `omp_control_tool`.
     Phase,
+    /// A range that the program named by another interface.
+    Annotation(AnnotationKind),
+    /// A mark, or a fact about a range.
+    Mark,
     /// The thread wrote its own events.
     BufferFlush,
     /// The thread could run, and others had its processor.
@@ -209,6 +213,12 @@ pub enum DeviceEvent {
 }
 
 impl Construct {
+    /// Whether the program named it. It may end in another region than it began in.
+    #[inline(always)]
+    pub fn is_phase(self) -> bool {
+        matches!(self, Construct::Phase | Construct::Annotation(_))
+    }
+
     /// Whether it is the handing out of a part of a loop.
     pub fn is_chunk(self) -> bool {
         matches!(
@@ -277,6 +287,8 @@ impl Construct {
             Construct::ControlTool => fixed("omp_control_tool", C::User),
             Construct::Error => fixed("!$omp error", C::User),
             Construct::Phase => fixed("phase", C::User),
+            Construct::Annotation(kind) => (spelled(kind.name(), kind.0), C::User),
+            Construct::Mark => fixed("mark", C::User),
             Construct::BufferFlush => fixed("omptrace buffer flush", C::Omptrace),
             Construct::Preempted => fixed("preempted", C::Omptrace),
             Construct::Lost => fixed("omptrace lost events", C::Omptrace),

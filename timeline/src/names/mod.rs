@@ -121,7 +121,14 @@ pub(crate) struct Names {
     places: Vec<Option<Arc<Place>>>,
     /// The construct of each region.
     constructs: Vec<Construct>,
+    /// What is added to the places of regions that are named from now on: a number of `labels` from 1, or 0.
+    pub(crate) label: u32,
+    /// Names of kernels that all have their regions at the same place in a library.
+    labels: Vec<String>,
 }
+
+/// Labels that regions are told apart by: as many as there is room for beside an address.
+const MAX_LABELS: usize = (1 << 16) - 1;
 
 impl Names {
     /// From here on, addresses are those of another process, which has these names.
@@ -153,13 +160,43 @@ impl Names {
         codeptr_ra: Address,
         around: impl Iterator<Item = RegionId>,
     ) -> RegionId {
-        let known = match self.by_address.get(Key::new(construct, codeptr_ra.0)) {
+        let known = match self.by_address.get(self.key(construct, codeptr_ra)) {
             Some(known) => known,
             None => self.new_address(sink, construct, codeptr_ra),
         };
         match known {
             Known::Region(region) => region,
             Known::Around => self.region_around(sink, construct, codeptr_ra, around),
+        }
+    }
+
+    /// Addresses of code have 48 bits at most.
+    #[inline(always)]
+    fn key(&self, construct: Construct, codeptr_ra: Address) -> Key {
+        Key::new(construct, codeptr_ra.0 ^ u64::from(self.label) << 48)
+    }
+
+    /// The number of a label; 0 where there are too many.
+    pub(crate) fn label(&mut self, label: &str) -> u32 {
+        if let Some(known) = self.labels.iter().position(|known| known == label) {
+            return known as u32 + 1;
+        }
+        if self.labels.len() >= MAX_LABELS {
+            return 0;
+        }
+        self.labels.push(label.to_owned());
+        self.labels.len() as u32
+    }
+
+    /// The place of what a kernel of this label does there.
+    fn labelled(&self, place: Place) -> Place {
+        let label = (self.label as usize).checked_sub(1).and_then(|number| self.labels.get(number));
+        match label {
+            Some(label) => Place {
+                text: format!("{} ({label})", place.text),
+                source: Source { function: Some(label.clone()), ..place.source },
+            },
+            None => place,
         }
     }
 
@@ -172,10 +209,13 @@ impl Names {
             address => self.place(address).map(Some),
         };
         let known = match place {
-            Some(place) => Known::Region(self.region_at(sink, construct, place.map(Arc::new))),
+            Some(place) => {
+                let place = place.map(|place| Arc::new(self.labelled(place)));
+                Known::Region(self.region_at(sink, construct, place))
+            }
             None => Known::Around,
         };
-        self.by_address.insert(Key::new(construct, codeptr_ra.0), known);
+        self.by_address.insert(self.key(construct, codeptr_ra), known);
         known
     }
 

@@ -16,6 +16,7 @@ use omptrace_trace_format::metadata::{Metadata, Record};
 use omptrace_trace_format::{Diagnostic, Reader, Severity};
 
 use crate::devices::{DeviceReport, Devices, Survey, device_name};
+use crate::interpret::annotations::Texts;
 use crate::interpret::item_emitter::Stage;
 use crate::interpret::old::collector::repeated_forks;
 use crate::interpret::{Interpreter, Recorder, Restart, Samples};
@@ -510,7 +511,8 @@ impl<'a> ProcessReplay<'a, '_> {
             repeated_forks(reader),
         )
         .with_samples(samples)
-        .with_joints(self.joints);
+        .with_joints(self.joints)
+        .with_texts(Texts::of(reader));
         let end_of = |segment| segments.map_or(u64::MAX, |segments| segments.end(segment));
         let mut segment = wanted.start;
         let mut end_of_segment = end_of(segment);

@@ -401,6 +401,14 @@ own_enums! {
         datatype = 5,
         /// A persistent request.
         request = 6,
+        /// A domain of annotations; its handle is the number that annotations have for it.
+        domain = 7,
+        /// A category of annotations: its handle is the program's number, its parent the domain.
+        category = 8,
+        /// The text of annotations, mostly a name.
+        text = 9,
+        /// The name of a counter, or of a fact about a range.
+        key = 10,
     }
     /// A change of a module (`omptrace_module`).
     ModuleChange {
@@ -410,6 +418,10 @@ own_enums! {
         unloaded = 2,
     }
 }
+
+mod annotations;
+
+pub use annotations::*;
 
 /// An argument of a wide event: any number of words.
 pub trait WideField<'a>: Sized {

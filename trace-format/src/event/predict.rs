@@ -29,6 +29,7 @@ pub struct State {
     frames: [[u64; SUSPENDED]; FRAMES],
     code: [u64; SLOTS],
     here: [[u64; SLOTS]; HERE],
+    names: [u64; SLOTS],
 }
 
 impl State {
@@ -42,6 +43,7 @@ impl State {
             frames: [[0; SUSPENDED]; FRAMES],
             code: [0; SLOTS],
             here: [[0; SLOTS]; HERE],
+            names: [0; SLOTS],
         }
     }
 
@@ -134,6 +136,10 @@ classes! {
     CallBytes,
     /// What a call returns.
     CallResult,
+    /// Source and domain of the range that ended last.
+    AnnotationDomain,
+    /// Its instance.
+    AnnotationInstance,
 }
 
 /// Predicted from the first class; remembered in both.
@@ -349,6 +355,27 @@ impl Predict for Code {
     #[inline(always)]
     fn update(state: &mut State, slot: usize, value: u64) {
         state.code[slot & (SLOTS - 1)] = value;
+    }
+    #[inline(always)]
+    fn confirm(_: &mut State, _: usize, _: u64) {}
+}
+
+/// Domain and name of a range: chosen by a hash of both, the slot is part of the event's head, as that of [`Code`].
+#[derive(Debug)]
+pub struct Named;
+
+impl Predict for Named {
+    #[inline(always)]
+    fn slot(value: u64) -> usize {
+        (((value ^ value >> 32) as u32).wrapping_mul(0x9E37_79B1) >> 25) as usize
+    }
+    #[inline(always)]
+    fn predict(state: &State, slot: usize) -> u64 {
+        state.names[slot & (SLOTS - 1)]
+    }
+    #[inline(always)]
+    fn update(state: &mut State, slot: usize, value: u64) {
+        state.names[slot & (SLOTS - 1)] = value;
     }
     #[inline(always)]
     fn confirm(_: &mut State, _: usize, _: u64) {}

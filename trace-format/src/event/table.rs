@@ -13,8 +13,9 @@ use super::encoding::{
     argument_name, encode_compact, extra_words, push_group, wide,
 };
 use crate::event::field::{
-    Address, Bytes, CallClass, CallRole, DependenceList, Field, Id, ModuleChange, MonitoringChange, Numbers,
-    ObjectKind, Register, SampleClock, Seconds, Stack, StackEnd, Text, Ticks, Value, WaitKind, WideField,
+    Address, AnnotationKind, AnnotationScope, AnnotationSource, Bytes, CallClass, CallRole, DependenceList,
+    Field, Id, MemoryChange, ModuleChange, MonitoringChange, Numbers, ObjectKind, PayloadType, Register,
+    SampleClock, Seconds, Stack, StackEnd, Text, Ticks, Value, ValueRole, WaitKind, WideField,
 };
 use crate::event::predict::*;
 
@@ -191,6 +192,22 @@ events! {
             [result: i32] = Last<CallResult>,
             [codeptr_ra: Address] = Code,
         }
+        /// The program says that a range begins. `domain` and `name` are numbers of texts, 0 where there is none. `category` is the
+        /// program's own number. `colour` is 0xAARRGGBB, 0 where there is none. `instance` tells ranges of one domain apart that do not nest, else it is 0.
+        /// `device` is the number that the interface has for the device.
+        44 AnnotationBegin = 287 "omptrace_annotation_begin" (kind: AnnotationKind) {
+            [domain: u32, name: u32] = Named,
+            [source: AnnotationSource, category: u32] = Here<0>,
+            [colour: u32, payload_type: PayloadType] = Here<1>,
+            [payload: u64] = Here<2>,
+            [instance: u64] = Here<3>,
+            [device: u32] = Here<4>,
+        }
+        /// The range ends: the innermost one of the thread that has the same source, domain and instance; or of the process, if it is none of a thread.
+        45 AnnotationEnd = 288 "omptrace_annotation_end" (kind: AnnotationKind) {
+            [source: AnnotationSource, domain: u32] = Last<AnnotationDomain>,
+            [instance: u64] = Last<AnnotationInstance>,
+        }
     }
     wide {
         /// A target region, old form (OpenMP 5.2, 19.5.2.26).
@@ -357,7 +374,7 @@ events! {
         /// before this call that found no completed request, and the function of the last of these calls.
         CallObjects<'a> = 283 "omptrace_call_objects" { role: CallRole, numbers: Numbers<'a> }
         /// The program has created an object, or the object exists from the start. `parent` is the handle of the
-        /// object from which it was created. For a communicator, `facts` contains its size, the process's rank in it,
+        /// object from which it was created. `domain` is 1 for MPI and 2 for annotations. For a communicator, `facts` contains its size, the process's rank in it,
         /// the size of the remote group (0 if there is none), and the ranks of its members in `MPI_COMM_WORLD` (left
         /// out if there are many and another process records them). For a datatype, it contains the size in bytes;
         /// for a window, the communicator, the size in bytes and the displacement unit.
@@ -368,5 +385,25 @@ events! {
         ObjectNamed<'a> = 285 "omptrace_object_named" { domain: u32, kind: ObjectKind, handle: Address, name: Text<'a> }
         /// An object's handle is no longer valid.
         ObjectFreed = 286 "omptrace_object_freed" { domain: u32, kind: ObjectKind, handle: Address }
+        /// The program says that something happens. The arguments are those of `omptrace_annotation_begin`.
+        AnnotationMark = 289 "omptrace_annotation_mark" {
+            source: AnnotationSource, scope: AnnotationScope, domain: u32, category: u32, name: u32, colour: u32,
+            payload_type: PayloadType, payload: u64,
+        }
+        /// The program gives a number or a text: the value of a counter, or a fact about a range.
+        AnnotationValue = 290 "omptrace_annotation_value" {
+            source: AnnotationSource, role: ValueRole, scope: AnnotationScope, domain: u32, name: u32,
+            value_type: PayloadType, value: u64, instance: u64,
+        }
+        /// The program says that it allocates or frees memory. `space` and `label` are numbers of texts.
+        AnnotationMemory = 291 "omptrace_annotation_memory" {
+            source: AnnotationSource, change: MemoryChange, space: u32, label: u32, address: Address, bytes: u64,
+        }
+        /// The program asks that recording pauses or goes on.
+        AnnotationPause = 292 "omptrace_annotation_pause" { source: AnnotationSource, change: MonitoringChange }
+        /// The program says of a range when it was, which is over.
+        AnnotationSpan = 293 "omptrace_annotation_span" {
+            source: AnnotationSource, kind: AnnotationKind, domain: u32, name: u32, begin: Ticks, end: Ticks,
+        }
     }
 }

@@ -5,8 +5,8 @@ use std::ffi::{OsStr, OsString};
 
 use crate::setting::{CommandLineOption, REGISTRY, Setting};
 use crate::value::{
-    Bytes, Compress, CounterList, Cupti, EventList, FlushSignal, Folder, Keep, Library, LogLevel, OnFull,
-    Pattern, Sample, Switch, Value,
+    AnnotationList, Bytes, Compress, CounterList, Cupti, DomainList, EventList, FlushSignal, Folder, Keep,
+    Library, LogLevel, OnFull, Pattern, Sample, Switch, Value,
 };
 
 impl Setting {
@@ -151,6 +151,39 @@ settings! {
             bare: Some("1"),
             help: "Measure time lost to preemption; `--cpu-time` alone means 1",
         }),
+    }
+    annotations: AnnotationList {
+        variable: "OMPTRACE_ANNOTATIONS",
+        default: "all",
+        recorded: true,
+        meaning: "The interfaces whose annotations are recorded: `all`, `none`, or a list of `nvtx`, `itt`, `kokkos`, `openacc`, `roctx` and `omptrace`.",
+        option: Some(CommandLineOption {
+            long: "annotations",
+            short: None,
+            value_name: "LIST",
+            bare: None,
+            help: "Record what the program says of itself through these interfaces: all, none, or a list of nvtx, itt, kokkos, openacc, roctx and omptrace",
+        }),
+    }
+    annotation_domains: Option<DomainList> {
+        variable: "OMPTRACE_ANNOTATION_DOMAINS",
+        default: "",
+        recorded: true,
+        meaning: "Patterns of the domains whose annotations are recorded. The last pattern that matches a domain decides; a leading `-` excludes it.",
+        option: Some(CommandLineOption {
+            long: "annotation-domains",
+            short: None,
+            value_name: "PATTERNS",
+            bare: None,
+            help: "Record only annotations of domains that match these patterns, for example `solver*,-*.detail`; a leading `-` excludes domains",
+        }),
+    }
+    annotation_text: Switch {
+        variable: "OMPTRACE_ANNOTATION_TEXT",
+        default: "1",
+        recorded: true,
+        meaning: "0 leaves out the texts of annotations, except names of domains and categories.",
+        option: None,
     }
     mode: Keep {
         variable: "OMPTRACE_MODE",

@@ -18,6 +18,8 @@ pub enum Kind {
     Folder,
     /// A list of callbacks and their groups.
     Events,
+    /// A list of patterns, which may begin with a minus.
+    Patterns,
 }
 
 /// The value of a setting.
@@ -380,6 +382,77 @@ impl Value for CounterList {
     fn describe(&self) -> String {
         let names: Vec<&str> = self.0.iter().map(|counter| counter.name).collect();
         names.join(",")
+    }
+}
+
+/// The interfaces by which programs say what they do, by their numbers in traces (`AnnotationSource`).
+pub const ANNOTATIONS: [(&str, u32); 6] =
+    [("nvtx", 1), ("itt", 2), ("kokkos", 3), ("openacc", 4), ("roctx", 5), ("omptrace", 6)];
+
+/// A list of these interfaces.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AnnotationList(pub Vec<&'static str>);
+
+impl AnnotationList {
+    /// The numbers of the interfaces.
+    pub fn sources(&self) -> Vec<u32> {
+        let listed = ANNOTATIONS.iter().filter(|(name, _)| self.has(name));
+        listed.map(|(_, number)| *number).collect()
+    }
+
+    /// Whether the interface is in the list.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains(&name)
+    }
+}
+
+impl Value for AnnotationList {
+    fn allowed() -> String {
+        let names = ANNOTATIONS.map(|(name, _)| name);
+        format!("all, none, or a comma-separated list of these: {}", names.join(", "))
+    }
+
+    fn parse(text: &OsStr) -> Option<Self> {
+        let all = ANNOTATIONS.map(|(name, _)| name);
+        let text = text.to_str()?;
+        match text {
+            "all" => return Some(AnnotationList(all.to_vec())),
+            "none" => return Some(AnnotationList(Vec::new())),
+            _ => {}
+        }
+        let named = |word: &str| all.iter().copied().find(|name| *name == word.trim());
+        text.split(',').map(named).collect::<Option<Vec<_>>>().map(AnnotationList)
+    }
+
+    fn describe(&self) -> String {
+        match self.0[..] {
+            [] => "none".to_owned(),
+            _ if self.0.len() == ANNOTATIONS.len() => "all".to_owned(),
+            _ => self.0.join(","),
+        }
+    }
+}
+
+/// Patterns of domains.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DomainList(pub Vec<String>);
+
+impl Value for DomainList {
+    // A pattern may begin with a minus.
+    const KIND: Kind = Kind::Patterns;
+
+    fn allowed() -> String {
+        "a comma-separated list of patterns with * and ?; a leading `-` excludes domains".to_owned()
+    }
+
+    fn parse(text: &OsStr) -> Option<Self> {
+        let patterns: Vec<String> = text.to_str()?.split(',').map(|text| text.trim().to_owned()).collect();
+        let is_none = |pattern: &String| pattern.trim_start_matches('-').is_empty();
+        (!patterns.iter().any(is_none)).then_some(DomainList(patterns))
+    }
+
+    fn describe(&self) -> String {
+        self.0.join(",")
     }
 }
 

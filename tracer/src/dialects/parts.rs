@@ -3,7 +3,7 @@
 use crate::dialects::old::collector_counts;
 use crate::runtime_faults::{lock_after_exit, undeferred_dependences};
 use crate::session::part::Part;
-use crate::{calls, counters, devices, samples, waits};
+use crate::{annotations, calls, counters, devices, samples, waits};
 
 /// In the order in which they are called.
 pub(super) static PARTS: &[&dyn Part] = &[
@@ -15,5 +15,6 @@ pub(super) static PARTS: &[&dyn Part] = &[
     &devices::PART,
     &waits::PART,
     &calls::PART,
+    &annotations::PART,
     &collector_counts::PART,
 ];

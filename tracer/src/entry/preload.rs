@@ -12,7 +12,7 @@ use crate::entry::libgomp_threads;
 use crate::os::loader::{self, Dlopen, dlopen_of_c_library, global_scope};
 use crate::os::threads::thread_word;
 use crate::os::time::clock;
-use crate::{calls, waits};
+use crate::{annotations, calls, waits};
 
 /// See [`is_in_global_scope`]; as it was when the library was loaded.
 static IS_GLOBAL: AtomicBool = AtomicBool::new(false);
@@ -35,6 +35,7 @@ static CONSTRUCTOR: extern "C" fn() = {
         isolated::begin();
         waits::connect();
         calls::connect(prepared::begin_without_runtime);
+        annotations::connect(prepared::begin_without_runtime);
         // A runtime that has loaded the library as a tool will call it.
         if is_in_global_scope() {
             // Relaxed: read when the process ends.

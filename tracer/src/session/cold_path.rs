@@ -39,12 +39,30 @@ pub(crate) fn compact<R: CompactRow + Into<Event<'static>>>(row: impl Fn(&State)
 /// Records the wide event that `row` makes.
 #[cold]
 pub(crate) fn wide<W: WideRow>(row: impl FnOnce(&Recorder) -> W) {
+    try_wide(row);
+}
+
+/// Records the wide event that `row` makes; whether that was possible.
+#[cold]
+pub(crate) fn try_wide<W: WideRow>(row: impl FnOnce(&Recorder) -> W) -> bool {
+    let mut is_recorded = false;
     enter(|recorder| {
         if Mode::current() == Mode::Child {
             fork::wake_up();
         }
         let row = row(recorder);
-        record(recorder, (row.code(), Code::Named), |_, ticks, out| row.encode(ticks, out));
+        is_recorded = record(recorder, (row.code(), Code::Named), |_, ticks, out| row.encode(ticks, out));
+    });
+    is_recorded
+}
+
+/// A forked child has a session of its own from now on.
+#[cold]
+pub(crate) fn wake_up() {
+    enter(|_| {
+        if Mode::current() == Mode::Child {
+            fork::wake_up();
+        }
     });
 }
 
@@ -232,22 +250,22 @@ fn begin_recorder(last: &'static Recorder) -> Option<&'static Recorder> {
     Some(recorder)
 }
 
-/// Records the event that `encode` writes, on a recorder that is closed.
+/// Records the event that `encode` writes, on a recorder that is closed; whether that was possible.
 fn record(
     recorder: &'static Recorder,
     code: (u64, Code),
     mut encode: impl FnMut(&mut State, u64, &mut [u64]) -> Option<usize>,
-) {
+) -> bool {
     let stream = &recorder.stream;
     let mode = Mode::current();
     if mode == Mode::Off {
-        return;
+        return false;
     }
     if mode == Mode::Record
         && let Some(session) = session::current()
         && put(session, recorder, code, &mut encode).is_some()
     {
-        return;
+        return true;
     }
     // The object gets its id all the same. The chunk does not know of it, so it must not be continued.
     recorder.put_nowhere(encode);
@@ -255,6 +273,7 @@ fn record(
     if mode != Mode::Pause {
         lose(stream);
     }
+    false
 }
 
 /// Puts the event into the thread's chunk, or into a new one where there is none, it is stale, or full.

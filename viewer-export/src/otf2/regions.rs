@@ -98,7 +98,8 @@ impl Enums {
             C::Cancel => construct(self.cancel_role()),
             C::Dispatch(_) | C::Chunk | C::Doacross | C::Error => unknown(role::CODE),
             C::TaskFulfill | C::TaskCreated | C::TaskCompleted => unknown(role::CODE),
-            C::Phase => construct(role::CODE),
+            C::Phase | C::Annotation(_) => construct(role::CODE),
+            C::Mark => construct(role::ARTIFICIAL),
             C::ThreadState(_) | C::CollectorEvent | C::BufferFlush | C::Preempted | C::Lost | C::Unknown => {
                 construct(role::ARTIFICIAL)
             }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::omptrace::{build, omptrace, release};
-use crate::process::output;
+use crate::process::{output, root};
 use crate::result::Result;
 
 /// Where a shell looks for completions, below the prefix.
@@ -19,7 +19,10 @@ const COMPLETIONS: &[(&str, &str)] = &[
 const ADAPTERS: [&str; 5] =
     ["libomptgomp.so", "libomptrace_waits.so", "libomptmpi.so", "libomptmpi4.so", "libomptmpi4c.so"];
 
-/// Builds, then installs program, library, man page and completions below `prefix`.
+/// What programs include to name their phases, in the sources and below the prefix.
+const HEADERS: [&str; 2] = ["include/omptrace.h", "include/omptrace.f90"];
+
+/// Builds, then installs program, library, headers, man page and completions below `prefix`.
 ///
 /// # Errors
 /// The build failed, or the folder cannot be written.
@@ -36,13 +39,16 @@ pub(crate) fn run(prefix: &Path) -> Result<()> {
     place_texts(prefix, || omptrace(&[]))
 }
 
-/// Puts man page and completions below `prefix`, as the program prints them that `omptrace` runs.
+/// Puts headers, man page and completions below `prefix`, the latter two as the program prints them that `omptrace` runs.
 ///
 /// # Errors
 /// The program cannot be run, or the folder cannot be written.
 pub(crate) fn place_texts(prefix: &Path, omptrace: impl Fn() -> Command) -> Result<()> {
     let printed = |words: &[&str]| output(omptrace().args(words));
     place(prefix, "share/man/man1/omptrace.1", &printed(&["man"])?, 0o644)?;
+    for header in HEADERS {
+        place(prefix, header, &fs::read(root().join(header))?, 0o644)?;
+    }
     for (shell, path) in COMPLETIONS {
         place(prefix, path, &printed(&["completions", shell])?, 0o644)?;
     }

@@ -591,6 +591,23 @@ pub(crate) const REQUIREMENTS: &[Requirement] = &[
         source: Source::Pip { folder: "otf2", modules: &["otf2==3.2"], size: mb(2, 9) },
     },
     Requirement {
+        name: "annotations",
+        why: "clients of NVTX, ITT and Kokkos Tools: Python modules, and headers for C",
+        purpose: Purpose::Tests,
+        test: Test::Unpacked,
+        source: Source::Pip {
+            folder: "annotations",
+            // The last one has Kokkos inside, on libgomp.
+            modules: &[
+                "nvtx==0.2.17",
+                "ittapi==1.2.2",
+                "nvidia-nvtx==13.5.25",
+                "pennylane-lightning-kokkos==0.45.0",
+            ],
+            size: mb(25, 98),
+        },
+    },
+    Requirement {
         name: "pandas",
         why: "provides data frames for TALP-Pages and for the Python package",
         purpose: Purpose::Tests,

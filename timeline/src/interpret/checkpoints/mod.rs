@@ -10,7 +10,7 @@
 //!
 //! **A checkpoint is written only where replaying it was tried, and gave the interpreter's state.** So it never changes what a
 //! window shows. There is none while that cannot be: a task is suspended on no stack, siblings have dependences, recording was
-//! paused. And there is none in traces of which the interpreter keeps more than what is open: samples, counters, devices.
+//! paused. And there is none in traces of which the interpreter keeps more than what is open: samples, counters, devices, annotations.
 
 mod between_regions;
 mod recorder;
@@ -27,7 +27,7 @@ use crate::threads::open_regions::Progress;
 
 /// Whether a trace of this kind may have checkpoints. One of a program that uses devices has those from before only.
 pub fn may_have_checkpoints(metadata: &Metadata) -> bool {
-    metadata.sampling.is_none() && metadata.counting.is_none()
+    metadata.sampling.is_none() && metadata.counting.is_none() && !metadata.annotations
 }
 
 /// The version of what a checkpoint means: that of the program, and a number that grows with each change between two releases.

@@ -179,7 +179,7 @@ impl Frame {
 
     /// Whether the region goes on when the one around it ends.
     pub(super) fn outlives_others(&self) -> bool {
-        matches!(self.construct, Construct::Phase | Construct::Idle)
+        self.construct.is_phase() || self.construct == Construct::Idle
     }
 
     /// Whether the region is a task: what runs inside it belongs to that task.

@@ -50,6 +50,8 @@ pub(crate) struct Thread {
     awaited: Vec<(Construct, u64)>,
     /// The tasks of taskwaits that this thread is in, which have no id of the tracer: the innermost last.
     pub(crate) taskwaits: Vec<u64>,
+    /// The [label](crate::names::Names::label) of regions that begin.
+    pub(crate) label: u32,
 }
 
 impl Thread {
@@ -66,6 +68,7 @@ impl Thread {
             unannounced_base: None,
             awaited: Vec::new(),
             taskwaits: Vec::new(),
+            label: 0,
         }
     }
 
@@ -312,7 +315,7 @@ impl Thread {
             return self.end_hidden() || self.end_awaited(stage, time, construct, key);
         };
         let time = self.end_time(stage, time);
-        if construct == Construct::Phase {
+        if construct.is_phase() {
             self.cut(stage, time, index, index + 1, arguments);
         } else {
             let phases = self.close_above(stage, time, index + 1, Frame::cause_of_missing_end);

@@ -1,0 +1,80 @@
+//! When phases and time steps were.
+
+use super::{Phase, Run};
+use crate::constructs::phases::{PhaseCollector, Phases};
+use crate::constructs::ranges::Ranges;
+use crate::constructs::steps::Steps;
+use crate::passes::options::NoAnswer;
+use crate::passes::window::Windows;
+
+/// Phases that are analysed, those that took longest.
+const MAX_PHASES: usize = 16;
+
+impl Run<'_> {
+    /// The time that is analysed; `None` for all of it.
+    pub(super) fn windows(&self) -> Result<Option<Windows>, NoAnswer> {
+        let window = match self.options.steps {
+            Some(steps) => Some(self.window_of_steps(steps)?),
+            None => self.options.window.map(|window| Windows::of(vec![window])),
+        };
+        let Some(wanted) = &self.options.phase else {
+            return Ok(window);
+        };
+        let (phases, _) = self.all_phases();
+        match phases.selected(wanted) {
+            Some(windows) => {
+                let both = window.map(|window| windows.and(&window));
+                Ok(Some(both.unwrap_or(windows)))
+            }
+            None => Err(NoAnswer::Phase { known: phases.names().cloned().collect() }),
+        }
+    }
+
+    /// The phases of all processes.
+    fn all_phases(&self) -> (Phases, Ranges) {
+        let (mut phases, mut ranges) = (Phases::default(), Ranges::default());
+        for (of_process, its_ranges) in self.each(|number| {
+            let mut collector = PhaseCollector::default();
+            self.replay(number, vec![&mut collector]);
+            collector.finish()
+        }) {
+            phases.merge(of_process);
+            ranges.merge(its_ranges);
+        }
+        (phases, ranges)
+    }
+
+    /// The time from the begin of a step to the end of another.
+    fn window_of_steps(&self, (first, last): (u64, u64)) -> Result<Windows, NoAnswer> {
+        let (phases, ranges) = self.all_phases();
+        let (_, instances) =
+            Steps::choose(&ranges, phases.instances()).ok_or(NoAnswer::Steps { count: 0 })?;
+        let at = |number: u64| {
+            let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+            place.and_then(|place| instances.get(place))
+        };
+        match (at(first), at(last)) {
+            (Some((begin, _)), Some((_, end))) if first <= last => Ok(Windows::of(vec![(*begin, *end)])),
+            _ => Err(NoAnswer::Steps { count: instances.len() as u64 }),
+        }
+    }
+
+    /// The phases that are analysed, as far as they lie in `windows`, and how many are left.
+    pub(super) fn phases(&self, phases: Phases, windows: Option<&Windows>) -> (Vec<Phase>, usize) {
+        if self.options.phase.is_some() {
+            return (Vec::new(), 0);
+        }
+        let mut phases: Vec<Phase> = phases
+            .windows()
+            .map(|(name, count, when)| match windows {
+                Some(windows) => (name, count, when.and(windows)),
+                None => (name, count, when),
+            })
+            .filter(|(_, _, when)| !when.is_empty())
+            .collect();
+        phases.sort_by_key(|(_, _, when)| std::cmp::Reverse(when.duration()));
+        let more = phases.len().saturating_sub(MAX_PHASES);
+        phases.truncate(MAX_PHASES);
+        (phases, more)
+    }
+}

@@ -1,0 +1,337 @@
+//! What programs say of themselves: ranges, marks, counters and memory.
+//!
+//! ```text
+//! range, kernel, fence ..   a region of its thread, among OpenMP's
+//! process, frame            an interval on a track of the process: one more track where they overlap
+//! mark, fact                an instant
+//! counter, memory           a counter
+//! ```
+//!
+//! Each thread has a stack of its own for each domain, so ranges of two domains may overlap. Then the one that goes on is cut, as any
+//! [phase](Construct::Phase). An end without a begin says nothing: the program may be wrong, or recording began in the range.
+
+mod texts;
+
+use std::collections::BTreeMap;
+
+use omptrace_trace_format::field::{AnnotationKind, AnnotationSource, MemoryChange, PayloadType, ValueRole};
+
+use super::*;
+use crate::model::{CounterId, LocationId};
+pub(crate) use texts::Texts;
+
+/// Ranges of the process that are open at once. A program that ends none would have a track for each.
+const MAX_OPEN: usize = 1 << 12;
+/// Tracks of one domain. What more ranges overlap is on the last.
+const MAX_TRACKS: usize = 64;
+/// Letters of a kernel's name in those of regions inside.
+const MAX_LABEL: usize = 80;
+
+/// The state of annotations.
+#[derive(Default)]
+pub(super) struct Annotations {
+    texts: Texts,
+    /// Ranges of the process, by source, domain and instance.
+    open: BTreeMap<(u32, u32, u64), Vec<OpenRange>>,
+    count: usize,
+    /// By source, domain and kind: a track for each range that is open at once.
+    tracks: BTreeMap<(u32, u32, bool), Vec<Track>>,
+    counters: BTreeMap<(u32, u32, u32), (CounterId, i64)>,
+    memory: BTreeMap<u32, (CounterId, i64)>,
+    /// The region of each range that threads have begun, by kind, domain and name.
+    regions: BTreeMap<(u32, u32, u32), RegionId>,
+    /// The labels of kernels, by their regions.
+    labels: BTreeMap<u32, u32>,
+}
+
+struct OpenRange {
+    begin: Ns,
+    name: String,
+    track: Option<usize>,
+    is_frame: bool,
+}
+
+struct Track {
+    id: LocationId,
+    is_used: bool,
+    /// The end of the newest range on it.
+    last: Ns,
+}
+
+impl Annotations {
+    pub(super) fn of(texts: Texts) -> Annotations {
+        Annotations { texts, ..Annotations::default() }
+    }
+
+    /// The name of something in a domain: `solver/step`.
+    fn name(&self, domain: u32, name: u32) -> String {
+        let name = self.texts.text(name).unwrap_or("range".into());
+        match self.texts.text(domain) {
+            Some(domain) if !domain.is_empty() && domain != name => format!("{domain}/{name}"),
+            _ => name.into_owned(),
+        }
+    }
+}
+
+/// What tells a range of a thread apart: its source, domain and instance.
+fn key(source: AnnotationSource, domain: u32, instance: u64) -> u64 {
+    // Other phases have the numbers of regions, which have 32 bits.
+    1 << 63 | u64::from(source.0 & 0xff) << 52 | u64::from(domain) << 24 ^ instance
+}
+
+fn is_of_process(kind: AnnotationKind) -> bool {
+    matches!(kind, AnnotationKind::process | AnnotationKind::frame)
+}
+
+fn is_kernel(construct: Construct) -> bool {
+    matches!(
+        construct,
+        Construct::Annotation(
+            AnnotationKind::parallel_for | AnnotationKind::parallel_reduce | AnnotationKind::parallel_scan
+        )
+    )
+}
+
+impl Interpreter<'_, '_> {
+    pub(super) fn annotation_begin(&mut self, thread: usize, time: Ns, e: &AnnotationBegin) {
+        if is_of_process(e.kind) {
+            return self.open_range_of_process(time, (e.source, e.domain, e.instance), e.kind, e.name);
+        }
+        let construct = Construct::Annotation(e.kind);
+        let key = key(e.source, e.domain, e.instance);
+        let region = self.range_region(construct, (e.kind.0, e.domain, e.name));
+        let category = match e.category {
+            0 => "".into(),
+            category => self.annotations.texts.category(e.domain, category),
+        };
+        let payload = Payload::new(&self.annotations.texts, e.payload_type, e.payload);
+        let arguments = [
+            (e.category != 0).then(|| ("category", Value::Text(&category))),
+            payload.value().map(|value| ("payload", value)),
+            (e.colour != 0).then(|| ("colour", Value::Hex(e.colour.into()))),
+            (e.device != 0).then(|| ("device", Value::Hex(e.device.into()))),
+        ];
+        let arguments: Vec<Argument<'_>> =
+            arguments.into_iter().flatten().map(|(name, value)| argument(name, value)).collect();
+        self.threads[thread].open(self.stage, time, Frame::new(construct, key, region), &arguments);
+        if is_kernel(construct) {
+            self.threads[thread].label = self.label_of(thread);
+        }
+    }
+
+    /// The region of a range, by its kind, domain and name.
+    fn range_region(&mut self, construct: Construct, key: (u32, u32, u32)) -> RegionId {
+        if let Some(known) = self.annotations.regions.get(&key) {
+            return *known;
+        }
+        let name = self.annotations.name(key.1, key.2);
+        let stage = &mut *self.stage;
+        let label = is_kernel(construct).then(|| stage.names.label(&label(&name, key.2)));
+        let region = stage.names.named(stage.sink, construct, name);
+        self.annotations.regions.insert(key, region);
+        self.annotations.labels.extend(label.map(|label| (region.0, label)));
+        region
+    }
+
+    pub(super) fn annotation_end(&mut self, thread: usize, time: Ns, e: &AnnotationEnd) {
+        let (construct, key) = (Construct::Annotation(e.kind), key(e.source, e.domain, e.instance));
+        if is_of_process(e.kind) {
+            return self.close_range_of_process(time, (e.source, e.domain, e.instance));
+        }
+        let is_it = |frame: &Frame| frame.construct == construct && frame.key == key;
+        if !self.threads[thread].stack().iter().any(is_it) {
+            return;
+        }
+        self.threads[thread].close(self.stage, time, construct, key, &[]);
+        if is_kernel(construct) {
+            self.threads[thread].label = self.label_of(thread);
+        }
+    }
+
+    /// The label of regions that a thread begins from now on: that of its innermost kernel.
+    fn label_of(&self, thread: usize) -> u32 {
+        let stack = self.threads[thread].stack();
+        let innermost = stack.iter().rev().find(|frame| is_kernel(frame.construct));
+        let label = innermost.and_then(|frame| self.annotations.labels.get(&frame.region.0));
+        label.copied().unwrap_or(0)
+    }
+
+    fn open_range_of_process(
+        &mut self,
+        begin: Ns,
+        (source, domain, instance): (AnnotationSource, u32, u64),
+        kind: AnnotationKind,
+        name: u32,
+    ) {
+        if self.annotations.count >= MAX_OPEN {
+            return;
+        }
+        let name = self.annotations.name(domain, name);
+        let is_frame = kind == AnnotationKind::frame;
+        let track = self.free_track((source, domain, is_frame), begin);
+        let open = self.annotations.open.entry((source.0, domain, instance)).or_default();
+        open.push(OpenRange { begin, name, track, is_frame });
+        self.annotations.count += 1;
+    }
+
+    fn close_range_of_process(&mut self, end: Ns, (source, domain, instance): (AnnotationSource, u32, u64)) {
+        let key = (source.0, domain, instance);
+        let Some(range) = self.annotations.open.get_mut(&key).and_then(Vec::pop) else { return };
+        if self.annotations.open.get(&key).is_some_and(Vec::is_empty) {
+            self.annotations.open.remove(&key);
+        }
+        self.annotations.count -= 1;
+        self.show_range((source.0, domain), &range, end);
+    }
+
+    fn show_range(&mut self, (source, domain): (u32, u32), range: &OpenRange, end: Ns) {
+        let tracks = self.annotations.tracks.get_mut(&(source, domain, range.is_frame));
+        let Some(track) = tracks.zip(range.track).and_then(|(tracks, track)| tracks.get_mut(track)) else {
+            return;
+        };
+        let begin = range.begin.max(track.last);
+        (track.is_used, track.last) = (false, end.max(begin));
+        self.stage.interval(Interval {
+            track: track.id,
+            name: &range.name,
+            category: Category::User,
+            begin,
+            end: end.max(begin),
+            arguments: &[],
+            work: None,
+        });
+    }
+
+    /// The first track on which nothing is at `begin`.
+    fn free_track(
+        &mut self,
+        (source, domain, is_frame): (AnnotationSource, u32, bool),
+        begin: Ns,
+    ) -> Option<usize> {
+        let tracks = self.annotations.tracks.entry((source.0, domain, is_frame)).or_default();
+        if let Some(free) = tracks.iter().position(|track| !track.is_used && track.last <= begin) {
+            tracks[free].is_used = true;
+            return Some(free);
+        }
+        if tracks.len() >= MAX_TRACKS {
+            return None;
+        }
+        let what = if is_frame { "frames" } else { "ranges" };
+        let number = match tracks.len() {
+            0 => String::new(),
+            more => format!(" {}", more + 1),
+        };
+        let of = self.annotations.texts.text(domain);
+        let of = of.as_deref().or(source.name()).unwrap_or("annotations");
+        let id = self.stage.location(LocationKind::Track, format!("{what} of {of}{number}"));
+        tracks.push(Track { id, is_used: true, last: begin });
+        Some(tracks.len() - 1)
+    }
+
+    pub(super) fn annotation_mark(&mut self, thread: usize, time: Ns, e: &AnnotationMark) {
+        let name = self.annotations.name(e.domain, e.name);
+        let payload = Payload::new(&self.annotations.texts, e.payload_type, e.payload);
+        let arguments: Vec<_> = payload.value().map(|value| argument("payload", value)).into_iter().collect();
+        let stage = &mut *self.stage;
+        let region = stage.names.named(stage.sink, Construct::Mark, name);
+        let at = self.threads[thread].instant(time);
+        stage.instant(at, region, &arguments);
+    }
+
+    pub(super) fn annotation_value(&mut self, thread: usize, time: Ns, e: &AnnotationValue) {
+        let name = self.annotations.name(e.domain, e.name);
+        let is_whole = matches!(e.value_type, PayloadType::uint64 | PayloadType::int64);
+        if matches!(e.role, ValueRole::counter | ValueRole::increment) && is_whole {
+            let stage = &mut *self.stage;
+            let counters = &mut self.annotations.counters;
+            let counter = counters
+                .entry((e.source.0, e.domain, e.name))
+                .or_insert_with(|| (stage.counter(name, "value"), 0));
+            counter.1 = match e.role {
+                ValueRole::increment => counter.1.wrapping_add(e.value as i64),
+                _ => e.value as i64,
+            };
+            return stage.count(counter.0, time, counter.1);
+        }
+        let payload = Payload::new(&self.annotations.texts, e.value_type, e.value);
+        let arguments: Vec<_> = payload.value().map(|value| argument("value", value)).into_iter().collect();
+        let stage = &mut *self.stage;
+        let region = stage.names.named(stage.sink, Construct::Mark, name);
+        let at = self.threads[thread].instant(time);
+        stage.instant(at, region, &arguments);
+    }
+
+    pub(super) fn annotation_memory(&mut self, time: Ns, e: &AnnotationMemory) {
+        let stage = &mut *self.stage;
+        let texts = &self.annotations.texts;
+        let space = self.annotations.memory.entry(e.space).or_insert_with(|| {
+            let name = texts.text(e.space).unwrap_or("memory".into());
+            (stage.counter(format!("allocated in {name}"), "bytes"), 0)
+        });
+        let bytes = e.bytes as i64;
+        space.1 = match e.change {
+            MemoryChange::free => space.1.saturating_sub(bytes),
+            _ => space.1.saturating_add(bytes),
+        };
+        stage.count(space.0, time, space.1);
+    }
+
+    pub(super) fn annotation_span(&mut self, e: &AnnotationSpan) {
+        let ns = |ticks: u64| self.clock.on_timeline(self.clock.map.ns(ticks));
+        let (begin, end) = (ns(e.begin.0), ns(e.end.0));
+        let name = self.annotations.name(e.domain, e.name);
+        let is_frame = e.kind == AnnotationKind::frame;
+        let track = self.free_track((e.source, e.domain, is_frame), begin);
+        let range = OpenRange { begin, name, track, is_frame };
+        self.show_range((e.source.0, e.domain), &range, end.max(begin));
+    }
+
+    /// The trace ends: ranges of the process that are open do, too.
+    pub(super) fn finish_annotations(&mut self, time: Ns) {
+        for ((source, domain, _), ranges) in std::mem::take(&mut self.annotations.open) {
+            for range in &ranges {
+                self.show_range((source, domain), range, time);
+            }
+        }
+    }
+}
+
+/// A number or a text that the program gives.
+enum Payload {
+    None,
+    Uint(u64),
+    Int(i64),
+    Text(String),
+}
+
+impl Payload {
+    fn new(texts: &Texts, payload_type: PayloadType, word: u64) -> Payload {
+        match payload_type {
+            PayloadType::none => Payload::None,
+            PayloadType::int64 => Payload::Int(word as i64),
+            PayloadType::float64 => Payload::Text(f64::from_bits(word).to_string()),
+            PayloadType::text => {
+                let number = u32::try_from(word).unwrap_or(0);
+                Payload::Text(texts.text(number).unwrap_or_default().into_owned())
+            }
+            _ => Payload::Uint(word),
+        }
+    }
+
+    fn value(&self) -> Option<Value<'_>> {
+        match self {
+            Payload::None => None,
+            Payload::Uint(number) => Some(Value::Uint(*number)),
+            Payload::Int(number) => Some(Value::Int(*number)),
+            Payload::Text(text) => Some(Value::Text(text)),
+        }
+    }
+}
+
+/// A kernel's name, short enough to be a part of others. Types of functors may have the same begin: the text's number tells them apart.
+fn label(name: &str, number: u32) -> String {
+    match name.char_indices().nth(MAX_LABEL) {
+        Some((end, _)) => format!("{}... #{number}", &name[..end]),
+        None => name.to_owned(),
+    }
+}

@@ -1,0 +1,246 @@
+//! What programs say of themselves, by NVTX, ITT, Kokkos Tools, OpenACC and rocTX: rows of the trace.
+//!
+//! The interfaces are in `adapters/annotations`, which is linked into this library. A program without an OpenMP runtime has a session from its
+//! first annotation on.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::Duration;
+
+use omptrace_settings::value::{AnnotationList, DomainList, Keep, Switch, Value};
+use omptrace_trace_format::event::{
+    AnnotationBegin, AnnotationEnd, AnnotationMark, AnnotationMemory, AnnotationPause, AnnotationSpan,
+    AnnotationValue, ObjectDefined,
+};
+use omptrace_trace_format::field::{Address, AnnotationSource, MonitoringChange, ObjectKind, Text};
+use omptrace_trace_format::metadata::Metadata;
+
+use crate::callbacks::control_tool;
+use crate::calls::{put, put_often};
+use crate::os::system;
+use crate::os::threads::stack;
+use crate::os::time::clock::{self, Stopwatch};
+use crate::recorder::guarded::guarded;
+use crate::recorder::recorder::Mode;
+use crate::session::part::Part;
+use crate::session::{self, Session, cold_path};
+
+/// The number of annotations among the interfaces whose objects are recorded (`domain`).
+const ANNOTATIONS: u32 = 2;
+
+/// Begins a session without an OpenMP runtime; true where there is one, or now is.
+type BeginSession = fn() -> bool;
+
+static BEGIN_SESSION: OnceLock<BeginSession> = OnceLock::new();
+
+/// Lets programs find the interfaces. `begin_session` is what begins a session before the OpenMP runtime does. For the library's constructor.
+pub(crate) fn connect(begin_session: BeginSession) {
+    let _ = BEGIN_SESSION.set(begin_session);
+    let of = |variable: &str| std::env::var_os(variable).filter(|value| !value.is_empty());
+    let list = |value: Option<std::ffi::OsString>, default: &str| {
+        value
+            .and_then(|value| AnnotationList::parse(&value))
+            .or_else(|| AnnotationList::parse(OsStr::new(default)))
+    };
+    let sources = list(of("OMPTRACE_ANNOTATIONS"), "all").map_or(Vec::new(), |list| list.sources());
+    let domains = of("OMPTRACE_ANNOTATION_DOMAINS").and_then(|value| DomainList::parse(&value));
+    let text = of("OMPTRACE_ANNOTATION_TEXT").and_then(|value| Switch::parse(&value));
+    // What the linker sees as used is exported.
+    std::hint::black_box(annotations::exported());
+    annotations::connect(
+        &TRACER,
+        annotations::Settings {
+            sources: sources.into_iter().map(AnnotationSource).collect(),
+            domains: domains.map_or(Vec::new(), |list| list.0),
+            without_text: text == Some(Switch::Off),
+        },
+    );
+}
+
+/// How many sessions this process and those that it was forked from have had.
+static SESSIONS: AtomicU32 = AtomicU32::new(0);
+/// The session whose metadata say that there are annotations.
+static NOTED: AtomicU32 = AtomicU32::new(0);
+
+/// Annotations take part in sessions.
+#[derive(Debug)]
+pub(crate) struct Annotations;
+
+pub(crate) static PART: Annotations = Annotations;
+
+impl Part for Annotations {
+    fn begin(&self, _: &'static Session) {
+        // Release; pairs with Acquire in `session`: texts are told again.
+        SESSIONS.fetch_add(1, Ordering::Release);
+    }
+
+    fn note_end(&self, session: &'static Session) {
+        tell_again(session);
+    }
+
+    fn end(&self, session: &'static Session) {
+        tell_again(session);
+    }
+}
+
+/// A flight recorder may have overwritten what numbers stand for.
+fn tell_again(session: &'static Session) {
+    // Relaxed: only this process's own.
+    if session.config.mode == Keep::Newest && NOTED.load(Ordering::Relaxed) != 0 {
+        annotations::tell_all();
+    }
+}
+
+#[derive(Debug)]
+struct Tracer;
+
+static TRACER: Tracer = Tracer;
+
+impl annotations::Recorder for Tracer {
+    #[inline]
+    fn is_on(&self) -> bool {
+        match Mode::current() {
+            Mode::Record => true,
+            Mode::Pause => false,
+            Mode::Child => wakes_up(),
+            Mode::Off => begins(),
+        }
+    }
+
+    #[inline]
+    fn session(&self) -> u32 {
+        // Acquire; pairs with Release in `begin`.
+        SESSIONS.load(Ordering::Acquire)
+    }
+
+    fn define(&self, kind: ObjectKind, number: u32, parent: u32, text: Option<&[u8]>) -> bool {
+        let row = ObjectDefined {
+            domain: ANNOTATIONS,
+            kind,
+            handle: Address(number.into()),
+            parent: Address(parent.into()),
+            facts: Cow::Borrowed(&[]),
+            name: Text(text.map(Cow::Borrowed)),
+        };
+        note();
+        guarded(|| cold_path::try_wide(|_| row)).unwrap_or(false)
+    }
+
+    fn begin(&self, row: AnnotationBegin) {
+        put(row);
+    }
+
+    fn end(&self, row: AnnotationEnd) {
+        put(row);
+    }
+
+    fn mark(&self, row: AnnotationMark) {
+        put_often(row);
+    }
+
+    fn value(&self, row: AnnotationValue) {
+        put_often(row);
+    }
+
+    fn memory(&self, row: AnnotationMemory) {
+        put_often(row);
+    }
+
+    fn span(&self, row: AnnotationSpan) {
+        put_often(row);
+    }
+
+    fn pause(&self, source: AnnotationSource, pauses: bool) {
+        const START: u64 = 1;
+        const PAUSE: u64 = 2;
+        let (change, command) = match pauses {
+            true => (MonitoringChange::pause, PAUSE),
+            false => (MonitoringChange::resume, START),
+        };
+        if self.session() == 0 && !self.is_on() {
+            return;
+        }
+        let says = || guarded(|| cold_path::wide(|_| AnnotationPause { source, change }));
+        let switches =
+            || guarded(|| control_tool::control(command, 0, std::ptr::null_mut(), std::ptr::null()));
+        if pauses {
+            says();
+            switches();
+        } else {
+            switches();
+            says();
+        }
+    }
+
+    fn now(&self) -> u64 {
+        clock::ticks()
+    }
+}
+
+/// Says in the metadata that there are annotations, once in a session.
+fn note() {
+    let session = SESSIONS.load(Ordering::Relaxed);
+    // Relaxed: who comes first says it.
+    if NOTED.swap(session, Ordering::Relaxed) != session
+        && let Some(session) = session::of_this_process()
+    {
+        guarded(|| {
+            stack::with_much(|| {
+                session.write_metadata(&Metadata { annotations: true, ..Metadata::default() });
+            });
+        });
+    }
+}
+
+/// How long a thread waits for another one that begins the session: what it says until then would be missing.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A forked child has no session until it says something.
+#[cold]
+fn wakes_up() -> bool {
+    guarded(cold_path::wake_up);
+    wait_while(|| Mode::current() == Mode::Child);
+    Mode::current() == Mode::Record
+}
+
+/// The thread that begins the session for the first annotation; 0 before that.
+static BEGINNER: AtomicU32 = AtomicU32::new(0);
+/// It has done so, or cannot.
+static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+
+/// The first annotation of a process begins its session. After a session has ended there is no other.
+#[cold]
+fn begins() -> bool {
+    // Acquire; pairs with Release below.
+    if HAS_BEGUN.load(Ordering::Acquire) {
+        return false;
+    }
+    let own = system::thread_id() as u32;
+    match BEGINNER.compare_exchange(0, own, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => {
+            // Relaxed: sessions are counted before they record.
+            if SESSIONS.load(Ordering::Relaxed) == 0 {
+                let begin = || BEGIN_SESSION.get().is_some_and(|begin| begin());
+                guarded(|| stack::with_much(begin));
+            }
+            HAS_BEGUN.store(true, Ordering::Release);
+        }
+        // What the session's begin calls may be the program's, and say something.
+        Err(beginner) if beginner == own => return false,
+        Err(_) => {
+            wait_while(|| !HAS_BEGUN.load(Ordering::Acquire));
+            // A process that was forked meanwhile has no such thread.
+            HAS_BEGUN.store(true, Ordering::Release);
+        }
+    }
+    Mode::current() == Mode::Record
+}
+
+fn wait_while(goes_on: impl Fn() -> bool) {
+    let start = Stopwatch::start();
+    while goes_on() && start.elapsed() < PATIENCE {
+        system::yield_now();
+    }
+}
