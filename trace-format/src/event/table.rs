@@ -368,5 +368,9 @@ events! {
         ObjectNamed<'a> = 285 "omptrace_object_named" { domain: u32, kind: ObjectKind, handle: Address, name: Text<'a> }
         /// An object's handle is no longer valid.
         ObjectFreed = 286 "omptrace_object_freed" { domain: u32, kind: ObjectKind, handle: Address }
+        /// The process has compared its clock with that of another host, whose process is `peer` (a rank in `MPI_COMM_WORLD`): it asked for
+        /// the time and got an answer. When `CLOCK_MONOTONIC_RAW` was `own_ns` here, in the middle of that, it was `peer_ns` there. The
+        /// difference is off by no more than half of `round_trip_ns`.
+        ClockMeasured = 294 "omptrace_clock_measured" { peer: u32, own_ns: u64, peer_ns: u64, round_trip_ns: u64 }
     }
 }
