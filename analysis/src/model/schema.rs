@@ -20,6 +20,7 @@ use crate::model::stats::{
     Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
     Times,
 };
+use crate::overview::mpi_efficiency::MpiEfficiency;
 use crate::overview::ranks::{Outlier, Ranks};
 
 /// Numbers in which each list has an element, and each field that may be left out is there.
@@ -81,6 +82,12 @@ fn sample() -> Stats {
         },
         analysed: Some(Analysed { threads: vec![String::new()], ..Analysed::default() }),
         phases: vec![PhaseStats::default()],
+        mpi_efficiency: Some(MpiEfficiency {
+            openmp: Some(0.0),
+            openmp_load_balance: Some(0.0),
+            openmp_communication: Some(0.0),
+            ..MpiEfficiency::default()
+        }),
         ranks: Some(Ranks {
             outliers: vec![Outlier {
                 process_id: 0,

@@ -25,6 +25,7 @@ use crate::model::place::Place;
 use crate::model::process_stats::ProcessStats;
 use crate::model::sum::add;
 use crate::model::sum_macro::sums;
+use crate::overview::mpi_efficiency::MpiEfficiency;
 use crate::overview::ranks::Ranks;
 use crate::summary::static_str::{self, Word};
 
@@ -38,6 +39,9 @@ pub struct Stats {
     pub analysed: Option<Analysed>,
     /// The user's phases, each analysed on its own, the longest first; and the time in which recording was on, where it was switched.
     pub phases: Vec<PhaseStats>,
+    /// The efficiency of the job's processes, and of the threads in them; left out unless there are traces of all MPI ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mpi_efficiency: Option<MpiEfficiency>,
     /// The MPI ranks beside each other; `None` where there are no two.
     pub ranks: Option<Ranks>,
     /// The processes, in the order of the timeline.
