@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use omptrace_trace_format::{Diagnostic, DiagnosticKind, Finding, Reader, Severity};
 
+use crate::model::mpi::missing_ranks;
 use omptrace_symbols::nameless;
 use omptrace_timeline::null_sink::NullSink;
 use omptrace_timeline::{ProcessReport, RankMessages, Repair, Timeline, Unmatched, halves, replay};
@@ -42,6 +43,19 @@ pub fn check_job(readers: &[&Reader]) -> BTreeMap<PathBuf, Vec<Finding>> {
     processes.collect()
 }
 
+/// Words about an MPI job as a whole, whose traces these are: the clocks of its hosts, ranks that are missing, and who waits for whom where
+/// the job hangs or was killed.
+pub fn job_notes(readers: &[&Reader]) -> Vec<String> {
+    if readers.len() < 2 || readers.iter().all(|reader| reader.metadata().mpi.is_none()) {
+        return Vec::new();
+    }
+    let timeline = Timeline::of(readers).with_ranks();
+    let Some(ranks) = timeline.ranks() else { return Vec::new() };
+    let missing = missing_ranks(ranks).into_iter();
+    let clocks = ranks.hosts.map(|hosts| hosts.note(timeline.uncertainty_ns));
+    missing.chain(clocks).chain(ranks.waiting_notes()).collect()
+}
+
 fn of_messages(messages: &RankMessages) -> Vec<Finding> {
     let partner = |unmatched: &Unmatched, word: &str| match unmatched.first {
         Some((rank, tag)) => format!(" (first {word} rank {rank}, tag {tag})"),
@@ -61,9 +75,30 @@ fn of_messages(messages: &RankMessages) -> Vec<Finding> {
             format!("MPI receives were started for which no rank sent a message{from}"),
         ),
         (
+            messages.truncated.count,
+            "mpi_truncated_messages",
+            format!(
+                "MPI messages were longer than the buffers for them{}",
+                partner(&messages.truncated, "from")
+            ),
+        ),
+        (
+            messages.forbidden.count,
+            "mpi_forbidden_calls",
+            format!(
+                "MPI calls were made by threads that the thread level {} does not allow to (first {})",
+                messages.forbidden.level, messages.forbidden.first
+            ),
+        ),
+        (
             messages.open_requests,
             "mpi_open_requests",
             "MPI requests were neither completed nor freed".to_owned(),
+        ),
+        (
+            messages.open_persistent,
+            "mpi_open_persistent_requests",
+            "persistent MPI requests were not freed before MPI_Finalize".to_owned(),
         ),
         (
             messages.open_communicators,

@@ -35,7 +35,7 @@ mod talp;
 mod text;
 mod what_if;
 
-pub use check::{check, check_job};
+pub use check::{check, check_job, job_notes};
 pub use constructs::counters::CounterStats;
 pub use constructs::flame::{FlameFrame, FlameGraph};
 pub use constructs::functions::{FunctionStats, SampledTime};

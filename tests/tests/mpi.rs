@@ -1,10 +1,12 @@
 //! Calls of MPI, recorded from programs on Open MPI and MPICH that measure themselves, and messages, which they count.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use omptrace_tests::env::{Compiler, compile, omptrace_program};
+use omptrace_tests::otf2::{assert_sound, printed};
 use omptrace_tests::trace::{Traces, accounts_add_up, convert, count, dump, info, omptrace};
 use omptrace_timeline::{MessageCounts, RankMessages, Timeline};
 use omptrace_trace_format::Reader;
@@ -230,5 +232,47 @@ fn all_messages_of_a_job_are_matched() {
         convert(folder, "chrome", &file, &[]);
         let text = fs::read_to_string(&file).expect("a file");
         assert!(text.contains("MPI_Sendrecv wait"), "{family}: no wait in the timeline");
+        let received: u64 = matched.iter().map(|of_rank| of_rank.counts.receives).sum();
+        arrows_join_processes(&serde_json::from_str(&text).expect("JSON"), received);
+        archive_has_messages(folder, &matched);
     }
+}
+
+/// Each message is an arrow, and those between ranks are between processes.
+fn arrows_join_processes(timeline: &Value, messages: u64) {
+    let events = timeline["traceEvents"].as_array().expect("events");
+    let ends = |phase: &str| -> BTreeMap<String, u64> {
+        let of_message = |event: &&Value| event["ph"] == phase && event["name"] == "mpi_message";
+        let all = events.iter().filter(of_message);
+        all.map(|event| (event["id"].to_string(), event["pid"].as_u64().expect("a number"))).collect()
+    };
+    let (sources, targets) = (ends("s"), ends("f"));
+    assert_eq!((sources.len() as u64, targets.len() as u64), (messages, messages));
+    let is_between = |(id, pid): (&String, &u64)| sources[id] != *pid;
+    assert!(targets.iter().filter(|(id, pid)| is_between((id, pid))).count() > targets.len() / 2);
+    let named = |name: &str| events.iter().any(|event| event["args"]["comm"] == name);
+    assert!(named("MPI_COMM_WORLD"), "communicators have names");
+}
+
+/// The archive is sound, and has a record for each end of each message and each operation.
+fn archive_has_messages(folder: &Path, matched: &[RankMessages]) {
+    let archive = folder.join("archive");
+    convert(folder, "otf2", &archive, &[]);
+    let anchor = archive.join("traces.otf2");
+    assert_sound(&anchor);
+    let events = printed(&anchor, &[]);
+    let count = |names: &[&str]| {
+        let of_line = |line: &&str| line.split_whitespace().next().is_some_and(|name| names.contains(&name));
+        events.lines().filter(of_line).count() as u64
+    };
+    let sum = |number: fn(&MessageCounts) -> u64| matched.iter().map(|it| number(&it.counts)).sum::<u64>();
+    assert_eq!(count(&["MPI_SEND", "MPI_ISEND"]), sum(|counts| counts.sends));
+    assert_eq!(count(&["MPI_RECV", "MPI_IRECV"]), sum(|counts| counts.receives));
+    let ends = count(&["MPI_COLLECTIVE_END", "NON_BLOCKING_COLLECTIVE_COMPLETE"]);
+    assert_eq!(ends, sum(|counts| counts.collectives));
+    let definitions = printed(&anchor, &["-G"]);
+    assert!(
+        definitions.contains("COMM_LOCATIONS") && definitions.contains("MPI_COMM_WORLD"),
+        "{definitions}"
+    );
 }

@@ -128,6 +128,29 @@ impl ClockMap {
         }
     }
 
+    /// The same map with times that `corrected` makes of those since the session's start. It keeps their order, and is straight between
+    /// `bends`.
+    pub fn corrected(&self, bends: &[i64], corrected: impl Fn(i64) -> i64) -> ClockMap {
+        let mut ticks: Vec<u64> = self.knots.iter().map(|knot| knot.ticks).collect();
+        ticks.extend(bends.iter().map(|ns| self.ticks_at(*ns)));
+        ticks.sort_unstable();
+        ticks.dedup();
+        let knots = ticks.iter().enumerate().map(|(place, from)| {
+            let knot = self.stretch(*from).knot;
+            let ns = corrected(self.ns(*from));
+            let ns_per_tick = match ticks.get(place + 1) {
+                Some(to) => corrected(self.ns(*to)).saturating_sub(ns) as f64 / (to - from) as f64,
+                None => {
+                    let later = self.ns(*from).saturating_add(1 << 30);
+                    let ratio = corrected(later).saturating_sub(ns) as f64 / f64::from(1 << 30);
+                    knot.ns_per_tick * ratio
+                }
+            };
+            Knot { ticks: *from, ns, ns_per_tick }
+        });
+        ClockMap { knots: knots.collect(), ..*self }
+    }
+
     /// Nanoseconds from the session's start to `ticks`; negative before it. At most [`MAX_SESSION_NS`] either way.
     pub fn ns(&self, ticks: u64) -> i64 {
         self.stretch(ticks).ns(ticks)

@@ -77,7 +77,7 @@ fn side_by_side(
 ) -> Result<io::Result<Report>, Writer> {
     let workers = options.threads().min(shares.len());
     let turns = Turns::new(out, shares.len(), workers);
-    let timeline = Timeline::of(inputs).with_ranks();
+    let timeline = Timeline::of(inputs).with_messages();
     let bytes = ByteCount::default();
     let progress = Mutex::new((0, progress));
 

@@ -47,7 +47,7 @@ pub(crate) fn in_one_go(
     sink: Box<dyn Sink>,
     progress: &mut dyn FnMut(u64),
 ) -> io::Result<Report> {
-    let (timeline, all) = (Timeline::of(inputs), 0..segments.count());
+    let (timeline, all) = (Timeline::of(inputs).with_messages(), 0..segments.count());
     replay(format, options, 1, sink, &mut |symbols, manner, sink| {
         timeline.replay_segments(segments, all.clone(), symbols, manner, sink, progress)
     })
@@ -62,7 +62,7 @@ pub(crate) fn side_by_side(
     out: Writer,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> io::Result<Report> {
-    let timeline = Timeline::of(inputs);
+    let timeline = Timeline::of(inputs).with_messages();
     // To look names up in debug information takes long: once is enough.
     let names: Vec<Table> = inputs.iter().map(|reader| Table::of(reader, &options.symbols)).collect();
     let names = |_: &Reader| names.first().cloned().unwrap_or_default();

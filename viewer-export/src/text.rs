@@ -15,8 +15,9 @@ use std::io;
 
 use omptrace_symbols::printable::printable;
 use omptrace_timeline::model::{
-    Argument, Arguments, Count, Counter, Enter, Instant, Interval, Item, Leave, Link, Location, LocationId,
-    LocationKind, Ns, Process, ProcessId, Region, RegionId, Sink, Value, Wants,
+    Argument, Arguments, Count, Counter, Enter, Instant, Interval, Item, Leave, Link, LinkKind, Location,
+    LocationId, LocationKind, Message, MpiEvent, Ns, Point, Process, ProcessId, Region, RegionId, Sink,
+    Value, Wants,
 };
 
 use crate::writer::json;
@@ -252,6 +253,19 @@ impl Text {
         });
     }
 
+    /// A message is received.
+    #[inline(never)]
+    fn message(&mut self, at: Point, event: &MpiEvent) {
+        let MpiEvent::Receive(message @ Message { other: Some(other), .. }, _) = event else {
+            return;
+        };
+        let rank = message.peer_in_world.unwrap_or(message.peer);
+        self.whole_line(at.location, at.time, self.depth(at.location), |out| {
+            out.extend_from_slice(format!("<- {} from rank {rank} at", LinkKind::Message.name()).as_bytes());
+            seconds(out, other.time);
+        });
+    }
+
     fn note(&mut self, process: ProcessId, text: &str) {
         let Some(section) = self.processes.get(process.0 as usize) else {
             return;
@@ -267,6 +281,7 @@ impl Text {
             Item::Count(count) => self.count(count),
             Item::Interval(interval) => self.interval(interval),
             Item::Link(link) => self.flow(link),
+            Item::Mpi(at, event) => self.message(*at, event),
             Item::Region(region) => self.region(region),
             Item::Process(process) => self.process(process),
             Item::Location(location) => self.location(location),
@@ -279,7 +294,7 @@ impl Text {
 
 impl Sink for Text {
     fn wants(&self) -> Wants {
-        Wants::COUNTS.and(Wants::ARROWS)
+        Wants::COUNTS.and(Wants::ARROWS).and(Wants::MPI)
     }
 
     fn item(&mut self, item: &Item<'_>) {

@@ -9,11 +9,18 @@ pub const MPI_NOT_SEEN: &str = "time in MPI calls is not visible and counts as w
 
 /// Words about what is not known of time in MPI where there are no traces of some ranks.
 pub(crate) fn missing_ranks(ranks: &Ranks) -> Option<String> {
-    let missing = ranks.size.saturating_sub(ranks.given);
-    (missing > 0).then(|| {
+    /// Ranks that are named.
+    const MOST: usize = 12;
+
+    let missing = ranks.missing();
+    let named: Vec<String> = missing.iter().take(MOST).map(u32::to_string).collect();
+    let more = if missing.len() > MOST { ", ..." } else { "" };
+    (!missing.is_empty()).then(|| {
         format!(
-            "which part of MPI calls is a wait is not known: {missing} of {} ranks are missing",
-            ranks.size
+            "which part of MPI calls is a wait is not known: {} of {} ranks are missing ({}{more})",
+            missing.len(),
+            ranks.size,
+            named.join(", ")
         )
     })
 }

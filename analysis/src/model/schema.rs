@@ -22,6 +22,7 @@ use crate::model::stats::{
     Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
     Times,
 };
+use crate::overview::mpi_efficiency::MpiEfficiency;
 use crate::overview::ranks::{Outlier, Ranks};
 
 /// Numbers in which each list has an element, and each field that may be left out is there.
@@ -89,6 +90,12 @@ fn sample() -> Stats {
             warm_up_ns: Some(0),
             worst: vec![Step { cause: Some(Cause::Lock), share: Some(0.0), ..Step::default() }],
             ..Steps::default()
+        }),
+        mpi_efficiency: Some(MpiEfficiency {
+            openmp: Some(0.0),
+            openmp_load_balance: Some(0.0),
+            openmp_communication: Some(0.0),
+            ..MpiEfficiency::default()
         }),
         ranks: Some(Ranks {
             outliers: vec![Outlier {

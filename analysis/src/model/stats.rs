@@ -27,6 +27,7 @@ use crate::model::place::Place;
 use crate::model::process_stats::ProcessStats;
 use crate::model::sum::add;
 use crate::model::sum_macro::sums;
+use crate::overview::mpi_efficiency::MpiEfficiency;
 use crate::overview::ranks::Ranks;
 use crate::summary::static_str::{self, Word};
 
@@ -46,6 +47,9 @@ pub struct Stats {
     /// The time steps; `None` where no range repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub steps: Option<Steps>,
+    /// The efficiency of the job's processes, and of the threads in them; left out unless there are traces of all MPI ranks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mpi_efficiency: Option<MpiEfficiency>,
     /// The MPI ranks beside each other; `None` where there are no two.
     pub ranks: Option<Ranks>,
     /// The processes, in the order of the timeline.

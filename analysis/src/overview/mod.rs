@@ -7,6 +7,7 @@
 
 mod bins;
 pub(crate) mod levels;
+pub(crate) mod mpi_efficiency;
 pub(crate) mod ranks;
 
 use std::collections::BTreeMap;

@@ -22,8 +22,8 @@ use omptrace_symbols::parallel::{self, in_parallel};
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_timeline::model::{Item, Ns, Sink, Wants};
 use omptrace_timeline::{
-    KeptArguments, Manner, Ranks, Report, Segments, Start, Timeline, align, alignment_note, handed_over,
-    origin, uncertainty, why_no_samples,
+    KeptArguments, Manner, Ranks, Report, Segments, Start, Timeline, align, handed_over, origin, uncertainty,
+    why_no_samples,
 };
 use omptrace_trace_format::Reader;
 
@@ -44,6 +44,7 @@ use crate::findings::counters::memory_bound;
 use crate::model::mpi;
 use crate::model::stats::{NEAR_EVENT_COST, PhaseStats, Stats};
 use crate::overview::levels::{LevelCollector, Levels};
+use crate::overview::mpi_efficiency::MpiEfficiency;
 use crate::overview::{Gathering, Overview};
 use crate::passes::selection::SelectedThreads;
 use crate::passes::window::{Windowed, Windows};
@@ -195,10 +196,13 @@ impl Run<'_> {
         if windows.is_some() && part.is_empty() {
             return Err(NoAnswer::Window { end: report.end });
         }
-        if let Some(note) = alignment_note(self.uncertainty_ns) {
+        if let Some(note) = self.timeline.alignment_note(self.uncertainty_ns) {
             sums.add_note(0, &note);
         }
         if let Some(note) = self.timeline.ranks().and_then(mpi::missing_ranks) {
+            sums.add_note(0, &note);
+        }
+        for note in self.timeline.ranks().map_or(Vec::new(), Ranks::waiting_notes) {
             sums.add_note(0, &note);
         }
 
@@ -249,6 +253,9 @@ impl Run<'_> {
         }
 
         let mut stats = sums.stats();
+        if let (Some(known), Some(ranks)) = (self.timeline.ranks(), &mut stats.ranks) {
+            ranks.missing = known.missing();
+        }
         stats.analysed = options.analysed();
         stats.sampling = functions.time();
         if stats.sampling.is_none() {
@@ -285,6 +292,11 @@ impl Run<'_> {
         }
         let replay = predicted.as_ref().map(|predicted| (&plans[..], predicted));
         stats.answers = part.answers(replay);
+        if windows.is_none() && options.selected.is_empty() {
+            let of_threads = (stats.answers.duration_ns, &stats.answers.efficiency);
+            let ranks = self.timeline.ranks();
+            stats.mpi_efficiency = MpiEfficiency::of(ranks, &stats.processes, of_threads);
+        }
         let answers = &stats.answers;
         let of_counters = memory_bound(&work, answers.threads.into(), answers.duration_ns);
         stats.answers.add_findings(of_counters);

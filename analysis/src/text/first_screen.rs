@@ -338,6 +338,15 @@ impl Stats {
         if !of_communication.is_empty() {
             lines.push(Line::of(Tint::Plain, format!("  communication{of_communication}")));
         }
+        if let Some(mpi) = &self.mpi_efficiency {
+            let of_parallel = product([("MPI", Some(mpi.parallel)), ("OpenMP", mpi.openmp)]);
+            if !of_parallel.is_empty() {
+                lines.push(Line::of(Tint::Plain, format!("  parallel{of_parallel}")));
+            }
+            let parts =
+                [("load balance", Some(mpi.load_balance)), ("communication", Some(mpi.communication))];
+            lines.push(Line::of(Tint::Plain, format!("  MPI{}", product(parts))));
+        }
     }
 }
 

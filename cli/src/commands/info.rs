@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::Args;
-use omptrace_analysis::{Info as Summary, printable};
+use omptrace_analysis::{Info as Summary, job_notes, printable};
 use omptrace_viewer_export::splits;
 use serde::Serialize;
 
@@ -51,6 +51,7 @@ pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
     let mut tally = Tally::default();
     let mut is_first = true;
     let mut answers = Vec::new();
+    let mut readers = Vec::new();
     for trace in inputs::each(&arguments.inputs) {
         let Some(reader) = tally.take(trace.and_then(|trace| inputs::open(&trace))) else {
             continue;
@@ -65,7 +66,16 @@ pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
             is_first = false;
             let text = message::folded(&info.to_string(), width, Some(VALUES));
             write!(stdout, "{text}")?;
+            readers.push(reader);
         }
+    }
+    let notes = job_notes(&readers.iter().collect::<Vec<_>>());
+    if !notes.is_empty() {
+        writeln!(stdout)?;
+    }
+    for note in notes {
+        let text = message::folded(&format!("{:<VALUES$}{note}\n", "MPI job"), width, Some(VALUES));
+        write!(stdout, "{text}")?;
     }
     stdout.flush()?;
     if arguments.answer.is_json() {

@@ -121,6 +121,10 @@ impl Filter for MinDuration {
                 }
             }
             Item::Link(link) => self.link(link, out),
+            Item::Mpi(at, _) => {
+                self.release(at.location, at.time, out);
+                out.item(item);
+            }
             Item::ThreadEvent(..) => {}
             _ => out.item(item),
         }

@@ -41,6 +41,7 @@ pub(super) fn relocated<'a>(
         Item::Link(link) => Item::Link(Link { from: point(link.from)?, to: point(link.to)?, ..link }),
         Item::Sample(sample) => Item::Sample(Sample { at: point(sample.at)?, ..sample }),
         Item::Counted(counted) => Item::Counted(Counted { at: point(counted.at)?, ..counted }),
+        Item::Mpi(at, event) => Item::Mpi(point(at)?, event),
         Item::ThreadEvent(at, event) => Item::ThreadEvent(point(at)?, event),
         other => other,
     })

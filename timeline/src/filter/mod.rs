@@ -115,6 +115,7 @@ mod tests {
         ];
         for part in parts {
             let of_parts = Wants::COUNTS.and(Wants::ARROWS).and(Wants::SAMPLES).and(Wants::COUNTERS);
+            let of_parts = of_parts.and(Wants::MPI);
             assert_eq!(wants(part), of_parts);
         }
     }

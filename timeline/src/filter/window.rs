@@ -189,6 +189,14 @@ impl Filter for Window {
                     out.item(item);
                 }
             }
+            Item::Mpi(at, event) => {
+                if self.contains(at.time) {
+                    let other = event.message().and_then(|message| message.other);
+                    let is_whole = other.is_none_or(|other| self.contains(other.time));
+                    self.show(at.location, out);
+                    out.item(&Item::Mpi(*at, if is_whole { *event } else { event.alone() }));
+                }
+            }
             Item::ThreadEvent(..) => {}
             _ => out.item(item),
         }

@@ -177,6 +177,11 @@ impl<'s> Stage<'s> {
         self.wants.contains(Wants::COUNTERS)
     }
 
+    /// Whether messages are wanted.
+    pub(crate) fn wants_mpi(&self) -> bool {
+        self.wants.contains(Wants::MPI)
+    }
+
     /// Whether samples are wanted.
     pub(crate) fn wants_samples(&self) -> bool {
         self.wants.contains(Wants::SAMPLES)

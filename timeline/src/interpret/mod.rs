@@ -49,7 +49,6 @@ use crate::model::{
     TaskId, TeamId, ThreadEvent, Value, argument,
 };
 use crate::names::construct::{Construct, DeviceEvent};
-use crate::ranks::Joints;
 use crate::runtime_quirks::Dialect;
 use crate::runtime_quirks::event_selection::Selection;
 use crate::runtime_quirks::issued_ids::GivenIds;
@@ -60,6 +59,7 @@ use crate::tasks::state::{Task, TaskState, Tasks};
 use crate::threads::open_regions::{Frame, Meaning, Thread};
 use counting::Counting;
 use joins::Join;
+pub(crate) use mpi_calls::MpiKnowledge;
 use mpi_calls::MpiWaits;
 use scope::{Scope, hex, id, int, uint};
 use states::States;
@@ -213,9 +213,9 @@ impl<'t, 's> Interpreter<'t, 's> {
         Interpreter { samples, ..self }
     }
 
-    /// Shows the waits in calls of MPI.
-    pub(crate) fn with_joints(self, joints: Option<&'t Joints>) -> Self {
-        Interpreter { mpi_waits: MpiWaits::of(joints), ..self }
+    /// Shows what is known of calls of MPI.
+    pub(crate) fn with_mpi(self, known: MpiKnowledge<'t>) -> Self {
+        Interpreter { mpi_waits: MpiWaits::of(known), ..self }
     }
 
     /// Knows what the program's names are.
@@ -293,7 +293,8 @@ impl<'t, 's> Interpreter<'t, 's> {
             Event::CallObjects(_)
             | Event::ObjectDefined(_)
             | Event::ObjectNamed(_)
-            | Event::ObjectFreed(_) => {}
+            | Event::ObjectFreed(_)
+            | Event::ClockMeasured(_) => {}
             Event::Ordered(e) => {
                 let construct = Construct::MutexHold(ompt::ompt_mutex_ordered);
                 let region = arguments!["parallel_data": id(e.parallel_data)];

@@ -8,7 +8,9 @@ use std::collections::BinaryHeap;
 use omptrace_trace_format::field::CallClass;
 
 use super::*;
+use crate::model::{Communicator, MpiEvent};
 use crate::names::construct::MpiFunction;
+use crate::ranks::{CallEvents, Joints, Moment, RankMessages, Ranks};
 
 /// How the tracer writes a peer or tag that a call does not have, and the peers that are no ranks.
 const NONE: i32 = -4;
@@ -16,10 +18,45 @@ const ROOT: i32 = -3;
 const PROC_NULL: i32 = -2;
 const ANY: i32 = -1;
 
+/// What is known of a process's calls by those of other ranks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct MpiKnowledge<'t> {
+    /// Its waits; `None` where they are not known.
+    joints: Option<&'t Joints>,
+    /// What its calls do; `None` where that is not known, or nobody wants it.
+    events: Option<(&'t CallEvents, &'t Ranks)>,
+}
+
+impl<'t> MpiKnowledge<'t> {
+    /// That of the process with this number on the timeline.
+    pub(crate) fn of(ranks: Option<&'t Ranks>, process: usize) -> MpiKnowledge<'t> {
+        let Some(ranks) = ranks else { return MpiKnowledge::default() };
+        let joints = ranks.process(process).map(RankMessages::joints);
+        MpiKnowledge { joints, events: ranks.events(process).map(|events| (events, ranks)) }
+    }
+
+    /// The communicators that the process is a member of.
+    pub(crate) fn communicators(&self) -> impl Iterator<Item = &'t Communicator> + use<'t> {
+        // Of a job of which ranks are missing, nothing is certain but names.
+        let all = self.events.into_iter().filter(|(_, ranks)| ranks.are_complete());
+        all.flat_map(|(events, ranks)| events.communicators().filter_map(|id| ranks.communicator(id)))
+    }
+
+    /// The name of the communicator that has this handle at this time.
+    fn name(&self, handle: u64, time: Ns) -> Option<&'t str> {
+        let (events, ranks) = self.events?;
+        Some(&ranks.communicator(events.communicator(handle, time)?)?.name)
+    }
+
+    /// What a call does that a thread began at this time.
+    fn of_call(&self, thread: usize, begin: Ns, moment: Moment) -> impl Iterator<Item = MpiEvent> + use<'t> {
+        self.events.into_iter().flat_map(move |(events, _)| events.of_call(thread, begin, moment))
+    }
+}
+
 /// The waits in calls of MPI.
 pub(super) struct MpiWaits<'t> {
-    /// `None` where they are not known.
-    joints: Option<&'t Joints>,
+    known: MpiKnowledge<'t>,
     /// When the waits end that threads are in, and their threads.
     ends: BinaryHeap<Reverse<(Ns, usize)>>,
     /// When the first of them ends.
@@ -28,13 +65,13 @@ pub(super) struct MpiWaits<'t> {
 
 impl Default for MpiWaits<'_> {
     fn default() -> Self {
-        MpiWaits { joints: None, ends: BinaryHeap::new(), next: Ns::MAX }
+        MpiWaits { known: MpiKnowledge::default(), ends: BinaryHeap::new(), next: Ns::MAX }
     }
 }
 
 impl<'t> MpiWaits<'t> {
-    pub(super) fn of(joints: Option<&'t Joints>) -> Self {
-        MpiWaits { joints, ..MpiWaits::default() }
+    pub(super) fn of(known: MpiKnowledge<'t>) -> Self {
+        MpiWaits { known, ..MpiWaits::default() }
     }
 }
 
@@ -43,29 +80,51 @@ impl Interpreter<'_, '_> {
     pub(super) fn call_begin(&mut self, thread: usize, time: Ns, e: &CallBegin) {
         self.end_abandoned_call(thread, time);
         let function = MpiFunction::new(e.function, e.class);
-        let function = function.with_known_waits(self.mpi_waits.joints.is_some());
+        let function = function.with_known_waits(self.mpi_waits.known.joints.is_some());
         let scope = Scope::new(ompt::ompt_scope_begin, Construct::MpiCall(function)).at(e.codeptr_ra);
         let peer = match e.class {
             CallClass::receive | CallClass::nonblocking_receive | CallClass::probe => "source",
             CallClass::collective | CallClass::nonblocking_collective => "root",
             _ => "dest",
         };
+        let object = match e.class {
+            CallClass::one_sided => "win",
+            CallClass::file => "file",
+            _ => "comm",
+        };
+        let known = self.mpi_waits.known;
+        let name = known.name(e.object.0, time).filter(|_| object == "comm");
+        let collective = known.of_call(thread, time, Moment::Begin).find_map(|event| match event {
+            MpiEvent::CollectiveBegin(part) | MpiEvent::CollectiveRequest(part, _) => Some(part.number.get()),
+            _ => None,
+        });
         let arguments = [
-            (e.object.0 != 0).then(|| ("comm", hex(e.object.0))),
+            (e.object.0 != 0).then(|| (object, name.map_or(hex(e.object.0), Value::Text))),
             (e.peer != NONE).then(|| (peer, rank(e.peer))),
             (e.tag != NONE).then(|| ("tag", rank(e.tag))),
             (e.datatype.0 != 0).then_some(("count", Value::Uint(e.count))),
             (e.datatype.0 != 0).then(|| ("datatype", hex(e.datatype.0))),
+            collective.map(|number| ("collective", Value::Uint(number))),
         ];
         self.scope(thread, time, scope, &present(arguments));
+        self.mpi_events(thread, time, (time, Moment::Begin));
         self.begin_mpi_wait(thread, time, function, e.codeptr_ra);
+    }
+
+    /// What the thread does in the call that it began at that time, whose region is its innermost.
+    fn mpi_events(&mut self, thread: usize, time: Ns, (begin, moment): (Ns, Moment)) {
+        if !self.stage.wants_mpi() || self.threads[thread].is_full() {
+            return;
+        }
+        for event in self.mpi_waits.known.of_call(thread, begin, moment) {
+            let at = self.threads[thread].point(time);
+            self.stage.item(&Item::Mpi(at, event));
+        }
     }
 
     /// The thread waits from the call's begin on, if it does.
     fn begin_mpi_wait(&mut self, thread: usize, time: Ns, function: MpiFunction, codeptr_ra: Address) {
-        // Joints are on the session's own clock.
-        let begin = time - self.clock.start;
-        let Some(joint) = self.mpi_waits.joints.and_then(|joints| joints.of_call(thread, begin)) else {
+        let Some(joint) = self.mpi_waits.known.joints.and_then(|joints| joints.of_call(thread, time)) else {
             return;
         };
         if self.threads[thread].is_full() {
@@ -75,7 +134,7 @@ impl Interpreter<'_, '_> {
             "for_rank": uint(joint.rank),
             "wait": Value::Text(joint.kind.name()),
         ];
-        let until = self.clock.on_timeline(joint.until);
+        let until = joint.until;
         let scope = Scope::new(ompt::ompt_scope_begin, Construct::MpiWait(function)).at(codeptr_ra);
         self.scope(thread, time, scope, arguments);
         let waits = &mut self.mpi_waits;
@@ -107,8 +166,15 @@ impl Interpreter<'_, '_> {
 
     #[inline(never)]
     pub(super) fn call_end(&mut self, thread: usize, time: Ns, e: &CallEnd) {
+        let name = self.mpi_waits.known.name(e.object.0, time);
+        let made = match (e.class, name) {
+            (CallClass::management, Some(name)) => ("newcomm", Value::Text(name)),
+            (CallClass::management, None) => ("object", hex(e.object.0)),
+            (CallClass::probe, _) => ("message", hex(e.object.0)),
+            _ => ("request", hex(e.object.0)),
+        };
         let arguments = [
-            (e.object.0 != 0).then(|| ("request", hex(e.object.0))),
+            (e.object.0 != 0).then_some(made),
             (e.peer != NONE).then(|| ("from", rank(e.peer))),
             (e.peer != NONE && e.tag != NONE).then(|| ("with_tag", rank(e.tag))),
             (e.bytes != 0).then_some(("bytes", Value::Uint(e.bytes))),
@@ -122,6 +188,8 @@ impl Interpreter<'_, '_> {
             && let construct @ Construct::MpiCall(of_begin) = innermost.construct
             && of_begin.with_known_waits(false) == function
         {
+            let begin = innermost.begin();
+            self.mpi_events(thread, time, (begin, Moment::End));
             self.threads[thread].close(self.stage, time, construct, 0, &present(arguments));
         }
     }

@@ -6,6 +6,7 @@ use ompt_sys as ompt;
 
 use crate::model::definitions::{Counter, Location, Process, Region, Source, Summary};
 use crate::model::ids::{CounterId, LocationId, LockId, Ns, ProcessId, RegionId, TaskId, TeamId};
+use crate::model::mpi::{Communicator, MpiEvent};
 use crate::model::point::Point;
 use crate::model::sample::{Function, Sample};
 use crate::model::thread_event::ThreadEvent;
@@ -32,6 +33,8 @@ pub enum Item<'a> {
     Counter(&'a Counter),
     /// Defines a function.
     Function(&'a Function),
+    /// Defines a communicator that the process is a member of.
+    Communicator(&'a Communicator),
     /// A counter changes.
     Count(Count),
     /// A region begins on a thread, or goes on.
@@ -42,6 +45,8 @@ pub enum Item<'a> {
     Instant(Instant<Arguments<'a>>),
     /// A thread meets others.
     ThreadEvent(Point, ThreadEvent),
+    /// A thread communicates with another process.
+    Mpi(Point, MpiEvent),
     /// Something happened on a track.
     Interval(Interval<'a>),
     /// One thing led to another.
@@ -358,6 +363,9 @@ pub enum LinkKind {
     BarrierRelease,
     /// A taskwait, from the end of the last child that it waited for to its own.
     Taskwait,
+    /// A message of MPI, from the call that sends it to the one that it is received in. The ends are in different processes, so it is
+    /// no [`Item::Link`]: each is an [`Item::Mpi`] of its own.
+    Message,
     /// The critical path, from where it leaves a thread to where it goes on with another one.
     CriticalPath,
 }
@@ -375,6 +383,7 @@ impl LinkKind {
         match self {
             LinkKind::TaskDependence | LinkKind::TargetSubmit | LinkKind::TargetDataOp => Wants::DEPENDENCES,
             LinkKind::TaskCreate | LinkKind::MutexRelease | LinkKind::CriticalPath => Wants::ARROWS,
+            LinkKind::Message => Wants::MPI,
             LinkKind::Fork | LinkKind::Join | LinkKind::BarrierRelease | LinkKind::Taskwait => Wants::CAUSES,
         }
     }
@@ -391,6 +400,7 @@ impl LinkKind {
             LinkKind::Join => "join",
             LinkKind::BarrierRelease => "barrier_release",
             LinkKind::Taskwait => "taskwait",
+            LinkKind::Message => "mpi_message",
             LinkKind::CriticalPath => "critical_path",
         }
     }
@@ -411,6 +421,7 @@ impl LinkKind {
             LinkKind::MutexRelease => Category::Mutex,
             LinkKind::Fork | LinkKind::Join => Category::Parallel,
             LinkKind::BarrierRelease | LinkKind::Taskwait => Category::Sync,
+            LinkKind::Message => Category::Mpi,
             LinkKind::CriticalPath => Category::Omptrace,
         }
     }

@@ -12,6 +12,8 @@
 //! * The times of one thread's [`Item::Sample`] do not go back, but they may come later than what else happened then.
 //! * [`Item::Counted`] comes in the order of times on its thread.
 //! * The times of one counter's [`Item::Count`] do not go back. Before the first it is 0.
+//! * [`Item::Communicator`] comes before the process's first event. Several processes may define the same one. [`Item::Mpi`] keeps the
+//!   order of time on its thread; it comes behind the begin of the call that it belongs to, or in front of that call's end.
 //! * [`Item::ThreadEvent`] keeps the order of times on its thread, too, but for the end of a pause: what ended in the
 //!   pause comes after it. Each fork, team and task that begins on a thread ends there or where the task has moved to.
 //! * Times are nanoseconds since the timeline's start and never negative.
@@ -20,6 +22,7 @@
 //! ids           numbers of what items define and refer to
 //! definitions   processes, locations, regions, counters
 //! item          what happens: slices, instants, intervals, links
+//! mpi           messages and collective operations within calls of MPI
 //! sample        functions, and how much time threads spent in them
 //! thread_event  how threads meet in teams, tasks and locks
 //! wants         which items a sink has a use for
@@ -32,6 +35,7 @@ mod definitions;
 mod ids;
 mod item;
 pub(crate) mod manner;
+mod mpi;
 pub mod null_sink;
 mod point;
 pub(crate) mod repairs;
@@ -52,6 +56,10 @@ pub use crate::model::ids::{
 pub use crate::model::item::{
     Anchor, Argument, Arguments, Awaited, Count, Counted, DeviceWork, Enter, Instant, Interval, Item,
     KeptInterval, Leave, Link, LinkKind, Part, Value, argument,
+};
+pub(crate) use crate::model::mpi::operation;
+pub use crate::model::mpi::{
+    Collective, Communicator, CommunicatorId, CommunicatorKind, Message, MpiEvent, OtherEnd, RequestId, Root,
 };
 pub use crate::model::point::Point;
 pub use crate::model::sample::{Function, FunctionKind, RuntimeActivity, Sample, StackFrame};

@@ -27,8 +27,10 @@ impl Wants {
     pub const COUNTERS: Wants = Wants(128);
     /// [`ThreadEvent::Sampled`](crate::model::ThreadEvent::Sampled).
     pub const SAMPLE_TIMES: Wants = Wants(256);
+    /// [`Item::Mpi`](crate::model::Item::Mpi) and [`Item::Communicator`](crate::model::Item::Communicator).
+    pub const MPI: Wants = Wants(512);
     /// All optional items.
-    pub const ALL: Wants = Wants(511);
+    pub const ALL: Wants = Wants(1023);
 
     /// Whether all of `items` are in the set.
     #[inline(always)]

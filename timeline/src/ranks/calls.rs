@@ -3,144 +3,31 @@
 //! A request is bound when the wait begins. When it ends, another thread may already have the same handle.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU64;
 
 use omptrace_symbols::fast_map::FastMap;
-use omptrace_trace_format::event::{CallBegin, CallEnd, CallObjects, Event, ObjectDefined, ObjectFreed};
+use omptrace_trace_format::event::{
+    CallBegin, CallEnd, CallObjects, Event, ObjectDefined, ObjectFreed, ObjectNamed,
+};
 use omptrace_trace_format::field::{CallClass, CallRole, ObjectKind};
 
 use crate::model::Ns;
 use crate::ranks::communicator::{Communicator, Origin};
+use crate::ranks::forbidden::ThreadRules;
+use crate::ranks::open_call;
+use crate::ranks::posting::Posting;
+use crate::ranks::process_calls::{Collective, ProcessCalls, Receive, ReceiveState, Send, Span};
+use crate::ranks::requests::{Completed, Meaning, Posted, Request, is_collective_init, is_send_init};
 
 /// Peers that are no ranks, as the tracer writes them.
 const CANCELLED: i32 = -5;
 const NONE: i32 = -4;
 const PROC_NULL: i32 = -2;
 /// Any source or tag.
-const ANY: i32 = -1;
+pub(super) const ANY: i32 = -1;
 
 /// Words of a completed request in `omptrace_call_objects`: handle, peer, tag, bytes.
 const COMPLETED_WORDS: usize = 4;
-
-/// The time that a thread is in a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) thread: u32,
-    pub(super) begin: Ns,
-    pub(super) end: Ns,
-}
-
-/// A message that is sent.
-#[derive(Clone, Debug)]
-pub(super) struct Send {
-    /// The place of the communicator.
-    pub(super) communicator: usize,
-    pub(super) peer: i32,
-    pub(super) tag: i32,
-    pub(super) bytes: u64,
-    /// When it was posted.
-    pub(super) posted: Ns,
-    /// The call that may wait until it is received.
-    pub(super) wait: Option<Span>,
-    pub(super) is_cancelled: bool,
-}
-
-/// A message that is received, or looked at.
-#[derive(Clone, Debug)]
-pub(super) struct Receive {
-    pub(super) communicator: usize,
-    /// Where it is from: [`ANY`] unless it is complete.
-    pub(super) peer: i32,
-    pub(super) tag: i32,
-    pub(super) bytes: u64,
-    pub(super) posted: Ns,
-    /// The call that waits for it.
-    pub(super) wait: Option<Span>,
-    pub(super) state: ReceiveState,
-    /// It leaves the message where it is (`MPI_Probe`).
-    pub(super) is_probe: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ReceiveState {
-    Posted,
-    Complete,
-    /// There is no message: it was cancelled, is from `MPI_PROC_NULL`, or has failed.
-    Nothing,
-}
-
-/// The rank's part in a collective operation.
-#[derive(Clone, Debug)]
-pub(super) struct Collective {
-    pub(super) communicator: usize,
-    /// Operations count up from 0 on each communicator.
-    pub(super) ordinal: u32,
-    pub(super) function: u32,
-    /// The root's rank in the communicator, or a negative number.
-    pub(super) root: i32,
-    pub(super) posted: Ns,
-    /// The call that waits for it.
-    pub(super) wait: Option<Span>,
-}
-
-/// What one rank did.
-#[derive(Debug, Default)]
-pub(super) struct ProcessCalls {
-    pub(super) rank: u32,
-    pub(super) communicators: Vec<Communicator>,
-    /// In the order in which they were posted.
-    pub(super) sends: Vec<Send>,
-    pub(super) receives: Vec<Receive>,
-    pub(super) collectives: Vec<Collective>,
-    pub(super) open_requests: u64,
-    pub(super) open_communicators: u64,
-}
-
-/// What a request stands for.
-#[derive(Clone, Debug)]
-enum Meaning {
-    /// Also whether the send returns only when it is received.
-    Send {
-        place: usize,
-        is_synchronous: bool,
-    },
-    Receive {
-        place: usize,
-    },
-    Collective {
-        place: usize,
-    },
-    PersistentSend {
-        send: Send,
-        started: Vec<usize>,
-        is_synchronous: bool,
-    },
-    PersistentReceive {
-        receive: Receive,
-        started: Vec<usize>,
-    },
-    Other,
-}
-
-#[derive(Clone, Debug)]
-struct Request {
-    /// Never used again, unlike a handle.
-    number: u64,
-    /// The thread that it is of.
-    thread: usize,
-    /// A call waits for it.
-    is_awaited: bool,
-    meaning: Meaning,
-}
-
-/// A request that a call has waited for, and what its status says.
-#[derive(Clone, Copy, Debug)]
-struct Completed {
-    handle: u64,
-    number: u64,
-    peer: i32,
-    tag: i32,
-    bytes: u64,
-}
 
 /// A call that a thread is in.
 #[derive(Debug)]
@@ -149,22 +36,13 @@ struct OpenCall {
     function: u32,
     class: CallClass,
     tag: i32,
+    count: u64,
+    datatype: u64,
     /// The message or operation that the call posts or waits for.
     posted: Posted,
     /// The handles that it waits for, each with the request that it stood for when the wait began.
     awaited: VecDeque<(u64, u64)>,
     completed: Vec<Completed>,
-}
-
-#[derive(Clone, Debug)]
-enum Posted {
-    Nothing,
-    Send { place: usize },
-    Receive { place: usize },
-    Both { send: Option<usize>, receive: usize },
-    Collective { place: usize },
-    PersistentSend(Send),
-    PersistentReceive(Receive),
 }
 
 /// Puts the calls of one rank together.
@@ -176,16 +54,17 @@ pub(super) struct Calls {
     requests: FastMap<u64, Vec<Request>>,
     requests_so_far: u64,
     /// Places of communicators by handle.
-    communicators: FastMap<u64, usize>,
+    communicators: FastMap<u64, u32>,
     /// Whether each was freed, or exists from the start.
     is_freed: Vec<bool>,
     /// How many communicators were made from each, and how many collective operations there were.
-    made: BTreeMap<usize, u32>,
-    operations: BTreeMap<usize, u32>,
+    made: BTreeMap<u32, u32>,
+    operations: BTreeMap<u32, u32>,
     datatypes: FastMap<u64, u64>,
     /// Places of receives by the handle of a matched message (`MPI_Mprobe`).
     messages: FastMap<u64, usize>,
     is_finalized: bool,
+    rules: ThreadRules,
 }
 
 /// A function's name in C.
@@ -194,7 +73,7 @@ pub(super) fn name_of(function: u32) -> &'static str {
 }
 
 impl Calls {
-    pub(super) fn new(rank: u32, threads: usize) -> Calls {
+    pub(super) fn new(rank: u32, threads: usize, rules: ThreadRules) -> Calls {
         Calls {
             all: ProcessCalls { rank, ..ProcessCalls::default() },
             open: (0..threads).map(|_| None).collect(),
@@ -207,6 +86,7 @@ impl Calls {
             datatypes: FastMap::default(),
             messages: FastMap::default(),
             is_finalized: false,
+            rules,
         }
     }
 
@@ -215,26 +95,73 @@ impl Calls {
         match event {
             Event::CallBegin(e) => self.begin(thread, time, e),
             Event::CallEnd(e) => self.end(thread, time, e),
-            Event::CallObjects(e) => self.objects(thread, e),
-            Event::ObjectDefined(e) => self.defined(thread, e),
-            Event::ObjectFreed(e) => self.freed(e),
+            Event::CallObjects(e) => self.call_objects(thread, e),
+            Event::ObjectDefined(e) => self.defined(thread, time, e),
+            Event::ObjectNamed(e) => self.named(e),
+            Event::ObjectFreed(e) => self.freed(thread, time, e),
+            Event::ClockMeasured(e) => self.all.measured.push((**e).clone()),
             _ => {}
         }
     }
 
     pub(super) fn finish(mut self) -> ProcessCalls {
         let open = |request: &Request| match &request.meaning {
-            Meaning::PersistentSend { started, .. } | Meaning::PersistentReceive { started, .. } => {
-                started.len() as u64
-            }
+            Meaning::PersistentSend { started, .. }
+            | Meaning::PersistentReceive { started, .. }
+            | Meaning::PersistentCollective { started, .. } => started.len() as u64,
             Meaning::Other => 0,
             _ => 1,
         };
         self.all.open_requests = self.requests.values().flatten().map(open).sum();
         if self.is_finalized {
             self.all.open_communicators = self.is_freed.iter().filter(|is_freed| !**is_freed).count() as u64;
+            let is_persistent = |request: &&Request| {
+                matches!(
+                    request.meaning,
+                    Meaning::PersistentSend { .. }
+                        | Meaning::PersistentReceive { .. }
+                        | Meaning::PersistentCollective { .. }
+                )
+            };
+            self.all.open_persistent = self.requests.values().flatten().filter(is_persistent).count() as u64;
         }
+        self.all.open = self.open.iter().flatten().map(|call| self.open_call(call)).collect();
+        self.all.forbidden = self.rules.finish();
+        self.all.objects.finish();
         self.all
+    }
+
+    /// What a call that is open waits for.
+    fn open_call(&self, call: &OpenCall) -> open_call::OpenCall {
+        let mut open = open_call::OpenCall { function: call.function, ..open_call::OpenCall::default() };
+        match (&call.posted, call.class) {
+            (Posted::Send { place }, CallClass::send) => open.sends.push(*place),
+            (Posted::Receive { place }, CallClass::receive | CallClass::probe) => open.receives.push(*place),
+            (Posted::Both { send, receive }, _) => {
+                open.sends.extend(send);
+                open.receives.push(*receive);
+            }
+            (Posted::Collective { place }, CallClass::collective) => open.collectives.push(*place),
+            _ => {}
+        }
+        for (handle, number) in &call.awaited {
+            let mut requests = self.requests.get(handle).into_iter().flatten();
+            let Some(request) = requests.find(|request| request.number == *number) else { continue };
+            match &request.meaning {
+                Meaning::Send { place, .. } => open.sends.push(*place),
+                Meaning::Receive { place } => open.receives.push(*place),
+                Meaning::Both { send, receive } => {
+                    open.sends.extend(send);
+                    open.receives.push(*receive);
+                }
+                Meaning::Collective { place } => open.collectives.push(*place),
+                Meaning::PersistentSend { started, .. } => open.sends.extend(started.front()),
+                Meaning::PersistentReceive { started, .. } => open.receives.extend(started.front()),
+                Meaning::PersistentCollective { started, .. } => open.collectives.extend(started.front()),
+                Meaning::Other => {}
+            }
+        }
+        open
     }
 
     fn begin(&mut self, thread: usize, time: Ns, e: &CallBegin) {
@@ -242,17 +169,22 @@ impl Calls {
         if name == "MPI_Finalize" {
             self.is_finalized = true;
         }
-        let posted = self.posted(name, time, e).unwrap_or(Posted::Nothing);
+        let posting = Posting { thread: thread as u32, begin: time };
+        let posted = self.posted(name, posting, e).unwrap_or(Posted::Nothing);
         // An error handler may have left the one before by `longjmp`.
         if let Some(abandoned) = self.open.get_mut(thread).and_then(Option::take) {
             self.release(&abandoned);
+            self.rules.end();
         }
+        self.rules.begin(thread, name);
         if let Some(open) = self.open.get_mut(thread) {
             *open = Some(OpenCall {
                 begin: time,
                 function: e.function,
                 class: e.class,
                 tag: e.tag,
+                count: e.count,
+                datatype: e.datatype.0,
                 posted,
                 awaited: VecDeque::new(),
                 completed: Vec::new(),
@@ -261,7 +193,7 @@ impl Calls {
     }
 
     /// What a call posts. `None` where that is nothing, or its communicator is not known.
-    fn posted(&mut self, name: &str, time: Ns, e: &CallBegin) -> Option<Posted> {
+    fn posted(&mut self, name: &str, posted: Posting, e: &CallBegin) -> Option<Posted> {
         let is_persistent = e.class == CallClass::start;
         let communicator = match name {
             "MPI_Mrecv" | "MPI_Imrecv" => {
@@ -271,25 +203,35 @@ impl Calls {
             }
             _ => *self.communicators.get(&e.object.0)?,
         };
-        let bytes = self.datatypes.get(&e.datatype.0).map_or(0, |bytes| bytes.saturating_mul(e.count));
+        let room = self.datatypes.get(&e.datatype.0).map(|bytes| bytes.saturating_mul(e.count));
         let send = Send {
             communicator,
             peer: e.peer,
+            peer_in_world: None,
             tag: e.tag,
-            bytes,
-            posted: time,
-            wait: None,
+            bytes: room.unwrap_or(0),
+            posted,
+            request: None,
+            done: None,
+            may_wait: false,
             is_cancelled: false,
+            other: None,
         };
         let receive = Receive {
             communicator,
             peer: e.peer,
+            peer_in_world: None,
             tag: e.tag,
             bytes: 0,
-            posted: time,
+            // A probe has no buffer, and that of `MPI_Sendrecv` is not told.
+            room: room.filter(|_| !matches!(e.class, CallClass::probe | CallClass::send_receive)),
+            posted,
+            request: None,
             wait: None,
+            done: None,
             state: ReceiveState::Posted,
             is_probe: e.class == CallClass::probe && !matches!(name, "MPI_Mprobe" | "MPI_Improbe"),
+            other: None,
         };
         Some(match e.class {
             CallClass::send | CallClass::nonblocking_send => {
@@ -306,22 +248,39 @@ impl Calls {
                 Posted::Both { send: self.post_send(send), receive: self.post_receive(receive)? }
             }
             CallClass::collective | CallClass::nonblocking_collective => {
-                let ordinal = self.operations.entry(communicator).or_default();
-                self.all.collectives.push(Collective {
-                    communicator,
-                    ordinal: *ordinal,
-                    function: e.function,
-                    root: e.peer,
-                    posted: time,
-                    wait: None,
-                });
-                *ordinal += 1;
+                let collective = self.collective(communicator, posted, e);
+                self.all.collectives.push(collective);
                 Posted::Collective { place: self.all.collectives.len() - 1 }
             }
             _ if is_persistent && name == "MPI_Recv_init" => Posted::PersistentReceive(receive),
             _ if is_persistent && is_send_init(name) => Posted::PersistentSend(send),
+            _ if is_persistent && is_collective_init(name) => {
+                Posted::PersistentCollective(self.collective(communicator, posted, e))
+            }
             _ => return None,
         })
+    }
+
+    /// The next operation on a communicator.
+    fn collective(&mut self, communicator: u32, posted: Posting, e: &CallBegin) -> Collective {
+        let next = self.operations.entry(communicator).or_default();
+        let ordinal = *next;
+        *next += 1;
+        let bytes = self.datatypes.get(&e.datatype.0).map_or(0, |bytes| bytes.saturating_mul(e.count));
+        Collective {
+            communicator,
+            ordinal,
+            round: 0,
+            function: e.function,
+            root: e.peer,
+            bytes,
+            sent: 0,
+            received: 0,
+            posted,
+            request: None,
+            wait: None,
+            number: None,
+        }
     }
 
     fn post_send(&mut self, send: Send) -> Option<usize> {
@@ -338,7 +297,7 @@ impl Calls {
         })
     }
 
-    fn objects(&mut self, thread: usize, e: &CallObjects<'_>) {
+    fn call_objects(&mut self, thread: usize, e: &CallObjects<'_>) {
         match e.role {
             CallRole::awaited => {
                 let Some(Some(open)) = self.open.get_mut(thread) else { return };
@@ -371,26 +330,34 @@ impl Calls {
             }
             CallRole::started => {
                 let Some(Some(open)) = self.open.get(thread) else { return };
-                let time = open.begin;
+                let posting = Posting { thread: thread as u32, begin: open.begin };
                 for handle in e.numbers.iter() {
-                    self.start(time, *handle);
+                    self.start(posting, *handle);
                 }
             }
             _ => {}
         }
     }
 
-    /// A persistent request is started: that is a message.
-    fn start(&mut self, time: Ns, handle: u64) {
+    /// A persistent request is started: that is a message, or an operation.
+    fn start(&mut self, posted: Posting, handle: u64) {
         let Some(request) = self.requests.get_mut(&handle).and_then(|all| all.last_mut()) else { return };
+        // Each is an operation of its own.
+        self.requests_so_far += 1;
+        let number = NonZeroU64::new(self.requests_so_far);
         match &mut request.meaning {
             Meaning::PersistentSend { send, started, .. } if send.peer >= 0 => {
-                started.push(self.all.sends.len());
-                self.all.sends.push(Send { posted: time, ..send.clone() });
+                started.push_back(self.all.sends.len());
+                self.all.sends.push(Send { posted, request: number, ..send.clone() });
             }
             Meaning::PersistentReceive { receive, started } if receive.peer != PROC_NULL => {
-                started.push(self.all.receives.len());
-                self.all.receives.push(Receive { posted: time, ..receive.clone() });
+                started.push_back(self.all.receives.len());
+                self.all.receives.push(Receive { posted, request: number, ..receive.clone() });
+            }
+            Meaning::PersistentCollective { collective, started } => {
+                started.push_back(self.all.collectives.len());
+                collective.round += 1;
+                self.all.collectives.push(Collective { posted, request: number, ..collective.clone() });
             }
             _ => {}
         }
@@ -399,6 +366,10 @@ impl Calls {
     fn end(&mut self, thread: usize, time: Ns, e: &CallEnd) {
         let Some(call) = self.open.get_mut(thread).and_then(Option::take) else { return };
         self.release(&call);
+        self.rules.end();
+        if self.rules.main() == Some(thread) {
+            self.all.in_calls_ns += time.abs_diff(call.begin);
+        }
         if call.function != e.function {
             return;
         }
@@ -414,27 +385,31 @@ impl Calls {
             Posted::Send { place } => {
                 self.all.sends[place].is_cancelled = has_failed;
                 if call.class == CallClass::send {
+                    let send = &mut self.all.sends[place];
                     // Others return when the message was copied, or at once.
-                    self.all.sends[place].wait = (name != "MPI_Bsend").then_some(span);
+                    (send.done, send.may_wait) = (Some(span), name != "MPI_Bsend");
                 } else if request != 0 {
-                    self.request(
-                        (thread, request),
-                        Meaning::Send { place, is_synchronous: name == "MPI_Issend" },
-                    );
+                    let meaning = Meaning::Send { place, is_synchronous: name == "MPI_Issend" };
+                    self.all.sends[place].request = self.request((thread, request), meaning);
                 }
             }
             Posted::Receive { place } if name == "MPI_Mrecv" || name == "MPI_Imrecv" => {
+                let room = self.datatypes.get(&call.datatype).map(|bytes| bytes.saturating_mul(call.count));
                 let receive = &mut self.all.receives[place];
                 receive.wait = receive.wait.or(Some(span));
+                (receive.done, receive.room) = (Some(span), room);
                 if name == "MPI_Imrecv" && request != 0 {
-                    self.request((thread, request), Meaning::Other);
+                    self.request((thread, request), Meaning::Receive { place });
                 }
             }
             Posted::Receive { place } if call.class == CallClass::nonblocking_receive => {
                 match (has_failed, request) {
                     (true, _) => self.all.receives[place].state = ReceiveState::Nothing,
                     (false, 0) => {}
-                    (false, request) => self.request((thread, request), Meaning::Receive { place }),
+                    (false, request) => {
+                        let number = self.request((thread, request), Meaning::Receive { place });
+                        self.all.receives[place].request = number;
+                    }
                 }
             }
             Posted::Receive { place } => {
@@ -445,10 +420,18 @@ impl Calls {
                     self.messages.insert(request, place);
                 }
             }
-            Posted::Both { receive, .. } if request != 0 => {
-                self.request((thread, request), Meaning::Receive { place: receive });
+            Posted::Both { send, receive } if request != 0 => {
+                let number = self.request((thread, request), Meaning::Both { send, receive });
+                self.all.receives[receive].request = number;
+                if let Some(send) = send {
+                    self.requests_so_far += 1;
+                    self.all.sends[send].request = NonZeroU64::new(self.requests_so_far);
+                }
             }
             Posted::Both { send, receive } => {
+                if let Some(send) = send {
+                    self.all.sends[send].done = Some(span);
+                }
                 self.received(receive, (e.peer, e.tag, e.bytes), span);
                 if has_failed {
                     self.all.receives[receive].state = ReceiveState::Nothing;
@@ -458,18 +441,24 @@ impl Calls {
                 }
             }
             Posted::Collective { place } if request != 0 => {
-                self.request((thread, request), Meaning::Collective { place });
+                let number = self.request((thread, request), Meaning::Collective { place });
+                self.all.collectives[place].request = number;
             }
             Posted::Collective { place } => self.all.collectives[place].wait = Some(span),
             Posted::PersistentSend(send) => {
                 let is_synchronous = name == "MPI_Ssend_init";
                 self.request(
                     (thread, request),
-                    Meaning::PersistentSend { send, started: Vec::new(), is_synchronous },
+                    Meaning::PersistentSend { send, started: VecDeque::new(), is_synchronous },
                 );
             }
             Posted::PersistentReceive(receive) => {
-                self.request((thread, request), Meaning::PersistentReceive { receive, started: Vec::new() });
+                let started = VecDeque::new();
+                self.request((thread, request), Meaning::PersistentReceive { receive, started });
+            }
+            Posted::PersistentCollective(collective) => {
+                let started = VecDeque::new();
+                self.request((thread, request), Meaning::PersistentCollective { collective, started });
             }
         }
         // A send within several requests may be complete long before the call returns.
@@ -489,10 +478,13 @@ impl Calls {
         }
     }
 
-    fn request(&mut self, (thread, handle): (usize, u64), meaning: Meaning) {
+    /// Gives the request's number.
+    fn request(&mut self, (thread, handle): (usize, u64), meaning: Meaning) -> Option<NonZeroU64> {
         self.requests_so_far += 1;
-        let request = Request { number: self.requests_so_far, thread, is_awaited: false, meaning };
+        let number = self.requests_so_far;
+        let request = Request { number, thread, is_awaited: false, meaning };
         self.requests.entry(handle).or_default().push(request);
+        NonZeroU64::new(number)
     }
 
     fn complete(&mut self, completed: Completed, span: Span, is_single: bool) {
@@ -501,26 +493,33 @@ impl Calls {
         let Some(place) = all.iter().position(|request| request.number == number) else { return };
         all[place].is_awaited = false;
         let is_cancelled = peer == CANCELLED;
-        let next = |started: &mut Vec<usize>| (!started.is_empty()).then(|| started.remove(0));
-        let (send, receive, collective) = match &mut all[place].meaning {
+        let (mut send, mut receive, mut collective) = (None, None, None);
+        match &mut all[place].meaning {
             Meaning::PersistentSend { started, is_synchronous, .. } => {
-                (next(started).map(|send| (send, *is_synchronous)), None, None)
+                send = started.pop_front().map(|send| (send, *is_synchronous));
             }
-            Meaning::PersistentReceive { started, .. } => (None, next(started), None),
+            Meaning::PersistentReceive { started, .. } => receive = started.pop_front(),
+            Meaning::PersistentCollective { started, .. } => collective = started.pop_front(),
             _ => match all.remove(place).meaning {
-                Meaning::Send { place, is_synchronous } => (Some((place, is_synchronous)), None, None),
-                Meaning::Receive { place } => (None, Some(place), None),
-                Meaning::Collective { place } => (None, None, Some(place)),
-                _ => (None, None, None),
+                Meaning::Send { place, is_synchronous } => send = Some((place, is_synchronous)),
+                Meaning::Receive { place } => receive = Some(place),
+                Meaning::Both { send: of_send, receive: of_receive } => {
+                    if let Some(of_send) = of_send {
+                        self.all.sends[of_send].done = Some(span);
+                    }
+                    receive = Some(of_receive);
+                }
+                Meaning::Collective { place } => collective = Some(place),
+                _ => {}
             },
-        };
+        }
         if all.is_empty() {
             self.requests.remove(&handle);
         }
         if let Some((send, is_synchronous)) = send {
             let send = &mut self.all.sends[send];
             send.is_cancelled |= is_cancelled;
-            send.wait = (is_synchronous || is_single).then_some(span);
+            (send.done, send.may_wait) = (Some(span), is_synchronous || is_single);
         }
         if let Some(place) = receive {
             self.received(place, (peer, tag, bytes), span);
@@ -533,9 +532,13 @@ impl Calls {
     /// A receive is complete, with this status.
     fn received(&mut self, place: usize, (peer, tag, bytes): (i32, i32, u64), span: Span) {
         let receive = &mut self.all.receives[place];
-        receive.wait = Some(span);
+        // A message that was looked for before was waited for there.
+        receive.wait = receive.wait.or(Some(span));
+        receive.done = Some(span);
         receive.state = match peer {
             0.. => ReceiveState::Complete,
+            CANCELLED => ReceiveState::Cancelled,
+            _ if receive.state == ReceiveState::Complete => ReceiveState::Complete,
             _ => ReceiveState::Nothing,
         };
         if peer >= 0 {
@@ -543,7 +546,7 @@ impl Calls {
         }
     }
 
-    fn defined(&mut self, thread: usize, e: &ObjectDefined<'_>) {
+    fn defined(&mut self, thread: usize, time: Ns, e: &ObjectDefined<'_>) {
         match e.kind {
             ObjectKind::datatype => {
                 if let Some(bytes) = e.facts.first() {
@@ -552,7 +555,9 @@ impl Calls {
             }
             ObjectKind::communicator => {
                 let call = self.open.get(thread).and_then(Option::as_ref);
-                let (name, tag) = call.map_or(("", NONE), |call| (name_of(call.function), call.tag));
+                let (function, tag) = call.map_or((0, NONE), |call| (call.function, call.tag));
+                let made = call.map(|call| Posting { thread: thread as u32, begin: call.begin });
+                let name = name_of(function);
                 let parent = self.communicators.get(&e.parent.0).copied().filter(|_| e.parent.0 != 0);
                 let origin = self.origin(name, tag, parent);
                 // This rank is no member of what the others have made.
@@ -560,9 +565,15 @@ impl Calls {
                     return;
                 }
                 let &[size, own_rank, remote_size, ref members @ ..] = &e.facts[..] else { return };
-                self.communicators.insert(e.handle.0, self.all.communicators.len());
+                let place = self.all.communicators.len() as u32;
+                self.communicators.insert(e.handle.0, place);
+                self.all.objects.define(e.handle.0, time, place);
                 self.all.communicators.push(Communicator {
                     origin,
+                    function,
+                    name: e.name.0.as_deref().map(text),
+                    made,
+                    freed: None,
                     size: size as u32,
                     own_rank: own_rank as u32,
                     remote_size: remote_size as u32,
@@ -574,7 +585,15 @@ impl Calls {
         }
     }
 
-    fn origin(&mut self, name: &str, tag: i32, parent: Option<usize>) -> Origin {
+    /// A communicator gets a name.
+    fn named(&mut self, e: &ObjectNamed<'_>) {
+        let place = self.communicators.get(&e.handle.0).filter(|_| e.kind == ObjectKind::communicator);
+        if let (Some(place), Some(name)) = (place, e.name.0.as_deref()) {
+            self.all.communicators[*place as usize].name = Some(text(name));
+        }
+    }
+
+    fn origin(&mut self, name: &str, tag: i32, parent: Option<u32>) -> Origin {
         match (name, parent) {
             ("MPI_Init" | "MPI_Init_thread", None) => {
                 let has_world = self.all.communicators.iter().any(|it| it.origin == Origin::World);
@@ -594,11 +613,15 @@ impl Calls {
         }
     }
 
-    fn freed(&mut self, e: &ObjectFreed) {
+    fn freed(&mut self, thread: usize, time: Ns, e: &ObjectFreed) {
         match e.kind {
             ObjectKind::communicator => {
                 if let Some(place) = self.communicators.remove(&e.handle.0) {
-                    self.is_freed[place] = true;
+                    self.is_freed[place as usize] = true;
+                    self.all.objects.free(e.handle.0, time);
+                    let call = self.open.get(thread).and_then(Option::as_ref);
+                    self.all.communicators[place as usize].freed =
+                        call.map(|call| Posting { thread: thread as u32, begin: call.begin });
                 }
             }
             ObjectKind::datatype => {
@@ -618,6 +641,7 @@ impl Calls {
     }
 }
 
-fn is_send_init(name: &str) -> bool {
-    matches!(name, "MPI_Send_init" | "MPI_Bsend_init" | "MPI_Rsend_init" | "MPI_Ssend_init")
+/// The name that a program gives.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }

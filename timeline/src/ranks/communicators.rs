@@ -2,8 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::ranks::calls::ProcessCalls;
+use crate::model::{Communicator as Definition, CommunicatorId, CommunicatorKind};
+use crate::ranks::calls::name_of;
 use crate::ranks::communicator::{Communicator, Origin};
+use crate::ranks::process_calls::ProcessCalls;
+
+/// Stands for the parent's name, which may become known later: no program can name a communicator so.
+const PARENT: &str = "\0";
 
 /// The same on all ranks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -77,8 +82,8 @@ impl Communicators {
     }
 
     /// The number of a rank's communicator, the same on all ranks.
-    pub(super) fn number(&self, process: usize, place: usize) -> Option<u32> {
-        *self.of_processes.get(process)?.get(place)?
+    pub(super) fn number(&self, process: usize, place: u32) -> Option<u32> {
+        *self.of_processes.get(process)?.get(place as usize)?
     }
 
     /// The members of a communicator as ranks in the world. Of an intercommunicator, in the order of the rank that told them first.
@@ -86,16 +91,83 @@ impl Communicators {
         self.members.get(number as usize).map_or(&[], |members| members)
     }
 
+    /// All of them, by number.
+    pub(super) fn definitions(&self, processes: &[ProcessCalls]) -> Vec<Definition> {
+        let mut all: Vec<Option<Definition>> = vec![None; self.members.len()];
+        for (process, calls) in processes.iter().enumerate() {
+            for (place, communicator) in (0..).zip(&calls.communicators) {
+                let Some(number) = self.number(process, place) else { continue };
+                let known = all[number as usize]
+                    .get_or_insert_with(|| self.definition(process, number, communicator));
+                if let Some(name) = &communicator.name {
+                    known.name.clone_from(name);
+                }
+            }
+        }
+        // Parents have lower numbers.
+        let mut definitions: Vec<Definition> = Vec::new();
+        for (id, definition) in (0..).map(CommunicatorId).zip(all) {
+            let mut definition = definition.unwrap_or_else(|| Definition {
+                id,
+                name: String::new(),
+                parent: None,
+                kind: CommunicatorKind::Made,
+                members: Vec::new(),
+                remote: Vec::new(),
+            });
+            if let Some(parent) = definition.parent.and_then(|parent| definitions.get(parent.0 as usize)) {
+                definition.name = definition.name.replace(PARENT, &parent.name);
+            }
+            definitions.push(definition);
+        }
+        definitions
+    }
+
+    fn definition(&self, process: usize, number: u32, communicator: &Communicator) -> Definition {
+        let members = self.members(number);
+        let own = members.len().min(communicator.size as usize);
+        let (members, remote) = members.split_at(own);
+        let parent = match communicator.origin {
+            Origin::Made { parent, .. } | Origin::Group { parent, .. } => self.number(process, parent),
+            _ => None,
+        };
+        let kind = match communicator.origin {
+            Origin::World => CommunicatorKind::World,
+            Origin::Own => CommunicatorKind::Own,
+            _ if remote.is_empty() => CommunicatorKind::Made,
+            _ => CommunicatorKind::Between,
+        };
+        let function = name_of(communicator.function);
+        let first = members.first().copied().unwrap_or(0);
+        let is_part = parent.is_some_and(|parent| self.members(parent).len() > members.len());
+        let from = if is_part { format!(" from rank {first}") } else { String::new() };
+        let name = match communicator.origin {
+            Origin::World => "MPI_COMM_WORLD".to_owned(),
+            Origin::Own => "MPI_COMM_SELF".to_owned(),
+            Origin::Made { ordinal, .. } => format!("{function} {ordinal} of {PARENT}{from}"),
+            Origin::Group { tag, .. } => format!("{function} of {PARENT}, tag {tag}{from}"),
+            _ => format!("{function} {number}"),
+        };
+        Definition {
+            id: CommunicatorId(number),
+            name,
+            parent: parent.map(CommunicatorId),
+            kind,
+            members: members.to_vec(),
+            remote: remote.to_vec(),
+        }
+    }
+
     /// The rank in the world of a rank's partner.
     pub(super) fn world_rank(
         &self,
         process: usize,
         calls: &ProcessCalls,
-        place: usize,
+        place: u32,
         peer: i32,
     ) -> Option<u32> {
         let peer = usize::try_from(peer).ok()?;
-        let communicator = calls.communicators.get(place)?;
+        let communicator = calls.communicators.get(place as usize)?;
         // Partners are in the other group, which each side has last.
         if communicator.remote_size > 0 {
             return communicator.members.get(communicator.size as usize + peer).copied();
@@ -104,7 +176,7 @@ impl Communicators {
     }
 
     fn key(&self, process: usize, rank: u32, communicator: &Communicator) -> Option<Key> {
-        let number = |place: usize| self.number(process, place);
+        let number = |place: u32| self.number(process, place);
         let members = &communicator.members;
         Some(match communicator.origin {
             Origin::World => Key::World,

@@ -53,7 +53,7 @@ pub(crate) struct Joint {
     pub(crate) kind: WaitKind,
 }
 
-/// The waits of one process, by its calls. Times are since the session's start.
+/// The waits of one process, by its calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Joints {
     /// By thread and begin.
@@ -72,13 +72,6 @@ impl Joints {
             is_same
         });
         Joints { all }
-    }
-
-    pub(super) fn move_by(&mut self, ns: Ns) {
-        for joint in &mut self.all {
-            joint.begin += ns;
-            joint.until += ns;
-        }
     }
 
     /// The wait in the call that a thread began at this time.

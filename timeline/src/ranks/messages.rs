@@ -1,6 +1,12 @@
 //! What is found out of a rank.
 
+use std::sync::Arc;
+
+use crate::ranks::call_events::CallEvents;
+use crate::ranks::communicator::Origin;
+use crate::ranks::forbidden::Forbidden;
 use crate::ranks::joints::Joints;
+use crate::ranks::process_calls::{ProcessCalls, ReceiveState};
 
 /// What one rank did with the others.
 #[derive(Clone, Debug, Default)]
@@ -11,11 +17,55 @@ pub struct RankMessages {
     pub unmatched_sends: Unmatched,
     /// Receives that no send matches, but for those that were cancelled.
     pub unmatched_receives: Unmatched,
+    /// Messages that are longer than the buffers that they were received in, or would be.
+    pub truncated: Unmatched,
+    /// Calls from threads that may make none at that time.
+    pub forbidden: Forbidden,
     /// Requests that no call has completed or freed.
     pub open_requests: u64,
+    /// Persistent requests that were not freed, where the program called `MPI_Finalize`.
+    pub open_persistent: u64,
     /// Communicators that were created and not freed, where the program called `MPI_Finalize`.
     pub open_communicators: u64,
+    /// The time that the thread which initialized the library was in calls.
+    pub in_calls_ns: u64,
     pub(crate) joints: Joints,
+    /// What its calls do; empty unless that is wanted.
+    pub(crate) events: Arc<CallEvents>,
+}
+
+impl RankMessages {
+    /// The waits in its calls.
+    pub(crate) fn joints(&self) -> &Joints {
+        &self.joints
+    }
+
+    /// What can be counted without the others.
+    pub(super) fn counted(calls: &ProcessCalls) -> RankMessages {
+        let is_made = |origin| !matches!(origin, Origin::World | Origin::Own);
+        let sends = || calls.sends.iter().filter(|send| !send.is_cancelled);
+        let receives = || {
+            let all = calls.receives.iter();
+            all.filter(|receive| !receive.is_probe && receive.state == ReceiveState::Complete)
+        };
+        let made = calls.communicators.iter().filter(|communicator| is_made(communicator.origin));
+        RankMessages {
+            counts: MessageCounts {
+                sends: sends().count() as u64,
+                sent_bytes: sends().map(|send| send.bytes).sum(),
+                receives: receives().count() as u64,
+                received_bytes: receives().map(|receive| receive.bytes).sum(),
+                collectives: calls.collectives.len() as u64,
+                communicators: made.count() as u64,
+            },
+            forbidden: calls.forbidden.clone(),
+            in_calls_ns: calls.in_calls_ns,
+            open_requests: calls.open_requests,
+            open_persistent: calls.open_persistent,
+            open_communicators: calls.open_communicators,
+            ..RankMessages::default()
+        }
+    }
 }
 
 /// How much one rank communicated.
@@ -35,7 +85,7 @@ pub struct MessageCounts {
     pub communicators: u64,
 }
 
-/// Ends of messages that have no other end.
+/// Ends of messages that have no other end, or of other messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unmatched {
     /// How many there are.

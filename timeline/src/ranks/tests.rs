@@ -3,10 +3,11 @@
 use omptrace_trace_format::event::{CallBegin, CallEnd, CallObjects, Event, ObjectDefined, ObjectFreed};
 use omptrace_trace_format::field::{Address, CallClass, CallRole, ObjectKind, Text};
 
-use super::calls::{Calls, ProcessCalls};
+use super::calls::Calls;
+use super::forbidden::ThreadRules;
 use super::joints::{Joint, WaitKind};
-use super::matching::matched;
-use super::{MessageCounts, RankMessages};
+use super::process_calls::ProcessCalls;
+use super::{MessageCounts, RankMessages, Ranks, Wanted, matched};
 use crate::model::Ns;
 
 const WORLD: u64 = 0x100;
@@ -29,7 +30,7 @@ type Status = Option<(i32, i32, u64)>;
 
 impl Rank {
     fn new(rank: u32, size: u32) -> Rank {
-        let mut it = Rank { calls: Calls::new(rank, 2), thread: 0, name: "" };
+        let mut it = Rank { calls: Calls::new(rank, 2, ThreadRules::default()), thread: 0, name: "" };
         it.begin(0, "MPI_Init", (0, NONE, NONE, 0));
         let members: Vec<u64> = (0..u64::from(size)).collect();
         it.communicator(WORLD, 0, rank, &members);
@@ -134,7 +135,7 @@ impl Rank {
 
 fn all(ranks: Vec<Rank>) -> Vec<RankMessages> {
     let size = ranks.len();
-    matched(ranks.into_iter().map(Rank::finalize).collect(), size)
+    matched(ranks.into_iter().map(Rank::finalize).collect(), size, Wanted::Events).0
 }
 
 fn two(make: impl Fn(&mut Rank, &mut Rank)) -> Vec<RankMessages> {
@@ -441,4 +442,58 @@ fn what_has_no_partner_is_told() {
     assert_eq!((all[0].unmatched_sends.count, all[0].unmatched_sends.first), (1, Some((1, 4))));
     assert_eq!((all[1].unmatched_receives.count, all[1].unmatched_receives.first), (2, Some((0, 9))));
     assert_eq!((all[0].open_requests, all[1].open_requests), (0, 2));
+}
+
+#[test]
+fn a_message_that_is_longer_than_its_buffer_is_told() {
+    let all = two(|first, second| {
+        // The receive fails, or the program is ended in it.
+        first.begin(10, "MPI_Recv", (WORLD, 1, 7, 2));
+        second.send((20, 21), 0, 7, 3);
+    });
+    assert_eq!((all[0].truncated.count, all[0].truncated.first), (1, Some((1, 7))));
+    assert_eq!(all[1].truncated.count, 0);
+}
+
+#[test]
+fn persistent_requests_are_to_be_freed_and_their_operations_match() {
+    let all = two(|first, second| {
+        for (rank, late) in [(first, 0), (second, 40)] {
+            rank.call((10, 11), "MPI_Barrier_init", (WORLD, NONE, NONE, 0), 0xa0, None);
+            for round in 0..2 {
+                let when = 100 * (round + 1) + late;
+                rank.begin(when, "MPI_Start", (0xa0, NONE, NONE, 0));
+                rank.objects(CallRole::started, &[0xa0]);
+                rank.end(when + 1, 0, None);
+                rank.wait_all((when + 10, 100 * (round + 1) + 60), &[(0xa0, 0, 0, 0)]);
+            }
+        }
+    });
+    let barrier = WaitKind::Barrier;
+    assert_eq!(waits(&all[0]), [(110, 140, 1, barrier), (210, 240, 1, barrier)]);
+    assert_eq!((all[0].open_persistent, all[0].open_requests), (1, 0));
+    assert_eq!(all[0].counts.collectives, 2);
+}
+
+#[test]
+fn a_job_that_hangs_shows_who_waits_for_whom() {
+    let mut ranks: Vec<Rank> = (0..4).map(|rank| Rank::new(rank, 4)).collect();
+    ranks[0].begin(10, "MPI_Recv", (WORLD, 1, 7, 1));
+    ranks[1].call((10, 11), "MPI_Irecv", (WORLD, 2, 7, 1), 0xa0, None);
+    ranks[1].begin(20, "MPI_Wait", (0, NONE, NONE, 0));
+    ranks[1].objects(CallRole::awaited, &[0xa0]);
+    ranks[2].begin(10, "MPI_Ssend", (WORLD, 0, 9, 1));
+    ranks[3].begin(10, "MPI_Barrier", (WORLD, NONE, NONE, 0));
+    let all: Vec<ProcessCalls> = ranks.into_iter().map(|rank| rank.calls.finish()).collect();
+    let waiting = matched(all, 4, Wanted::Waits).2;
+    let of = |rank: usize| (waiting[rank].function, &waiting[rank].waits_for[..]);
+    assert_eq!(of(0), ("MPI_Recv", &[1][..]));
+    assert_eq!(of(1), ("MPI_Wait", &[2][..]));
+    assert_eq!(of(2), ("MPI_Ssend", &[0][..]));
+    assert_eq!(of(3), ("MPI_Barrier", &[0, 1, 2][..]));
+    let ranks = Ranks { deadlock: super::hung::deadlock(&waiting), waiting, ..Ranks::default() };
+    assert_eq!(ranks.deadlock, Some(vec![0, 1, 2]));
+    let notes = ranks.waiting_notes();
+    assert_eq!(notes[0], "rank 0 is in MPI_Recv and waits for rank 1");
+    assert_eq!(notes[4], "deadlock: each of these ranks waits for the next: 0 -> 1 -> 2 -> 0");
 }

@@ -13,19 +13,19 @@ use std::path::{Path, PathBuf};
 use omptrace_symbols::Table;
 use omptrace_trace_format::checkpoint::Packed;
 use omptrace_trace_format::metadata::{Metadata, Record};
-use omptrace_trace_format::{Diagnostic, Reader, Severity};
+use omptrace_trace_format::{ClockMap, Diagnostic, Reader, Severity};
 
 use crate::devices::{DeviceReport, Devices, Survey, device_name};
 use crate::interpret::annotations::Texts;
 use crate::interpret::item_emitter::Stage;
 use crate::interpret::old::collector::repeated_forks;
-use crate::interpret::{Interpreter, Recorder, Restart, Samples};
+use crate::interpret::{Interpreter, MpiKnowledge, Recorder, Restart, Samples};
 use crate::model::manner::Manner;
 use crate::model::repairs::Cause;
 use crate::model::session_clock::SessionClock;
 use crate::model::thread_introduction::ThreadIntroduction;
-use crate::model::{Item, Lifetime, LocationKind, Ns, Process, ProcessId, Sink, Summary};
-use crate::ranks::{Joints, Ranks};
+use crate::model::{Item, Lifetime, LocationKind, Ns, Process, ProcessId, Sink, Summary, Wants};
+use crate::ranks::{Ranks, Wanted};
 use crate::replay::merge::Merge;
 use crate::replay::report::{EventCounts, ProcessReport, Report, is_overwritten};
 use crate::replay::segments::Segments;
@@ -56,7 +56,11 @@ pub fn replay_with(
     sink: &mut dyn Sink,
     progress: &mut dyn FnMut(u64),
 ) -> Report {
-    let timeline = Timeline::of(inputs).with_ranks();
+    let timeline = Timeline::of(inputs);
+    let timeline = match sink.wants().contains(Wants::MPI) {
+        true => timeline.with_messages(),
+        false => timeline.with_ranks(),
+    };
     let mut report = timeline.replay(0, 1, symbols, manner, sink, progress);
     report.uncertainty_ns = timeline.uncertainty_ns;
     report
@@ -99,16 +103,45 @@ impl<'a> Timeline<'a> {
 
     /// Matches the messages between the processes, so that waits in calls of MPI are shown. That reads all events once more, but only where
     /// there are several processes that have recorded such calls.
-    pub fn with_ranks(mut self) -> Timeline<'a> {
+    pub fn with_ranks(self) -> Timeline<'a> {
+        self.with(Wanted::Waits)
+    }
+
+    /// The same, and finds out what each call of MPI does, and what communicators are called: for sinks that want
+    /// [`Wants::MPI`](crate::model::Wants::MPI).
+    pub fn with_messages(self) -> Timeline<'a> {
+        self.with(Wanted::Events)
+    }
+
+    fn with(mut self, wanted: Wanted) -> Timeline<'a> {
         let inputs: Vec<(&Reader, Ns)> =
             self.inputs.iter().copied().zip(self.offsets.iter().copied()).collect();
-        self.ranks = Ranks::of(&inputs);
+        self.ranks = Ranks::of(&inputs, wanted);
+        // What the program's run says of clocks is more exact than the time of day.
+        let known = self.ranks.as_ref().and_then(|ranks| ranks.hosts?.error_ns);
+        if self.uncertainty_ns > 0 {
+            self.uncertainty_ns = known.unwrap_or(self.uncertainty_ns);
+        }
         self
     }
 
     /// The messages between the processes, where they were matched.
     pub fn ranks(&self) -> Option<&Ranks> {
         self.ranks.as_ref()
+    }
+
+    /// Words about how far clocks of processes may be apart, of which it is known from their starts that it is no more than
+    /// `uncertainty_ns`; `None` where they are one.
+    pub fn alignment_note(&self, uncertainty_ns: u64) -> Option<String> {
+        match self.ranks.as_ref().and_then(|ranks| ranks.hosts) {
+            Some(hosts) => Some(hosts.note(uncertainty_ns)),
+            None => alignment_note(uncertainty_ns),
+        }
+    }
+
+    /// The corrected clock of a process, where it is on another host than the first.
+    fn clock(&self, number: usize) -> Option<(&ClockMap, Ns)> {
+        self.ranks.as_ref()?.clock(number)
     }
 
     /// The process of that number, and when its session began on the timeline.
@@ -177,7 +210,10 @@ impl<'a> Timeline<'a> {
                 id: ProcessId(number),
                 has_namesake: before.any(|reader| reader.header().pid == pid),
                 start: self.offsets[index],
-                joints: self.ranks.as_ref().and_then(|ranks| ranks.process(index)).map(|of| &of.joints),
+                begin: self.clock(index).map_or(self.offsets[index], |(_, begin)| begin),
+                clock: self.clock(index).map_or(reader.clock(), |(clock, _)| clock),
+                is_corrected: self.clock(index).is_some(),
+                mpi: MpiKnowledge::of(self.ranks.as_ref(), index),
                 done,
                 manner,
                 segments: segments.clone(),
@@ -186,7 +222,7 @@ impl<'a> Timeline<'a> {
             done += process.events;
             report.processes.push(process);
         }
-        if let Some(text) = alignment_note(self.uncertainty_ns).filter(|_| first == 0) {
+        if let Some(text) = self.alignment_note(self.uncertainty_ns).filter(|_| first == 0) {
             stage.item(&Item::Note(ProcessId(0), &text));
         }
         report
@@ -351,10 +387,15 @@ struct ProcessReplay<'a, 's> {
     id: ProcessId,
     /// Whether a process before this one has the same id of the operating system.
     has_namesake: bool,
-    /// The session's start on the timeline.
+    /// The session's start on the timeline, by the trace's own clock.
     start: Ns,
-    /// Its waits in calls of MPI, where they are known.
-    joints: Option<&'a Joints>,
+    /// The same by the corrected clock.
+    begin: Ns,
+    /// The process's clock, and whether it differs from the trace's own.
+    clock: &'a ClockMap,
+    is_corrected: bool,
+    /// What is known of its calls of MPI.
+    mpi: MpiKnowledge<'a>,
     /// Events of the processes before this one.
     done: u64,
     manner: Manner,
@@ -395,13 +436,16 @@ impl<'a> ProcessReplay<'a, '_> {
             command_line: command_line(self.reader),
             exit_status: metadata.record.as_ref().and_then(|record| record.exit_status),
             processors: processors(metadata),
-            lifetime: lifetime(self.reader, self.start),
+            lifetime: lifetime(self.reader, self.begin),
             reports,
             sampling_period_ns: metadata.sampling.as_ref().map_or(0, |it| it.period_ns),
             counters: metadata.counting.as_ref().map_or(Vec::new(), |it| it.counters.clone()),
             is_overwritten: is_overwritten(self.reader.diagnostics()),
         };
         self.stage.item(&Item::Process(&process));
+        if self.stage.wants_mpi() {
+            self.mpi.communicators().for_each(|it| self.stage.item(&Item::Communicator(it)));
+        }
         let introductions = match &self.segments {
             Some((segments, _)) => segments.introductions.clone(),
             None => introductions(self.reader),
@@ -477,7 +521,7 @@ impl<'a> ProcessReplay<'a, '_> {
     }
 
     fn clock(&self) -> SessionClock<'a> {
-        SessionClock { map: self.reader.clock(), start: self.start }
+        SessionClock { map: self.clock, start: self.start }
     }
 
     /// The time that is wanted, where events outside of it need not be read. Those of devices and of samples come later than what
@@ -511,13 +555,15 @@ impl<'a> ProcessReplay<'a, '_> {
             repeated_forks(reader),
         )
         .with_samples(samples)
-        .with_joints(self.joints)
+        .with_mpi(self.mpi)
         .with_texts(Texts::of(reader));
         let end_of = |segment| segments.map_or(u64::MAX, |segments| segments.end(segment));
         let mut segment = wanted.start;
         let mut end_of_segment = end_of(segment);
         let restart = match segments.and_then(|segments| segments.begin(segment)) {
             Some(ticks) => Restart::at(reader, ticks),
+            // Checkpoints have times of the trace's own clock.
+            None if self.is_corrected => None,
             None => window.and_then(|(begin, _)| Restart::before(reader, clock, begin)),
         };
         let extent = Extent {
@@ -535,7 +581,7 @@ impl<'a> ProcessReplay<'a, '_> {
         let distance = self.manner.checkpoints;
         let mut recorder = distance.map(|distance| Recorder::new(reader, distance));
         let mut merge = Merge::new(reader, clock, extent, decoding);
-        let mut end = self.start;
+        let mut end = self.begin;
         let streams = if self.manner.counts { reader.streams().len() } else { 0 };
         let mut counts = vec![EventCounts::default(); streams];
         // What is repaired behind the window may be repaired only since not all is read there.
@@ -638,7 +684,7 @@ impl<'a> ProcessReplay<'a, '_> {
         let new_thread = |(index, thread): (usize, &ThreadIntroduction)| {
             let sampled = thread.samples_of.and_then(place_of);
             let location = locations[&sampled.unwrap_or(index)];
-            Thread::new(location, thread.stream, thread.is_helper, self.start)
+            Thread::new(location, thread.stream, thread.is_helper, self.begin)
         };
         let states = threads.iter().enumerate().map(new_thread).collect();
         (states, threads.iter().map(|thread| thread.name.clone()).collect())

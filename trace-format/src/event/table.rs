@@ -405,5 +405,9 @@ events! {
         AnnotationSpan = 293 "omptrace_annotation_span" {
             source: AnnotationSource, kind: AnnotationKind, domain: u32, name: u32, begin: Ticks, end: Ticks,
         }
+        /// The process has compared its clock with that of another host, whose process is `peer` (a rank in `MPI_COMM_WORLD`): it asked for
+        /// the time and got an answer. When `CLOCK_MONOTONIC_RAW` was `own_ns` here, in the middle of that, it was `peer_ns` there. The
+        /// difference is off by no more than half of `round_trip_ns`.
+        ClockMeasured = 294 "omptrace_clock_measured" { peer: u32, own_ns: u64, peer_ns: u64, round_trip_ns: u64 }
     }
 }

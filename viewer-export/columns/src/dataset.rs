@@ -98,7 +98,7 @@ pub fn export(
     folder: &Path,
     progress: &mut (dyn FnMut(u64) + Send),
 ) -> io::Result<Report> {
-    let timeline = Timeline::of(inputs).with_ranks();
+    let timeline = Timeline::of(inputs).with_messages();
     let (part, parts) = match options.part {
         Some((part, parts)) => (part.get() - 1, parts.get()),
         None => (0, 1),

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use omptrace_analysis::answers::{Accountant, Accounting, Answers, Cause, Place, Position, State};
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::model::{
-    Arguments, Category, DeviceWork, Enter, Interval, Item, Link, Location, LocationId, LocationKind, Ns,
-    Point, Process, Region, RegionId, Sink, Source, Summary, TaskId, TeamId, ThreadEvent, Wants,
+    Arguments, Category, Communicator, CommunicatorKind, DeviceWork, Enter, Interval, Item, Link, Location,
+    LocationId, LocationKind, Message, MpiEvent, Ns, Point, Process, Region, RegionId, Root, Sink, Source,
+    Summary, TaskId, TeamId, ThreadEvent, Wants,
 };
 use parquet::data_type::ByteArray;
 
@@ -110,6 +111,9 @@ tables! {
     work: WorkRow,
     waits: WaitRow,
     flows: FlowRow,
+    messages: MessageRow,
+    collectives: CollectiveRow,
+    communicators: CommunicatorRow,
     tasks: TaskRow,
     teams: TeamRow,
     locks: LockRow,
@@ -340,6 +344,68 @@ impl Columns {
         });
     }
 
+    /// A thread communicates with another process.
+    fn mpi(&mut self, at: Point, event: &MpiEvent) {
+        match event {
+            MpiEvent::Send(message, _) => self.message("send", at, message),
+            MpiEvent::Receive(message, _) => self.message("receive", at, message),
+            MpiEvent::CollectiveEnd(part) | MpiEvent::CollectiveComplete(part, _) => {
+                self.tables.collectives.push(CollectiveRow {
+                    collective: signed(part.number.get()),
+                    function: Word(part.function_name()),
+                    communicator: number(part.communicator.0),
+                    root: match part.root {
+                        Root::Rank(rank) => Some(number(rank)),
+                        _ => None,
+                    },
+                    thread: number(at.location.0),
+                    begin_ns: part.posted,
+                    end_ns: at.time,
+                    sent_bytes: signed(part.sent),
+                    received_bytes: signed(part.received),
+                });
+            }
+            _ => {}
+        }
+    }
+
+    fn message(&mut self, kind: &'static str, at: Point, message: &Message) {
+        self.tables.messages.push(MessageRow {
+            kind: Word(kind),
+            message: message.other.map(|other| signed(other.message.get())),
+            thread: number(at.location.0),
+            time_ns: at.time,
+            communicator: number(message.communicator.0),
+            peer: number(message.peer),
+            peer_rank: message.peer_in_world.map(number),
+            tag: message.tag,
+            bytes: signed(message.bytes),
+            other_ns: message.other.map(|other| other.time),
+        });
+    }
+
+    fn communicator(&mut self, communicator: &Communicator) {
+        let ranks = |ranks: &[u32]| {
+            let ranks: Vec<String> = ranks.iter().map(u32::to_string).collect();
+            ByteArray::from(ranks.join(",").as_str())
+        };
+        let remote = Some(&communicator.remote[..]).filter(|remote| !remote.is_empty());
+        self.tables.communicators.push(CommunicatorRow {
+            communicator: number(communicator.id.0),
+            name: ByteArray::from(communicator.name.as_str()),
+            kind: Word(match communicator.kind {
+                CommunicatorKind::World => "world",
+                CommunicatorKind::Own => "self",
+                CommunicatorKind::Made => "made",
+                CommunicatorKind::Between => "inter",
+            }),
+            parent: communicator.parent.map(|parent| number(parent.0)),
+            size: communicator.members.len() as i32,
+            members: ranks(&communicator.members),
+            remote: remote.map(ranks),
+        });
+    }
+
     /// What happened, but for states.
     fn happened(&mut self, item: &Item<'_>) {
         match item {
@@ -353,6 +419,8 @@ impl Columns {
             Item::ThreadEvent(at, event) => self.thread_event(*at, event),
             Item::Interval(interval) => self.interval(interval),
             Item::Link(link) => self.link(link),
+            Item::Mpi(at, event) => self.mpi(*at, event),
+            Item::Communicator(communicator) => self.communicator(communicator),
             Item::Function(function) => self.functions.define(function),
             Item::Sample(sample) => self.tables.samples.push(self.functions.row(sample)),
             Item::Count(count) => {

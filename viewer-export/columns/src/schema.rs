@@ -7,7 +7,7 @@ use parquet::data_type::ByteArray;
 use crate::cells::{Buffer, Cell, Kind, Word};
 
 /// The version of the tables. It grows with each column or table that is added, and `docs/columns.md` says what was.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
@@ -155,6 +155,38 @@ tables! {
         from_ns: i64 = "The time of the cause.";
         to_thread: i32 = "The thread of the effect.";
         to_ns: i64 = "The time of the effect.";
+    }
+    MessageRow "messages": "An end of a point-to-point MPI message: one row in the sender's process, one in the receiver's. Only if there are traces of all ranks of the job." {
+        kind: Word = "send or receive.";
+        message: Option<i64> = "The number of the message in the job, the same at both ends; NULL if no other end was found.";
+        thread: i32 = "The thread.";
+        time_ns: i64 = "The time at which the message was sent, or at which the receive was complete.";
+        communicator: i32 = "The number of the communicator in the table communicators.";
+        peer: i32 = "The rank of the other end in the communicator, or in the other group of an intercommunicator.";
+        peer_rank: Option<i32> = "The rank of the other end in MPI_COMM_WORLD.";
+        tag: i32 = "The tag.";
+        bytes: i64 = "The number of bytes.";
+        other_ns: Option<i64> = "The time at the other end.";
+    }
+    CollectiveRow "collectives": "A process's part in a collective MPI operation. Only if there are traces of all ranks of the job." {
+        collective: i64 = "The number of the operation in the job, the same in all processes that take part.";
+        function: Word = "The MPI function.";
+        communicator: i32 = "The number of the communicator in the table communicators.";
+        root: Option<i32> = "The rank of the root in the communicator.";
+        thread: i32 = "The thread that completed the operation.";
+        begin_ns: i64 = "The time at which the operation was started.";
+        end_ns: i64 = "The time at which it was complete.";
+        sent_bytes: i64 = "The number of bytes that the process sent.";
+        received_bytes: i64 = "The number of bytes that the process received.";
+    }
+    CommunicatorRow "communicators": "An MPI communicator that the process is a member of. Only if there are traces of all ranks of the job." {
+        communicator: i32 = "The number in the job, the same in all processes.";
+        name: ByteArray = "The name that the program gave the communicator, or how it was made.";
+        kind: Word = "world, self, made or inter.";
+        parent: Option<i32> = "The communicator that it was made from.";
+        size: i32 = "The number of members.";
+        members: ByteArray = "The members as ranks in MPI_COMM_WORLD, separated by commas.";
+        remote: Option<ByteArray> = "The members of the other group of an intercommunicator.";
     }
     TaskRow "tasks": "An explicit task." {
         task: i64 = "The number in the process.";

@@ -268,6 +268,44 @@ pub mod paradigm {
     pub const OPENMP_TARGET: u8 = 25;
 }
 
+/// `OTF2_CollectiveOp`.
+pub mod collective {
+    /// `OTF2_COLLECTIVE_OP_BARRIER`.
+    pub const BARRIER: u8 = 0;
+    /// `OTF2_COLLECTIVE_OP_BCAST`.
+    pub const BCAST: u8 = 1;
+    /// `OTF2_COLLECTIVE_OP_GATHER`.
+    pub const GATHER: u8 = 2;
+    /// `OTF2_COLLECTIVE_OP_GATHERV`.
+    pub const GATHERV: u8 = 3;
+    /// `OTF2_COLLECTIVE_OP_SCATTER`.
+    pub const SCATTER: u8 = 4;
+    /// `OTF2_COLLECTIVE_OP_SCATTERV`.
+    pub const SCATTERV: u8 = 5;
+    /// `OTF2_COLLECTIVE_OP_ALLGATHER`.
+    pub const ALLGATHER: u8 = 6;
+    /// `OTF2_COLLECTIVE_OP_ALLGATHERV`.
+    pub const ALLGATHERV: u8 = 7;
+    /// `OTF2_COLLECTIVE_OP_ALLTOALL`.
+    pub const ALLTOALL: u8 = 8;
+    /// `OTF2_COLLECTIVE_OP_ALLTOALLV`.
+    pub const ALLTOALLV: u8 = 9;
+    /// `OTF2_COLLECTIVE_OP_ALLTOALLW`.
+    pub const ALLTOALLW: u8 = 10;
+    /// `OTF2_COLLECTIVE_OP_ALLREDUCE`.
+    pub const ALLREDUCE: u8 = 11;
+    /// `OTF2_COLLECTIVE_OP_REDUCE`.
+    pub const REDUCE: u8 = 12;
+    /// `OTF2_COLLECTIVE_OP_REDUCE_SCATTER`.
+    pub const REDUCE_SCATTER: u8 = 13;
+    /// `OTF2_COLLECTIVE_OP_SCAN`.
+    pub const SCAN: u8 = 14;
+    /// `OTF2_COLLECTIVE_OP_EXSCAN`.
+    pub const EXSCAN: u8 = 15;
+    /// `OTF2_COLLECTIVE_OP_REDUCE_SCATTER_BLOCK`.
+    pub const REDUCE_SCATTER_BLOCK: u8 = 16;
+}
+
 /// `OTF2_RegionRole`.
 pub mod role {
     /// `OTF2_REGION_ROLE_FUNCTION`.

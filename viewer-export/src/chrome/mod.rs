@@ -29,8 +29,8 @@ use std::io;
 
 use omptrace_timeline::model::{
     Anchor, Arguments, Category, Count, Counter, DeviceWork, Enter, Instant, Interval, Item, Leave, Link,
-    LinkKind, Location, LocationKind, Ns, Point, Process, ProcessId, Region, Sink, ThreadEvent, ThreadRole,
-    Wants, short_name,
+    LinkKind, Location, LocationKind, MpiEvent, Ns, Point, Process, ProcessId, Region, Sink, ThreadEvent,
+    ThreadRole, Wants, short_name,
 };
 
 use crate::chrome::event_text::{
@@ -71,6 +71,9 @@ struct Numbers {
     ids: SystemIds,
     rank: u32,
 }
+
+/// Added to the numbers of messages, which the ends of an arrow have in different processes. Doubles hold it exactly.
+const MESSAGES: u64 = 1 << 48;
 
 /// The end of the file.
 pub(crate) const END: &[u8] = b"\n]}\n";
@@ -339,6 +342,32 @@ impl Chrome {
         }
     }
 
+    /// One end of a message.
+    #[inline(never)]
+    fn message(&mut self, at: Point, event: &MpiEvent) {
+        let Some(other) = event.message().and_then(|message| message.other) else {
+            return;
+        };
+        let id = MESSAGES | other.message.get();
+        let kind = LinkKind::Message;
+        let texts = self.flows.get(kind.name(), || FlowTexts::of(kind));
+        let events = &mut self.events;
+        let lane = &mut self.locations[at.location.0 as usize];
+        lane.write_begin(events, &self.regions);
+        let before_time = &lane.before_time;
+        match (event, lane.newest) {
+            (MpiEvent::Receive(..), Some(begin)) if begin > other.time => {
+                let inside = (at.time - 1).max(begin);
+                flow_event(events.next(), b'f', before_time, inside, id, &texts.finish);
+            }
+            // The call began before the message was sent.
+            (MpiEvent::Receive(..), _) => lane.mark(events, at.time, &texts.marks[1], |out| {
+                flow_event(out, b'f', before_time, at.time, id, &texts.finish);
+            }),
+            _ => flow_event(events.next(), b's', before_time, at.time, id, &texts.start),
+        }
+    }
+
     fn note(&mut self, process: ProcessId, text: &str) {
         let pid = self.pid(process);
         let out = self.events.next();
@@ -357,6 +386,7 @@ impl Chrome {
             Item::Count(count) => self.count(count),
             Item::Interval(interval) => self.interval(interval),
             Item::Link(link) => self.flow(link),
+            Item::Mpi(at, event) => self.message(*at, event),
             Item::Region(region) => self.region(region),
             Item::Process(process) => self.process(process),
             Item::Location(location) => self.location(location),
@@ -369,7 +399,7 @@ impl Chrome {
 
 impl Sink for Chrome {
     fn wants(&self) -> Wants {
-        Wants::COUNTS.and(Wants::ARROWS).and(Wants::TASK_CREATIONS)
+        Wants::COUNTS.and(Wants::ARROWS).and(Wants::TASK_CREATIONS).and(Wants::MPI)
     }
 
     fn item(&mut self, item: &Item<'_>) {

@@ -217,6 +217,8 @@ impl Otf2 {
             Item::Instant(instant) => self.instant(instant),
             Item::Interval(interval) => self.interval(interval),
             Item::Link(link) => self.flow(link),
+            Item::Mpi(at, event) => self.mpi(*at, event),
+            Item::Communicator(communicator) => self.communicator(communicator),
             Item::Region(region) => self.region(region),
             Item::Process(process) => self.process(process),
             Item::Location(location) => self.location(location),

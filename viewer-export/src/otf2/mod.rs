@@ -8,6 +8,7 @@
 //! streams       what devices do: regions and transfers
 //! items         what each item of the timeline writes
 //! thread_events what each event of a thread writes
+//! mpi           messages, collective operations and communicators of MPI
 //! processes     how a process begins and ends in the archive
 //! strings, attributes
 //!               texts, and details of events
@@ -21,6 +22,7 @@
 
 mod definitions;
 mod items;
+mod mpi;
 mod note;
 pub(crate) mod options;
 mod processes;
@@ -40,6 +42,7 @@ use otf2_archive::archive::Archive;
 use crate::otf2::definitions::attributes::Attributes;
 use crate::otf2::definitions::process_times::ProcessTimes;
 use crate::otf2::definitions::strings::Strings;
+use mpi::Communicators;
 use note::Note;
 use options::Otf2Options;
 use regions::Regions;
@@ -75,6 +78,7 @@ pub(crate) struct Otf2 {
     first_thread: usize,
     streams: Streams,
     teams: Teams,
+    communicators: Communicators,
     tasks: Tasks,
     /// The number of each lock of the process.
     locks: FastMap<u64, u32>,
@@ -103,6 +107,7 @@ impl Otf2 {
             first_thread: 0,
             streams: Streams::default(),
             teams: Teams::default(),
+            communicators: Communicators::default(),
             tasks: Tasks::default(),
             locks: FastMap::default(),
             next_lock: 0,
@@ -169,7 +174,7 @@ impl Otf2 {
 
 impl Sink for Otf2 {
     fn wants(&self) -> Wants {
-        Wants::DEPENDENCES.and(Wants::THREAD_EVENTS)
+        Wants::DEPENDENCES.and(Wants::THREAD_EVENTS).and(Wants::MPI)
     }
 
     fn item(&mut self, item: &Item<'_>) {

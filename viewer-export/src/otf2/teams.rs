@@ -243,6 +243,11 @@ impl Teams {
         }
     }
 
+    /// A number for a communicator that is no team.
+    pub(super) fn reserve(&mut self) -> CommRef {
+        self.comms.reserve()
+    }
+
     fn initial(&mut self, location: u32) -> CommRef {
         let comm = Comm { members: vec![location], ..Comm::default() };
         match self.comms.by_members.get(&comm) {

@@ -45,8 +45,8 @@ use omptrace_symbols::fast_map::Fold;
 use omptrace_timeline::MAX_SEGMENTS;
 use omptrace_timeline::model::{
     Anchor, Argument, Arguments, Category, Count, Counter, Enter, Function, Instant, Interval, Item, Leave,
-    Link, Location, LocationKind, Ns, Point, Position, Process, ProcessId, Region, RegionId, Sample, Sink,
-    Source, ThreadRole, Wants, short_name,
+    Link, LinkKind, Location, LocationKind, MpiEvent, Ns, Point, Position, Process, ProcessId, Region,
+    RegionId, Sample, Sink, Source, ThreadRole, Wants, short_name,
 };
 
 use crate::perfetto::deferred_track::{CounterTrack, LateTrack, counter_uuid, late_uuid};
@@ -69,6 +69,8 @@ const FIRST_FLOW_ID: u64 = 1 << 63;
 /// The bits of a flow's number within one file, and within a segment.
 const FLOW_BITS: u32 = 40;
 const FLOW_BITS_OF_SEGMENT: u32 = 28;
+/// Added to the numbers of messages, which the ends of an arrow have in different processes.
+const MESSAGES: u64 = 1 << (FLOW_BITS - 1);
 const _: () = assert!(MAX_SEGMENTS << FLOW_BITS_OF_SEGMENT <= 1 << FLOW_BITS);
 
 /// The group of the hidden helpers' tracks, which `omptrace view` leaves folded.
@@ -315,7 +317,7 @@ impl Perfetto {
         let location = at.location.0 as usize;
         let id = FIRST_FLOW_ID | self.flow_id(flow);
         if anchor == Anchor::Moment || !self.tracks[location].flow(at.time, field, id) {
-            self.mark(flow, at, mark);
+            self.mark(flow.kind, at, mark);
             self.tracks[location].flow(at.time, field, id);
         }
     }
@@ -329,8 +331,8 @@ impl Perfetto {
     }
 
     /// A slice without duration. The importer would take an instant for the innermost slice until the next event.
-    fn mark(&mut self, flow: &Link, at: Point, mark: &str) {
-        let name = self.name(mark, flow.kind.category());
+    fn mark(&mut self, kind: LinkKind, at: Point, mark: &str) {
+        let name = self.name(mark, kind.category());
         self.event(EventType::SliceBegin, at, Called::Text(name), &[]);
         self.event(EventType::SliceEnd, at, Called::Nothing, &[]);
         self.tracks[at.location.0 as usize].ends_what_began(at.time);
@@ -544,6 +546,30 @@ impl Perfetto {
         self.flow_end(flow, (flow.from, flow.cause), cause, event::FLOW_IDS);
     }
 
+    /// One end of a message.
+    #[inline(never)]
+    fn message(&mut self, at: Point, event: &MpiEvent) {
+        let Some(other) = event.message().and_then(|message| message.other) else {
+            return;
+        };
+        let (kind, location) = (LinkKind::Message, at.location.0 as usize);
+        let id = FIRST_FLOW_ID | (self.flow_salt ^ (MESSAGES | other.message.get()));
+        let (cause, effect) = kind.marks();
+        let track = &mut self.tracks[location];
+        let (mark, field, is_bound) = match event {
+            MpiEvent::Receive(..) => {
+                let field = event::TERMINATING_FLOW_IDS;
+                // The importer takes the slice that began first for the source.
+                (effect, field, track.flow_to_later(other.time, field, id))
+            }
+            _ => (cause, event::FLOW_IDS, track.flow(at.time, event::FLOW_IDS, id)),
+        };
+        if !is_bound {
+            self.mark(kind, at, mark);
+            self.tracks[location].flow(at.time, field, id);
+        }
+    }
+
     fn sample(&mut self, sample: &Sample<'_>) {
         let location = sample.at.location.0;
         let Some((process, ids)) = self.threads.get(&location).copied() else {
@@ -582,6 +608,7 @@ impl Perfetto {
             Item::Count(count) => self.count(count),
             Item::Interval(interval) => self.interval(interval),
             Item::Link(link) => self.flow(link),
+            Item::Mpi(at, event) => self.message(*at, event),
             Item::Region(region) => self.region(region),
             Item::Process(process) => self.process(process),
             Item::Location(location) => self.location(location),
@@ -598,7 +625,7 @@ impl Perfetto {
 
 impl Sink for Perfetto {
     fn wants(&self) -> Wants {
-        Wants::COUNTS.and(Wants::ARROWS).and(Wants::SAMPLES)
+        Wants::COUNTS.and(Wants::ARROWS).and(Wants::SAMPLES).and(Wants::MPI)
     }
 
     fn item(&mut self, item: &Item<'_>) {

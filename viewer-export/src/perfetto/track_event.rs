@@ -203,6 +203,12 @@ impl EventTrack {
         fits
     }
 
+    /// The same, if what the newest event is of began later than `time`.
+    pub(super) fn flow_to_later(&mut self, time: Ns, field: u32, id: u64) -> bool {
+        let begin = self.begin.filter(|begin| *begin > time);
+        begin.is_some_and(|begin| self.flow(begin, field, id))
+    }
+
     /// Writes an end of a flow that is bound to the innermost slice at `time`, whose events may have been written before. Such
     /// ends are events of their own, of the format's older kind, and meet by number, `name` and category.
     pub(super) fn flow_phase(&self, out: &mut Vec<u8>, phase: u8, time: Ns, name: &EventName, id: u64) {

@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use omptrace_timeline::filter::{Filtered, KeptArguments, Window};
 use omptrace_timeline::model::{
-    Arguments, Count, Counter, Enter, Function, Interval, Item, Link, Location, Ns, Point, Process,
-    ProcessId, Region, Sink, Wants,
+    Arguments, Communicator, Count, Counter, Enter, Function, Interval, Item, Link, Location, MpiEvent, Ns,
+    Point, Process, ProcessId, Region, Sink, Wants,
 };
 
 use crate::format::Format;
@@ -49,6 +49,7 @@ pub(crate) struct Split {
     locations: Vec<Location>,
     regions: Vec<Region>,
     functions: Vec<Function>,
+    communicators: Vec<Communicator>,
     /// By counter.
     counters: Vec<Steps>,
     /// By location.
@@ -104,6 +105,7 @@ impl Split {
             locations: Vec::new(),
             regions: Vec::new(),
             functions: Vec::new(),
+            communicators: Vec::new(),
             counters: Vec::new(),
             lanes: Vec::new(),
             cut_arrows: BTreeMap::new(),
@@ -133,6 +135,7 @@ impl Split {
             .chain(self.locations.iter().map(Item::Location))
             .chain(self.regions.iter().map(Item::Region))
             .chain(self.functions.iter().map(Item::Function))
+            .chain(self.communicators.iter().map(Item::Communicator))
             .chain(counters.map(Item::Counter));
         known.for_each(|item| part.item(&item));
         self.parts.push(part);
@@ -213,6 +216,24 @@ impl Split {
         }
     }
 
+    /// The other end of a message may be in another file.
+    fn mpi(&mut self, at: Point, event: &MpiEvent) {
+        let other = event.message().and_then(|message| message.other);
+        let is_cut = other.is_some_and(|other| self.part_at(other.time) != self.part_at(at.time));
+        if !is_cut {
+            self.give_at(at, &Item::Mpi(at, *event));
+            return;
+        }
+        // Both ends find that out.
+        if matches!(event, MpiEvent::Receive(..)) {
+            // Relaxed: it is read when the export is complete, by who made it.
+            self.all_cut_arrows.fetch_add(1, Ordering::Relaxed);
+        }
+        let process = self.locations[at.location.0 as usize].process.0;
+        *self.cut_arrows.entry((self.part_at(at.time), process)).or_default() += 1;
+        self.give_at(at, &Item::Mpi(at, event.alone()));
+    }
+
     fn link(&mut self, link: &Link, item: &Item<'_>) {
         let parts = [link.from, link.to].map(|at| self.part_at(at.time));
         if parts[0] == parts[1] {
@@ -234,7 +255,7 @@ impl Sink for Split {
     fn wants(&self) -> Wants {
         let of_format = self.parts.first().map_or(Wants::NONE, Sink::wants);
         let wants = Wants::COUNTS.and(Wants::ARROWS);
-        [Wants::SAMPLES, Wants::COUNTERS]
+        [Wants::SAMPLES, Wants::COUNTERS, Wants::MPI]
             .into_iter()
             .filter(|optional| of_format.contains(*optional))
             .fold(wants, Wants::and)
@@ -256,6 +277,7 @@ impl Sink for Split {
             }
             Item::Interval(interval) => return self.interval(interval, item),
             Item::Link(link) => return self.link(link, item),
+            Item::Mpi(at, event) => return self.mpi(*at, event),
             Item::Sample(sample) => {
                 let part = self.part_at(sample.at.time);
                 if let Some(part) = self.parts.get_mut(part) {
@@ -283,6 +305,7 @@ impl Sink for Split {
                 self.counters.push(Steps { counter: (*counter).clone(), newest: 0, part: 0 })
             }
             Item::Note(..) => {}
+            Item::Communicator(communicator) => self.communicators.push((*communicator).clone()),
         }
         self.give_all(item);
     }

@@ -166,7 +166,8 @@ impl Sink for Contract {
 
     fn item(&mut self, item: &Item<'_>) {
         match item {
-            Item::Start { .. } | Item::Segment | Item::Summary(..) => {}
+            Item::Start { .. } | Item::Segment | Item::Summary(..) | Item::Communicator(_) => {}
+            Item::Mpi(at, _) => assert!(self.thread(*at).open > 0, "it is within a call"),
             Item::Process(process) => {
                 self.is_closed();
                 assert_eq!(process.id.0, self.processes);

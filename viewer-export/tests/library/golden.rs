@@ -125,6 +125,7 @@ golden! {
     energy
     external_waits
     mpi_waits
+    mpi_messages
     locks_out_of_order
     failed_test_lock
     missing_ends

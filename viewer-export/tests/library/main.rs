@@ -10,6 +10,7 @@ mod facts;
 mod faults;
 mod golden;
 mod historic;
+mod mpi;
 mod nvidia_devices;
 mod openuh;
 mod parts_of_runs;

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use crate::filter::KeptValue;
 use crate::model::{
-    Argument, Arguments, Count, Counted, Enter, Instant, Interval, Item, KeptInterval, Leave, Link, Point,
-    Sample, Sink, Source, ThreadEvent, Value,
+    Argument, Arguments, Count, Counted, Enter, Instant, Interval, Item, KeptInterval, Leave, Link, MpiEvent,
+    Point, Sample, Sink, Source, ThreadEvent, Value,
 };
 
 /// Items, and what they refer to. Each kind has a list, in the order of the items. `kinds` has their order among each other.
@@ -22,6 +22,7 @@ pub(crate) struct Batch {
     counts: Vec<Count>,
     thread_events: Vec<(Point, ThreadEvent)>,
     links: Vec<Link>,
+    mpi: Vec<(Point, MpiEvent)>,
     rare: Vec<Rare>,
     /// The arguments of all items.
     arguments: Vec<(&'static str, KeptValue<Text>)>,
@@ -48,6 +49,7 @@ enum Kind {
     Count,
     ThreadEvent,
     Link,
+    Mpi,
     Rare,
 }
 
@@ -69,6 +71,7 @@ impl Batch {
             counts,
             thread_events,
             links,
+            mpi,
             rare,
             arguments,
             texts,
@@ -81,6 +84,7 @@ impl Batch {
         counts.clear();
         thread_events.clear();
         links.clear();
+        mpi.clear();
         rare.clear();
         arguments.clear();
         texts.clear();
@@ -139,6 +143,10 @@ impl Batch {
                 self.links.push(*link);
                 Kind::Link
             }
+            Item::Mpi(at, event) => {
+                self.mpi.push((*at, *event));
+                Kind::Mpi
+            }
             _ => {
                 self.rare.extend(rare(item));
                 Kind::Rare
@@ -180,6 +188,7 @@ impl Batch {
         let (mut instants, mut intervals) = (self.instants.iter(), self.intervals.iter());
         let (mut counts, mut links) = (self.counts.iter(), self.links.iter());
         let (mut thread_events, mut rare) = (self.thread_events.iter(), self.rare.iter());
+        let mut mpi = self.mpi.iter();
         let mut give = |kind: Kind| {
             match kind {
                 Kind::Enter => {
@@ -212,6 +221,10 @@ impl Batch {
                     sink.item(&Item::ThreadEvent(at, event));
                 }
                 Kind::Link => sink.item(&Item::Link(*links.next()?)),
+                Kind::Mpi => {
+                    let (at, event) = *mpi.next()?;
+                    sink.item(&Item::Mpi(at, event));
+                }
                 Kind::Rare => rare.next()?(sink),
             }
             Some(())
@@ -246,6 +259,9 @@ fn rare(item: &Item<'_>) -> Option<Rare> {
         Item::Location(location) => giving(location.clone(), |location| Item::Location(location)),
         Item::Region(region) => giving(region.clone(), |region| Item::Region(region)),
         Item::Counter(counter) => giving(counter.clone(), |counter| Item::Counter(counter)),
+        Item::Communicator(communicator) => {
+            giving(communicator.clone(), |communicator| Item::Communicator(communicator))
+        }
         Item::Function(function) => giving(function.clone(), |function| Item::Function(function)),
         Item::Sample(Sample { at, weight_ns, activity, stack }) => {
             giving(stack.to_vec(), move |stack| Item::Sample(Sample { at, weight_ns, activity, stack }))
@@ -263,6 +279,7 @@ fn rare(item: &Item<'_>) -> Option<Rare> {
         | Item::Leave(_)
         | Item::Instant(_)
         | Item::ThreadEvent(..)
+        | Item::Mpi(..)
         | Item::Interval(_)
         | Item::Link(_) => return None,
     })

@@ -178,9 +178,10 @@ impl Sink for Keeper<'_> {
 mod tests {
     use super::*;
     use crate::model::{
-        Anchor, Awaited, Category, Construct, Count, Counter, CounterId, DeviceWork, Enter, Instant,
-        Interval, Leave, Link, LinkKind, Location, LocationId, LocationKind, Part, Point, Process, ProcessId,
-        Region, RegionId, Source, Summary, TeamId, ThreadEvent, ThreadRole, Value, argument,
+        Anchor, Awaited, Category, Communicator, CommunicatorId, CommunicatorKind, Construct, Count, Counter,
+        CounterId, DeviceWork, Enter, Instant, Interval, Leave, Link, LinkKind, Location, LocationId,
+        LocationKind, MpiEvent, Part, Point, Process, ProcessId, Region, RegionId, Source, Summary, TeamId,
+        ThreadEvent, ThreadRole, Value, argument,
     };
 
     /// Writes its items down.
@@ -202,7 +203,7 @@ mod tests {
     }
 
     /// The number of items that [`give`] gives.
-    const ITEMS: usize = 21;
+    const ITEMS: usize = 23;
 
     /// Gives each kind of item, with every kind of argument.
     fn give(sink: &mut dyn Sink) {
@@ -261,6 +262,16 @@ mod tests {
         sink.item(&Item::Leave(Leave { at, arguments: &[] }));
         let team = TeamId(18);
         sink.item(&Item::ThreadEvent(at, ThreadEvent::Join { team }));
+        let communicator = Communicator {
+            id: CommunicatorId(25),
+            name: word.clone(),
+            parent: Some(CommunicatorId(26)),
+            kind: CommunicatorKind::Between,
+            members: vec![27],
+            remote: vec![28, 29],
+        };
+        sink.item(&Item::Communicator(&communicator));
+        sink.item(&Item::Mpi(at, MpiEvent::Freed(communicator.id)));
         sink.item(&Item::Link(Link {
             id: 19,
             kind: LinkKind::TaskCreate,

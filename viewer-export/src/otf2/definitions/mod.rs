@@ -39,8 +39,9 @@ const ACCELERATOR_STREAM: u8 = 2;
 const MACHINE: u8 = 0; // OTF2_SystemTreeDomain
 const SHARED_MEMORY: u8 = 1;
 const ACCELERATOR_DEVICE: u8 = 7;
-const COMM_LOCATIONS: u8 = 4; // OTF2_GroupType
-const COMM_GROUP: u8 = 5;
+pub(super) const COMM_LOCATIONS: u8 = 4; // OTF2_GroupType
+pub(super) const COMM_GROUP: u8 = 5;
+pub(super) const COMM_SELF: u8 = 6;
 const CLASS_PROCESS: u8 = 0; // OTF2_ParadigmClass
 const CLASS_THREAD_FORK_JOIN: u8 = 1;
 const CLASS_ACCELERATOR: u8 = 3;
@@ -67,6 +68,7 @@ impl Otf2 {
         let paradigms = self.paradigms();
         let template = self.strings.number("Thread team ${id}");
         let window = self.strings.number("OPENMP_TARGET_WINDOW");
+        let communicators = self.communicator_names();
 
         let mut file = self.archive.global_definitions();
         for (id, text) in (0..).zip(self.strings.texts()) {
@@ -113,6 +115,7 @@ impl Otf2 {
         let attributes = self.attributes.definitions();
         attributes.iter().for_each(|attribute| file.put(attribute));
         let next = self.put_teams(&mut file);
+        let next = self.put_communicators(&mut file, next, &self.comm_numbers(), &communicators);
         if !self.streams.streams.is_empty() {
             self.put_window(&mut file, next, window);
         }
@@ -369,6 +372,8 @@ impl Otf2 {
         };
         let mut order: Vec<u32> = comms.keys().copied().collect();
         order.sort_unstable_by_key(|number| (depth(number), *number));
+        // Those of MPI come behind the teams.
+        order.extend(self.communicators.numbers());
         let mut numbers = vec![0; order.iter().max().map_or(0, |most| *most as usize + 1)];
         for (new, old) in (0..).zip(order) {
             numbers[old as usize] = new;
@@ -436,7 +441,7 @@ impl Otf2 {
     }
 }
 
-fn group(id: u32, paradigm: u8, group_type: u8, members: Vec<u64>) -> Group {
+pub(super) fn group(id: u32, paradigm: u8, group_type: u8, members: Vec<u64>) -> Group {
     Group { id, name: StringRef(0), legacy_type: 0, members, group_type, paradigm, flags: 0 }
 }
 

@@ -1,0 +1,98 @@
+//! The efficiency of an MPI job as that of its processes and that of the threads in them: POP's multiplicative hybrid model.
+//!
+//! ```text
+//! parallel = mpi x openmp
+//! mpi      = load balance x communication
+//! ```
+
+use omptrace_timeline::Ranks;
+use serde::Serialize;
+
+use crate::model::answers::Efficiency;
+use crate::model::process_stats::ProcessStats;
+
+/// Efficiencies from 0 to 1. The time that a process is outside of MPI is that of the thread which initialized MPI.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct MpiEfficiency {
+    /// The mean time outside of MPI, by the number of threads, by T.
+    pub parallel: f64,
+    /// The mean time outside of MPI by the longest.
+    pub load_balance: f64,
+    /// The longest time outside of MPI by T.
+    pub communication: f64,
+    /// The parallel efficiency by that of MPI; `None` where it is not known, as for the next two.
+    pub openmp: Option<f64>,
+    /// The load balance of all threads by that of MPI.
+    pub openmp_load_balance: Option<f64>,
+    /// The communication efficiency of all threads by that of MPI.
+    pub openmp_communication: Option<f64>,
+}
+
+/// A process: its time outside of MPI, and its threads.
+type Outside = (u64, u32);
+
+impl MpiEfficiency {
+    /// That of a job of which all ranks are there; `None` of any other.
+    pub(crate) fn of(
+        ranks: Option<&Ranks>,
+        processes: &[ProcessStats],
+        (duration_ns, efficiency): (u64, &Efficiency),
+    ) -> Option<MpiEfficiency> {
+        let ranks = ranks.filter(|ranks| ranks.are_complete() && ranks.size == processes.len())?;
+        let outside = processes.iter().enumerate().map(|(number, process)| {
+            let in_calls = ranks.process(number)?.in_calls_ns;
+            Some((process.duration_ns.saturating_sub(in_calls), process.threads.max(1)))
+        });
+        let outside: Option<Vec<Outside>> = outside.collect();
+        MpiEfficiency::of_times(&outside?, duration_ns, efficiency)
+    }
+
+    fn of_times(outside: &[Outside], duration_ns: u64, efficiency: &Efficiency) -> Option<MpiEfficiency> {
+        let threads: f64 = outside.iter().map(|(_, threads)| f64::from(*threads)).sum();
+        let weighted: f64 = outside.iter().map(|(ns, threads)| *ns as f64 * f64::from(*threads)).sum();
+        let longest = outside.iter().map(|(ns, _)| *ns).max().filter(|longest| *longest > 0)? as f64;
+        let duration = Some(duration_ns as f64).filter(|duration| *duration > 0.0)?;
+        let mean = weighted / threads;
+        let (parallel, load_balance, communication) = (mean / duration, mean / longest, longest / duration);
+        // Threads that are not members of teams, or processes that begin late, may make it more than there can be.
+        let of_threads =
+            |all: Option<f64>, mpi: f64| all.map(|all| all / mpi).filter(|part| (0.0..=1.0).contains(part));
+        (communication <= 1.0).then_some(MpiEfficiency {
+            parallel,
+            load_balance,
+            communication,
+            openmp: of_threads(efficiency.parallel, parallel),
+            openmp_load_balance: of_threads(efficiency.load_balance, load_balance),
+            openmp_communication: of_threads(efficiency.communication, communication),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_factors_are_those_of_pop() {
+        let efficiency = Efficiency { parallel: Some(0.3), load_balance: Some(0.6), ..Efficiency::default() };
+        let found = MpiEfficiency::of_times(&[(80, 2), (40, 2)], 100, &efficiency).expect("efficiencies");
+        let expected = [0.6, 0.75, 0.8];
+        for (found, expected) in
+            [found.parallel, found.load_balance, found.communication].iter().zip(expected)
+        {
+            assert!((found - expected).abs() < 1e-9, "{found}");
+        }
+        assert!((found.openmp.expect("it") - 0.5).abs() < 1e-9);
+        assert!((found.openmp_load_balance.expect("it") - 0.8).abs() < 1e-9);
+        assert_eq!(found.openmp_communication, None);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_left_out() {
+        assert_eq!(MpiEfficiency::of_times(&[(0, 1), (0, 1)], 100, &Efficiency::default()), None);
+        assert_eq!(MpiEfficiency::of_times(&[(200, 1)], 100, &Efficiency::default()), None);
+        let efficiency = Efficiency { parallel: Some(0.9), ..Efficiency::default() };
+        let found = MpiEfficiency::of_times(&[(40, 1), (60, 1)], 100, &efficiency).expect("efficiencies");
+        assert_eq!(found.openmp, None);
+    }
+}

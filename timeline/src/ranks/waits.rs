@@ -1,0 +1,110 @@
+//! How long a rank waits in a call until another one has begun what the call needs.
+
+use std::collections::BTreeMap;
+
+use crate::model::Ns;
+use crate::ranks::calls::name_of;
+use crate::ranks::joints::{Joint, WaitKind};
+use crate::ranks::matching::{Job, Operation, Pair};
+use crate::ranks::process_calls::{Collective, Span};
+use crate::ranks::shape::Shape;
+
+/// The waits of each process.
+pub(super) type Waits = Vec<Vec<Joint>>;
+
+impl Job {
+    /// Waits for messages.
+    pub(super) fn wait_for_messages(&self, pairs: &[Pair], waits: &mut Waits) {
+        for pair in pairs {
+            let (sender, receiver) =
+                (&self.processes[pair.sender as usize], &self.processes[pair.receiver as usize]);
+            let (sent, it) = (&sender.sends[pair.send as usize], &receiver.receives[pair.receive as usize]);
+            if let Some(span) = it.wait {
+                let late = wait(span, sent.posted.begin, sender.rank, WaitKind::LateSender);
+                waits[pair.receiver as usize].extend(late);
+            }
+            let begins = it.posted.begin;
+            // A message that was copied lets the sender go before.
+            if let Some(span) = sent.wait().filter(|span| !it.is_probe && span.end > begins) {
+                let late = wait(span, begins, receiver.rank, WaitKind::LateReceiver);
+                waits[pair.sender as usize].extend(late);
+            }
+        }
+    }
+
+    /// Waits in one operation, where all members take part in the same.
+    pub(super) fn wait_in_operation(&self, operation: &Operation, waits: &mut Waits) {
+        let members = self.communicators.members(operation.communicator);
+        let mut parts: Vec<Part<'_>> = self.parts(operation);
+        let Some(Collective { function, root, .. }) = parts.first().map(|part| part.call.clone()) else {
+            return;
+        };
+        let is_same = |it: &Part<'_>| it.call.function == function && it.call.root == root;
+        let Some(shape) = Shape::of(name_of(function)) else { return };
+        if parts.len() != members.len() || !parts.iter().all(is_same) {
+            return;
+        }
+        let mut take = |it: &Part<'_>, other: Option<&Part<'_>>, kind: WaitKind| {
+            if let (Some(span), Some(other)) = (it.call.wait, other) {
+                waits[it.process].extend(wait(span, other.call.posted.begin, other.rank, kind));
+            }
+        };
+        let root = usize::try_from(root).ok().and_then(|root| members.get(root).copied());
+        parts.sort_unstable_by_key(|part| (part.call.posted.begin, part.rank));
+        match shape {
+            Shape::Barrier | Shape::AllToAll => {
+                let kind = if shape == Shape::Barrier { WaitKind::Barrier } else { WaitKind::AllToAll };
+                let Some((last, before)) = parts.split_last() else { return };
+                before.iter().for_each(|it| take(it, Some(last), kind));
+                take(last, before.last(), kind);
+            }
+            Shape::FromRoot => {
+                let of_root = parts.iter().find(|part| Some(part.rank) == root);
+                let others = parts.iter().filter(|part| Some(part.rank) != root);
+                others.for_each(|it| take(it, of_root, WaitKind::LateBroadcast));
+            }
+            Shape::ToRoot => {
+                let Some(of_root) = parts.iter().find(|part| Some(part.rank) == root) else { return };
+                let first = parts.iter().find(|part| Some(part.rank) != root);
+                take(of_root, first, WaitKind::EarlyReduce);
+            }
+            Shape::Scan => {
+                let places = members.iter().zip(0_usize..).map(|(rank, place)| (*rank, place));
+                let places: BTreeMap<u32, usize> = places.collect();
+                parts.sort_unstable_by_key(|part| places.get(&part.rank).copied());
+                let mut last: Option<&Part<'_>> = None;
+                for it in &parts {
+                    take(it, last, WaitKind::EarlyScan);
+                    if last.is_none_or(|last| last.call.posted.begin < it.call.posted.begin) {
+                        last = Some(it);
+                    }
+                }
+            }
+            // Traces do not say who is next to whom.
+            Shape::Neighbours => {}
+        }
+    }
+
+    fn parts(&self, operation: &Operation) -> Vec<Part<'_>> {
+        let parts = operation.parts.iter().map(|(process, place)| {
+            let calls = &self.processes[*process as usize];
+            let call = &calls.collectives[*place as usize];
+            Part { process: *process as usize, rank: calls.rank, call }
+        });
+        parts.collect()
+    }
+}
+
+/// A rank's part in an operation.
+struct Part<'p> {
+    process: usize,
+    rank: u32,
+    call: &'p Collective,
+}
+
+/// The wait in a call for something that another rank begins at this time.
+fn wait(span: Span, begins: Ns, rank: u32, kind: WaitKind) -> Option<Joint> {
+    let until = begins.min(span.end);
+    let joint = Joint { thread: span.thread, rank, begin: span.begin, until, kind };
+    (until > span.begin).then_some(joint)
+}
