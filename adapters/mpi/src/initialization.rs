@@ -19,6 +19,7 @@ static GET_VERSION: Pmpi = Pmpi::of(c"PMPI_Get_version");
 static QUERY_THREAD: Pmpi = Pmpi::of(c"PMPI_Query_thread");
 
 /// Tells all of it.
+#[inline(never)]
 pub(crate) fn describe(context: &Context, call: &Call) {
     let is_world = call.row.kind != Kind::SessionInit;
     // Relaxed: a communicator comes later in the program's own order.
