@@ -15,7 +15,7 @@ use crate::next;
 use crate::object;
 use crate::row::Kind;
 use crate::thread::{self, Thread};
-use crate::tracer::{ABANDONED, CallEnds, Tracer, kind, peer, role, tag, tracer};
+use crate::tracer::{self, ABANDONED, CallEnds, Tracer, kind, peer, role, tag, tracer};
 
 /// Goes on from `omptrace_mpi_call`.
 ///
@@ -117,7 +117,11 @@ fn report(context: &mut Context, call: &mut Call) -> u64 {
         }
         Kind::Attempt => attempt(context, call),
         Kind::Init | Kind::InitThread | Kind::SessionInit => {
-            (context.tracer.starts)();
+            if !(context.tracer.starts)() {
+                // Nothing will be recorded: from now on, calls go on at once.
+                tracer::forget();
+                return context.go_on(call);
+            }
             usual(context, call)
         }
         _ => usual(context, call),
