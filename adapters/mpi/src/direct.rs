@@ -119,9 +119,10 @@ pub(crate) unsafe fn call(
     frame: *mut Frame,
     next: usize,
 ) -> u64 {
-    // SAFETY: by the caller's promise; so below.
+    // SAFETY: by the caller's promise.
     let read = |place: u8| unsafe { argument(frame, place) };
     let handle = |place: u8| if place == NONE { 0 } else { family.handle(read(place)) };
+    // SAFETY: as above.
     let code = unsafe { (*frame).return_address } as *const c_void;
     let begins = CallBegins {
         function: number,
@@ -133,6 +134,7 @@ pub(crate) unsafe fn call(
         datatype: handle(direct.datatype),
         code,
     };
+    // SAFETY: as above.
     let go_on = || unsafe { invoke(next, frame, direct.on_stack.into()) };
     if !(tracer.begins)(&begins) {
         return go_on();
