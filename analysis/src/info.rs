@@ -267,7 +267,7 @@ impl Info {
             messages: metadata.messages.clone(),
             withheld: metadata.withheld.clone(),
             mpi: metadata.mpi.clone(),
-            mpi_note: mpi::is_unseen(reader).then(|| mpi::MPI_NOT_SEEN.to_owned()),
+            mpi_note: mpi::unseen(reader),
             findings: findings(&process).into_iter().chain(of_recording(reader)).collect(),
         }
     }

@@ -44,7 +44,7 @@ pub use constructs::ranges::RangeStats;
 pub use constructs::steps::{Step, Steps};
 pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Site, Transfers};
 pub use info::Info;
-pub use model::mpi::MPI_NOT_SEEN;
+pub use model::mpi::{MPI_NOT_SEEN, calls_hidden_by};
 pub use model::process_stats::ProcessStats;
 pub use model::stats::{
     Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,

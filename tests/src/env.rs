@@ -641,7 +641,7 @@ fn existing(path: PathBuf) -> PathBuf {
     path
 }
 
-fn on_path(program: &str) -> PathBuf {
+pub(crate) fn on_path(program: &str) -> PathBuf {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders)
         .map(|folder| folder.join(program))

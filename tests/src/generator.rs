@@ -6,6 +6,8 @@
 
 use std::fmt::Write as _;
 
+use crate::random::Random;
+
 /// A feature that a program may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Feature {
@@ -143,8 +145,7 @@ const MAX_CONSTRUCTS: u32 = 60;
 /// The program of `seed`.
 pub fn program(seed: u64, target: &Target) -> String {
     let mut writer = Writer {
-        // Seeds are near each other.
-        state: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+        random: Random::of(seed),
         target,
         text: String::new(),
         indent: 1,
@@ -178,7 +179,7 @@ pub fn program(seed: u64, target: &Target) -> String {
 }
 
 struct Writer<'t> {
-    state: u64,
+    random: Random,
     target: &'t Target,
     text: String,
     indent: usize,
@@ -209,21 +210,12 @@ impl Place {
 }
 
 impl Writer<'_> {
-    /// SplitMix64 (Steele, Lea, Flood 2014).
-    fn random(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
-    }
-
     fn below(&mut self, limit: u64) -> u64 {
-        self.random() % limit
+        self.random.below(limit)
     }
 
     fn one_in(&mut self, many: u64) -> bool {
-        self.below(many) == 0
+        self.random.one_in(many)
     }
 
     fn can(&self, feature: Feature) -> bool {

@@ -2,7 +2,10 @@
 
 pub mod env;
 pub mod generator;
+pub mod mpi;
+pub mod mpi_generator;
 pub mod otf2;
+mod random;
 pub mod trace;
 pub mod tracy;
 pub mod viewers;

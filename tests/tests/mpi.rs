@@ -3,21 +3,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
-use omptrace_tests::env::{Compiler, compile, omptrace_program};
+use omptrace_tests::env::compile;
+use omptrace_tests::mpi::{LIBRARIES, launched, matched, trace};
 use omptrace_tests::otf2::{assert_sound, printed};
 use omptrace_tests::trace::{Traces, accounts_add_up, convert, count, dump, info, omptrace};
-use omptrace_timeline::{MessageCounts, RankMessages, Timeline};
-use omptrace_trace_format::Reader;
+use omptrace_timeline::MessageCounts;
 use serde_json::Value;
 
 const SOURCE: &str = "tests/programs/mpi_waits.c";
 const RANKS: usize = 2;
-const LIBRARIES: [(Compiler, &[&str], &str); 2] = [
-    (Compiler::OpenMpi, &["mpirun.openmpi", "--oversubscribe"], "openmpi"),
-    (Compiler::Mpich, &["mpirun.mpich", "-launcher", "fork"], "mpich"),
-];
 
 /// What a rank has measured.
 struct Measured {
@@ -31,40 +26,6 @@ fn measured(folder: &Path, rank: usize) -> Measured {
     let words: Vec<&str> = text.split_whitespace().collect();
     let seconds = |place: usize| words[place].parse().expect("seconds");
     Measured { calls: words[0].parse().expect("a number"), communication: seconds(1), other: seconds(2) }
-}
-
-/// Runs the program by a launcher, recorded with these options where there are any.
-fn launched(
-    folder: &Path,
-    (launcher, ranks): (&[&str], usize),
-    program: &Path,
-    record: Option<&[&str]>,
-    arguments: &[&str],
-) -> Output {
-    let mut words: Vec<String> = Vec::new();
-    if let Some(options) = record {
-        words.push(omptrace_program().display().to_string());
-        words.extend(["record", "-o", "rank%r.omptrace"].map(str::to_owned));
-        words.extend(options.iter().map(|option| (*option).to_owned()));
-        words.push("--".to_owned());
-    }
-    words.extend(launcher.iter().map(|word| (*word).to_owned()));
-    words.extend(["-n".to_owned(), ranks.to_string(), program.display().to_string()]);
-    words.push(folder.display().to_string());
-    words.extend(arguments.iter().map(|argument| (*argument).to_owned()));
-    let mut command = Command::new(&words[0]);
-    command
-        .args(&words[1..])
-        .current_dir(folder)
-        .env("OMP_NUM_THREADS", "2")
-        // Tests may run as root.
-        .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
-        .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
-    command.output().expect("the launcher can be run")
-}
-
-fn trace(folder: &Path, rank: usize) -> PathBuf {
-    folder.join(format!("rank{rank}.omptrace"))
 }
 
 fn stats(traces: &[PathBuf]) -> Value {
@@ -177,16 +138,6 @@ fn waits_are_told(whole: &Value, ranks: usize) {
     let blamed = whole["blame"].as_array().expect("rows");
     let is_wait = |row: &Value| row["cause"] == "mpi_wait" && row["construct"] == "MPI_Recv wait";
     assert!(blamed.iter().any(is_wait), "{}", whole["blame"]);
-}
-
-/// The messages of a job, as they are matched.
-fn matched(folder: &Path, ranks: usize) -> Vec<RankMessages> {
-    let readers = (0..ranks).map(|rank| Reader::open(&trace(folder, rank)).expect("a trace"));
-    let readers: Vec<Reader> = readers.collect();
-    let timeline = Timeline::of(&readers.iter().collect::<Vec<_>>()).with_ranks();
-    let all = timeline.ranks().expect("a job of MPI");
-    assert!(all.are_complete(), "{all:?}");
-    (0..ranks).map(|rank| all.process(rank).expect("a rank").clone()).collect()
 }
 
 #[test]

@@ -169,6 +169,9 @@ pub struct Mpi {
     /// The level of thread support that the program asked for and that it got, as the standard names them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub thread_level: BTreeMap<String, Value>,
+    /// A file that defines functions of MPI in front of those that record: calls of these are not recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hidden_by: Option<String>,
 }
 
 /// The traced process.

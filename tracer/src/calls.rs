@@ -17,6 +17,8 @@
 use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
 use std::mem::transmute;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use omptrace_device::memory;
 use omptrace_trace_format::Event;
@@ -28,6 +30,7 @@ use omptrace_trace_format::metadata::{Metadata, Mpi};
 
 use crate::callbacks::control_tool;
 use crate::os::loader;
+use crate::os::system;
 use crate::os::threads::containment::contained;
 use crate::os::threads::lock::Mutex;
 use crate::os::threads::stack;
@@ -90,7 +93,7 @@ static FUNCTIONS: Functions =
 /// Begins a session without an OpenMP runtime; true where there is one, or now is.
 type BeginSession = fn() -> bool;
 
-static BEGIN_SESSION: std::sync::OnceLock<BeginSession> = std::sync::OnceLock::new();
+static BEGIN_SESSION: OnceLock<BeginSession> = OnceLock::new();
 
 /// Gives the library the functions, where it is in the scope that all libraries share. `begin_session` is what begins a session
 /// before the OpenMP runtime does. For the library's constructor, whose thread has the loader's lock.
@@ -109,6 +112,8 @@ pub(crate) fn connect(begin_session: BeginSession) {
 
 /// What is known of the MPI library, for sessions that begin later.
 static DESCRIPTION: Mutex<Option<Mpi>> = Mutex::new(None);
+/// The process that it is known of. A forked child is no member of its parent's job.
+static DESCRIBED: AtomicU32 = AtomicU32::new(0);
 
 /// Calls take part in sessions.
 #[derive(Debug)]
@@ -118,7 +123,9 @@ pub(crate) static PART: Calls = Calls;
 
 impl Part for Calls {
     fn begin(&self, session: &'static Session) {
-        if let Some(mpi) = DESCRIPTION.lock().clone() {
+        // Acquire; pairs with Release in `describe`.
+        let is_described = DESCRIBED.load(Ordering::Acquire) == system::process_id();
+        if is_described && let Some(mpi) = DESCRIPTION.lock().clone() {
             session.write_metadata(&Metadata { mpi: Some(mpi), ..Metadata::default() });
         }
     }
@@ -140,6 +147,8 @@ unsafe extern "C" fn describe(json: *const c_char) {
             let text = memory::text(json, MAX_DESCRIPTION).unwrap_or_default();
             let Ok(mpi) = serde_json::from_slice::<Mpi>(&text) else { return };
             *DESCRIPTION.lock() = Some(mpi.clone());
+            // Release; pairs with Acquire in `begin`.
+            DESCRIBED.store(system::process_id(), Ordering::Release);
             if let Some(session) = session::of_this_process() {
                 session.write_metadata(&Metadata { mpi: Some(mpi), ..Metadata::default() });
             }
@@ -147,22 +156,27 @@ unsafe extern "C" fn describe(json: *const c_char) {
     });
 }
 
-/// Records a row: by the hot path, where that can.
+/// Records a row: on the hot path, where that can.
 #[inline(always)]
 pub(crate) fn put<R: CompactRow + Copy + Into<Event<'static>>>(row: R) {
-    let recorder = this_thread::recorder_if_near();
-    if !recorder.try_put_predicted(|_| row) && !recorder.try_put(|_| row) {
-        put_slowly(row);
+    if !this_thread::recorder_if_near().try_put_predicted(|_| row) {
+        put_unpredicted(row);
     }
 }
 
-#[cold]
-#[inline(never)]
-fn put_slowly<R: CompactRow + Copy + Into<Event<'static>>>(row: R) {
-    guarded(|| cold_path::compact(|_| row));
+/// Records a row, one word of which was not predicted: on the hot path, where that can.
+#[inline(always)]
+fn put_unpredicted<R: CompactRow + Copy + Into<Event<'static>>>(row: R) {
+    if !this_thread::recorder_if_near().try_put(|_| row) {
+        guarded(|| cold_path::compact(|_| row));
+    }
 }
 
+/// A child that has no session yet does not begin one by this: it may only make a datatype.
 fn put_wide<W: WideRow>(row: impl FnOnce() -> W) {
+    if Mode::current() == Mode::Child {
+        return;
+    }
     guarded(|| cold_path::wide(|_| row()));
 }
 
@@ -179,23 +193,20 @@ pub(crate) fn put_often<W: WideRow>(row: W) {
 /// # Safety
 /// `call` is valid.
 unsafe extern "C" fn begins(call: *const CallBegins) -> bool {
+    // SAFETY: by this function's contract.
+    let call = unsafe { &*call };
+    // Closed where nothing is recorded.
+    this_thread::recorder_if_near().try_put_predicted(|_| call.row()) || begins_unpredicted(call)
+}
+
+/// In a function of its own, which needs more registers.
+#[inline(never)]
+extern "C" fn begins_unpredicted(call: &CallBegins) -> bool {
     // A child that has not used OpenMP has no session: its calls begin one.
     if !matches!(Mode::current(), Mode::Record | Mode::Child) {
         return false;
     }
-    // SAFETY: by this function's contract.
-    let call = unsafe { &*call };
-    put(CallBegin {
-        class: CallClass(call.class),
-        function: call.function,
-        domain: MPI,
-        object: Address(call.object),
-        peer: call.peer,
-        tag: call.tag,
-        count: call.count,
-        datatype: Address(call.datatype),
-        codeptr_ra: Address(call.code as usize as u64),
-    });
+    put_unpredicted(call.row());
     true
 }
 
@@ -206,17 +217,48 @@ unsafe extern "C" fn begins(call: *const CallBegins) -> bool {
 unsafe extern "C" fn ends(call: *const CallEnds) {
     // SAFETY: by this function's contract.
     let call = unsafe { &*call };
-    put(CallEnd {
-        class: CallClass(call.class),
-        function: call.function,
-        domain: MPI,
-        object: Address(call.object),
-        peer: call.peer,
-        tag: call.tag,
-        bytes: call.bytes,
-        result: call.result,
-        codeptr_ra: Address(call.code as usize as u64),
-    });
+    if !this_thread::recorder_if_near().try_put_predicted(|_| call.row()) {
+        ends_unpredicted(call);
+    }
+}
+
+#[inline(never)]
+extern "C" fn ends_unpredicted(call: &CallEnds) {
+    put_unpredicted(call.row());
+}
+
+impl CallBegins {
+    #[inline(always)]
+    fn row(&self) -> CallBegin {
+        CallBegin {
+            class: CallClass(self.class),
+            function: self.function,
+            domain: MPI,
+            object: Address(self.object),
+            peer: self.peer,
+            tag: self.tag,
+            count: self.count,
+            datatype: Address(self.datatype),
+            codeptr_ra: Address(self.code as usize as u64),
+        }
+    }
+}
+
+impl CallEnds {
+    #[inline(always)]
+    fn row(&self) -> CallEnd {
+        CallEnd {
+            class: CallClass(self.class),
+            function: self.function,
+            domain: MPI,
+            object: Address(self.object),
+            peer: self.peer,
+            tag: self.tag,
+            bytes: self.bytes,
+            result: self.result,
+            codeptr_ra: Address(self.code as usize as u64),
+        }
+    }
 }
 
 /// The numbers at `numbers`, as many as fit.

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::ops::Deref;
 
-use omptrace_settings::value::{LogLevel, Switch};
+use omptrace_settings::value::{LogLevel, RankList, Switch};
 use omptrace_settings::{Setting, Settings};
 
+use crate::launched_rank;
 use crate::os::log::{self, Level, warning};
 
 /// Bytes of a chunk, its header included.
@@ -66,7 +67,8 @@ impl Config {
 
     /// Whether the program is to be traced.
     pub(crate) fn is_enabled(&self) -> bool {
-        self.disabled == Switch::Off
+        let is_one = |ranks: &RankList| launched_rank::rank().is_none_or(|rank| ranks.has(rank));
+        self.disabled == Switch::Off && self.ranks.as_ref().is_none_or(is_one)
     }
 
     /// The settings for the trace's metadata.

@@ -57,6 +57,7 @@ mod counters;
 mod devices;
 mod dialects;
 mod entry;
+mod launched_rank;
 mod lockfree;
 mod os;
 mod recorder;

@@ -83,22 +83,12 @@ impl Context {
             unsafe {
                 (*self.thread).open = begins.function;
                 (*self.thread).open_class = begins.class;
+                if (*self.thread).fruitless != 0 {
+                    tell_fruitless(self.tracer, self.thread);
+                }
             }
-            self.tell_fruitless();
         }
         is_recorded
-    }
-
-    /// Tells of tests that found nothing, once there is a call that is recorded.
-    fn tell_fruitless(&self) {
-        // SAFETY: the thread's own words.
-        unsafe {
-            if (*self.thread).fruitless != 0 {
-                let numbers = [(*self.thread).fruitless, (*self.thread).fruitless_function];
-                (*self.thread).fruitless = 0;
-                self.tracer.tell(role::FRUITLESS, &numbers);
-            }
-        }
     }
 
     /// A test has found nothing.
@@ -109,6 +99,17 @@ impl Context {
             (*self.thread).fruitless_function = u64::from(function);
         }
     }
+}
+
+/// Tells of tests that found nothing, once there is a call that is recorded.
+#[cold]
+#[inline(never)]
+pub(crate) fn tell_fruitless(tracer: &Tracer, thread: *mut Thread) {
+    // SAFETY: the thread's own words.
+    let numbers = unsafe { [(*thread).fruitless, (*thread).fruitless_function] };
+    // SAFETY: as above.
+    unsafe { (*thread).fruitless = 0 };
+    tracer.tell(role::FRUITLESS, &numbers);
 }
 
 impl Call {

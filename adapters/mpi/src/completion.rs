@@ -172,7 +172,7 @@ impl Completion {
                 continue;
             }
             // SAFETY: the status of a completed request.
-            let received = unsafe { family.received(statuses + (at * family.status_bytes) as u64) };
+            let received = unsafe { family.completed(statuses + (at * family.status_bytes) as u64) };
             completed.first.get_or_insert(received);
             let words = completed.facts..completed.facts + FACTS;
             if let Some(words) = self.memory.facts().get_mut(words) {
@@ -281,6 +281,7 @@ impl Context {
 }
 
 /// A call that waits.
+#[inline(never)]
 pub(crate) fn wait(context: &mut Context, call: &mut Call) -> u64 {
     let mut own = Own::uninit();
     let is_recorded = context.begins(&begins(call));
@@ -305,6 +306,7 @@ pub(crate) fn wait(context: &mut Context, call: &mut Call) -> u64 {
 }
 
 /// A call that tests: it is reported where it has found something complete.
+#[inline(never)]
 pub(crate) fn test(context: &mut Context, call: &mut Call) -> u64 {
     let mut own = Own::uninit();
     let Some(mut completion) = Completion::of(context.family, call, &mut own) else {
@@ -332,6 +334,7 @@ pub(crate) fn test(context: &mut Context, call: &mut Call) -> u64 {
 }
 
 /// Tells which requests a call starts.
+#[inline(never)]
 pub(crate) fn started(context: &Context, call: &Call) {
     const COUNT: u8 = 0;
     const REQUESTS: u8 = 1;

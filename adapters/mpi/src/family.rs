@@ -28,6 +28,8 @@ pub(crate) const STATUS_WORDS: usize = 4;
 #[derive(Debug)]
 pub(crate) struct Family {
     pub(crate) interface: Interface,
+    /// The bits of a word that a handle has.
+    handle_bits: u64,
     any_source: i32,
     any_tag: i32,
     proc_null: i32,
@@ -68,7 +70,7 @@ impl Family {
     /// A handle that was passed by value.
     #[inline(always)]
     pub(crate) fn handle(&self, word: u64) -> u64 {
-        if self.interface == Interface::Mpich { word & 0xffff_ffff } else { word }
+        word & self.handle_bits
     }
 
     /// The handle at an address, or further ones in an array.
@@ -79,9 +81,9 @@ impl Family {
     pub(crate) unsafe fn handle_at(&self, address: u64, place: usize) -> u64 {
         // SAFETY: by the caller's promise.
         unsafe {
-            match self.interface {
-                Interface::Mpich => u64::from((address as *const u32).add(place).read()),
-                _ => (address as *const u64).add(place).read(),
+            match self.handle_bits {
+                u64::MAX => (address as *const u64).add(place).read(),
+                _ => u64::from((address as *const u32).add(place).read()),
             }
         }
     }
@@ -108,11 +110,33 @@ impl Family {
         }
     }
 
-    /// Reads a status that a successful call has filled in.
+    /// Reads a status that a completed request has filled in.
     ///
     /// # Safety
     /// There is one.
+    pub(crate) unsafe fn completed(&self, status: u64) -> Received {
+        // SAFETY: by the caller's promise.
+        let (received, is_cancelled) = unsafe { self.read(status) };
+        Received { peer: if is_cancelled { peer::CANCELLED } else { received.peer }, ..received }
+    }
+
+    /// Reads a status that another successful call has filled in. None of these can be cancelled, and MPICH's leave it open in the status
+    /// whether they were.
+    ///
+    /// # Safety
+    /// There is one.
+    #[inline(always)]
     pub(crate) unsafe fn received(&self, status: u64) -> Received {
+        // SAFETY: by the caller's promise.
+        unsafe { self.read(status) }.0
+    }
+
+    /// What a status says, and whether the request was cancelled.
+    ///
+    /// # Safety
+    /// There is one.
+    #[inline(always)]
+    unsafe fn read(&self, status: u64) -> (Received, bool) {
         let words = status as *const i32;
         // SAFETY: by the caller's promise. Open MPI: source, tag, error, cancelled, then the number of bytes. MPICH: the number's low
         // half, its high half and whether it was cancelled, then source, tag, error.
@@ -128,8 +152,7 @@ impl Family {
             };
             (source, tag, bytes, is_cancelled)
         };
-        let peer = if is_cancelled { peer::CANCELLED } else { self.peer(source) };
-        Received { peer, tag: self.tag(tag), bytes }
+        (Received { peer: self.peer(source), tag: self.tag(tag), bytes }, is_cancelled)
     }
 
     /// The name of a level of thread support.
@@ -223,6 +246,7 @@ fn look() -> Family {
 fn abi() -> Family {
     Family {
         interface: Interface::Abi,
+        handle_bits: u64::MAX,
         any_source: -1,
         any_tag: -2,
         proc_null: -3,
@@ -244,6 +268,7 @@ fn abi() -> Family {
 fn open_mpi(world: u64) -> Family {
     Family {
         interface: Interface::OpenMpi,
+        handle_bits: u64::MAX,
         any_source: -1,
         any_tag: -1,
         proc_null: -2,
@@ -265,6 +290,7 @@ fn open_mpi(world: u64) -> Family {
 fn mpich() -> Family {
     Family {
         interface: Interface::Mpich,
+        handle_bits: u32::MAX as u64,
         any_source: -2,
         any_tag: -1,
         proc_null: -1,

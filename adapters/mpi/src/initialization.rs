@@ -10,7 +10,7 @@ use interpose::memory::KernelMemory;
 
 use crate::call::{Call, Context};
 use crate::family::{Interface, library};
-use crate::next::{Pmpi, symbol, text_to, to};
+use crate::next::{Pmpi, defined_in_front, symbol, text_to, to};
 use crate::object::{self, HAS_WORLD};
 use crate::row::Kind;
 
@@ -19,6 +19,7 @@ static GET_VERSION: Pmpi = Pmpi::of(c"PMPI_Get_version");
 static QUERY_THREAD: Pmpi = Pmpi::of(c"PMPI_Query_thread");
 
 /// Tells all of it.
+#[inline(never)]
 pub(crate) fn describe(context: &Context, call: &Call) {
     let is_world = call.row.kind != Kind::SessionInit;
     // Relaxed: a communicator comes later in the program's own order.
@@ -61,7 +62,31 @@ unsafe fn write(to: &mut Text, context: &Context, call: &Call, place: Option<(i3
     }
     // SAFETY: as above.
     unsafe { write_thread_level(to, context, call) }?;
+    if let Some(path) = hidden_by() {
+        to.write_str(",\"hidden_by\":")?;
+        to.write_string(path.to_bytes())?;
+    }
     to.write_str("}")
+}
+
+/// The file that defines one of the most usual functions in front of ours, as another tool does, or the program itself. Calls from there
+/// go past this library, where they go on by the other name (`PMPI_Send`).
+fn hidden_by() -> Option<&'static CStr> {
+    const USUAL: [&CStr; 12] = [
+        c"MPI_Send",
+        c"MPI_Recv",
+        c"MPI_Isend",
+        c"MPI_Irecv",
+        c"MPI_Wait",
+        c"MPI_Waitall",
+        c"MPI_Sendrecv",
+        c"MPI_Barrier",
+        c"MPI_Bcast",
+        c"MPI_Reduce",
+        c"MPI_Allreduce",
+        c"MPI_Alltoall",
+    ];
+    USUAL.into_iter().find_map(defined_in_front)
 }
 
 /// # Safety

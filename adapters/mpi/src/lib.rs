@@ -23,7 +23,8 @@
 //! | [`family`] | constants of the three binary interfaces |
 //! | [`fortran`] | the addresses that stand for "ignored" and "in place" |
 //! | [`fortran_handles`] | Fortran's handles |
-//! | [`call`] | a call: its arguments |
+//! | [`direct`] | most calls of C: where their arguments are |
+//! | [`call`] | other calls: their arguments |
 //! | [`report`] | what the tracer is told of a call |
 //! | [`completion`] | calls that wait for requests or test them |
 //! | [`communicator_size`] | how many counts there are in an array with one for each rank |
@@ -42,6 +43,7 @@ mod wrapper;
 mod call;
 mod communicator_size;
 mod completion;
+mod direct;
 mod enter;
 mod family;
 mod fortran;

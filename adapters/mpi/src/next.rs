@@ -125,6 +125,14 @@ fn is_ours(address: usize) -> bool {
     module(address).is_some_and(|(path, _)| elf::begins_with(file_name(path), b"libomptmpi"))
 }
 
+/// The file whose function of this name programs find, where that is not ours.
+pub(crate) fn defined_in_front(name: &CStr) -> Option<&'static CStr> {
+    // SAFETY: a constant of the loader.
+    let found = unsafe { interpose::symbol(libc::RTLD_DEFAULT, name) } as usize;
+    let (path, _) = module(found).filter(|_| found != 0)?;
+    (!elf::begins_with(file_name(path), b"libomptmpi")).then_some(path)
+}
+
 /// The symbol of this name in a library that is MPI's, whoever may look into it; 0 where there is none.
 fn in_mpi_library(name: &CStr) -> usize {
     let mut found = 0;

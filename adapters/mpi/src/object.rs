@@ -71,6 +71,7 @@ pub(crate) unsafe fn copied_communicator(context: &Context, communicator: u64, l
 
 /// # Safety
 /// As above; `asked` is a communicator that has the members.
+#[inline(never)]
 unsafe fn define(context: &Context, communicator: u64, parent: u64, asked: u64) {
     let defined = |handle: u64, facts: &[u64]| {
         (context.tracer.defined)(kind::COMMUNICATOR, handle, parent, facts.as_ptr(), facts.len(), null());
@@ -161,6 +162,7 @@ pub(crate) fn new_window(context: &Context, window: u64, facts: [u64; 3]) {
 }
 
 /// A file.
+#[inline(never)]
 pub(crate) fn new_file(context: &Context, call: &Call, file: u64, communicator: u64) {
     const NAME: u8 = 1;
     let mut buffer = [0; LONGEST];
@@ -169,6 +171,7 @@ pub(crate) fn new_file(context: &Context, call: &Call, file: u64, communicator: 
 }
 
 /// Calls for datatypes. They are not reported; what is told are the sizes.
+#[inline(never)]
 pub(crate) fn datatype(context: &mut Context, call: &Call) -> u64 {
     let at = |argument: u8| call.handle_at(context.family, argument, Handle::Datatype, 0);
     if call.row.kind == Kind::FreeType {
@@ -210,6 +213,7 @@ pub(crate) fn tell_datatype(context: &Context, datatype: u64, bytes: u64) {
 }
 
 /// A communicator or a window gets a name.
+#[inline(never)]
 pub(crate) fn name(context: &mut Context, call: &Call) -> u64 {
     const NAME: u8 = 1;
     let of = if call.row.kind == Kind::NameWindow { kind::WINDOW } else { kind::COMMUNICATOR };

@@ -2,16 +2,20 @@
 
 use core::ptr::null;
 
+use omptrace_mpi_api::wrappers::Spelling;
+
 use crate::call::{Call, Context, Errno};
 use crate::communicator_size;
 use crate::completion;
-use crate::family::{STATUS_WORDS, family};
+use crate::direct::{self, Direct};
+use crate::family::{Family, STATUS_WORDS, family};
 use crate::frame::Frame;
 use crate::initialization;
+use crate::next;
 use crate::object;
 use crate::row::Kind;
 use crate::thread::{self, Thread};
-use crate::tracer::{ABANDONED, CallEnds, Tracer, kind, peer, role, tag, tracer};
+use crate::tracer::{self, ABANDONED, CallEnds, Tracer, kind, peer, role, tag, tracer};
 
 /// Goes on from `omptrace_mpi_call`.
 ///
@@ -19,24 +23,39 @@ use crate::tracer::{ABANDONED, CallEnds, Tracer, kind, peer, role, tag, tracer};
 /// The frame is that of a call, and the slot is the called symbol's.
 pub(crate) unsafe extern "C-unwind" fn enter(frame: *mut Frame, slot: u32) -> u64 {
     let slot = slot as usize;
-    // SAFETY: by the caller's promise.
-    let call = unsafe { Call::of(frame, slot) };
-    let Some(tracer) = tracer() else {
-        return call.go_on();
+    // SAFETY: by the caller's promise, here and below.
+    let pass_on = || unsafe { Call::of(frame, slot) }.go_on();
+    let (Some(tracer), Some(family)) = (tracer(), family()) else {
+        return pass_on();
     };
     let thread = thread::words();
-    let stack_pointer = frame as usize;
     // SAFETY: the thread's own words.
-    let inside = unsafe { (*thread).inside };
-    if inside > stack_pointer {
-        return call.go_on();
-    }
-    if inside != 0 {
+    if unsafe { (*thread).inside } != 0 {
+        // SAFETY: the frame is on this thread's stack.
+        if unsafe { (*thread).is_within(frame) } {
+            return pass_on();
+        }
         end_abandoned(tracer, thread);
     }
-    // SAFETY: the thread's own words.
-    unsafe { (*thread).inside = stack_pointer };
-    let result = outermost(call, tracer, thread);
+    // SAFETY: as above.
+    unsafe {
+        (*thread).inside = frame as usize;
+        (*thread).code = (*frame).return_address;
+    }
+    let (number, spelling) = (slot / 8, slot % 8);
+    let direct = match spelling == Spelling::C as usize {
+        // SAFETY: as above.
+        true => unsafe { Direct::find(number, frame, family) },
+        false => None,
+    };
+    let result = match direct {
+        // SAFETY: as above.
+        Some(row) => unsafe {
+            direct::call((tracer, family, thread), (row, number as u32), frame, next::of_slot(slot))
+        },
+        // SAFETY: as above.
+        None => unsafe { otherwise((tracer, family, thread), frame, slot) },
+    };
     // SAFETY: as above.
     unsafe {
         (*thread).inside = 0;
@@ -67,14 +86,20 @@ fn end_abandoned(tracer: &'static Tracer, thread: *mut Thread) {
     }
 }
 
-/// A call that the program has made.
-fn outermost(mut call: Call, tracer: &'static Tracer, thread: *mut Thread) -> u64 {
+/// A call that is not [`Direct`]. What it does is never inlined: the stack of a thread may be small, and rare calls need more of it.
+///
+/// # Safety
+/// As of [`enter`].
+#[inline(never)]
+unsafe fn otherwise(
+    (tracer, family, thread): (&'static Tracer, &'static Family, *mut Thread),
+    frame: *mut Frame,
+    slot: usize,
+) -> u64 {
     let errno = Errno::of_thread();
-    let result = match family() {
-        // SAFETY: the program's own call.
-        Some(family) => report(&mut Context { tracer, family, thread, errno }, &mut call),
-        None => call.go_on(),
-    };
+    // SAFETY: by the caller's promise.
+    let mut call = unsafe { Call::of(frame, slot) };
+    let result = report(&mut Context { tracer, family, thread, errno }, &mut call);
     errno.restore();
     result
 }
@@ -92,7 +117,11 @@ fn report(context: &mut Context, call: &mut Call) -> u64 {
         }
         Kind::Attempt => attempt(context, call),
         Kind::Init | Kind::InitThread | Kind::SessionInit => {
-            (context.tracer.starts)();
+            if !(context.tracer.starts)() {
+                // Nothing will be recorded: from now on, calls go on at once.
+                tracer::forget();
+                return context.go_on(call);
+            }
             usual(context, call)
         }
         _ => usual(context, call),
@@ -100,6 +129,7 @@ fn report(context: &mut Context, call: &mut Call) -> u64 {
 }
 
 /// A call that is reported when it begins and when it ends.
+#[inline(never)]
 fn usual(context: &mut Context, call: &mut Call) -> u64 {
     let object = call.object(context.family);
     let begins = call.begins(context.family, object);
@@ -128,6 +158,7 @@ fn usual(context: &mut Context, call: &mut Call) -> u64 {
 }
 
 /// A probe that need not find a message: it is reported where it has found one.
+#[inline(never)]
 fn attempt(context: &mut Context, call: &mut Call) -> u64 {
     let object = call.object(context.family);
     let mut own_status = [0; STATUS_WORDS];
@@ -148,6 +179,7 @@ fn attempt(context: &mut Context, call: &mut Call) -> u64 {
 }
 
 /// What is told before the library does it.
+#[inline(never)]
 fn before(context: &Context, call: &Call, object: u64) {
     let freed = |of: u32| (context.tracer.freed)(of, object);
     match call.row.kind {
@@ -167,6 +199,7 @@ fn before(context: &Context, call: &Call, object: u64) {
 }
 
 /// What is told when the library has done it.
+#[inline(never)]
 fn after(context: &Context, call: &Call, object: u64, new: u64) {
     // SAFETY: by the caller's promise.
     unsafe {

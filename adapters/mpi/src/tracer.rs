@@ -129,6 +129,12 @@ unsafe extern "C" fn omptrace_mpi_connect(tracer: *mut Tracer) {
     }
 }
 
+/// There is no tracer any more. A call that has begun goes on with its table.
+pub(crate) fn forget() {
+    // Relaxed: who sees the table still uses it, for it stays.
+    TRACER.store(null_mut(), Ordering::Relaxed);
+}
+
 /// The tracer, where there is one.
 #[inline(always)]
 pub(crate) fn tracer() -> Option<&'static Tracer> {

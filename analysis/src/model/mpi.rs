@@ -25,6 +25,17 @@ pub(crate) fn missing_ranks(ranks: &Ranks) -> Option<String> {
     })
 }
 
+/// Words about calls that are not in the trace.
+pub(crate) fn unseen(reader: &Reader) -> Option<String> {
+    let hidden_by = reader.metadata().mpi.as_ref().and_then(|mpi| mpi.hidden_by.as_ref());
+    hidden_by.map(|file| calls_hidden_by(file)).or_else(|| is_unseen(reader).then(|| MPI_NOT_SEEN.to_owned()))
+}
+
+/// Words about calls that a file hides, which defines functions of MPI as well.
+pub fn calls_hidden_by(file: &str) -> String {
+    format!("calls of MPI functions that {file} also defines are not visible, because they go to that file")
+}
+
 /// Whether the process has a rank, or code of an MPI library is among its modules, and its calls were not recorded.
 pub(crate) fn is_unseen(reader: &Reader) -> bool {
     let metadata = reader.metadata();

@@ -23,6 +23,7 @@ use crate::system::executable::Program;
 use crate::system::free_space;
 use crate::system::installed_runtimes;
 use crate::system::library_search::Loader;
+use crate::system::mpi_libraries::InstalledMpi;
 use crate::system::offloading::Offloading;
 use crate::system::openmp_runtime;
 use crate::system::probe::{self, Grants};
@@ -74,6 +75,8 @@ struct Report {
     energy: Readable,
     /// The possibilities of devices.
     offloading: Offloading,
+    /// Libraries and launchers.
+    mpi: InstalledMpi,
     #[serde(skip_serializing_if = "Option::is_none")]
     program: Option<Verdict>,
     /// Problems that keep programs from being traced.
@@ -159,6 +162,7 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
         energy: Readable::at(Path::new(POWERCAP)),
         runtimes,
         offloading: Offloading::find(&loader),
+        mpi: InstalledMpi::find(&loader),
         program,
         problems,
     };
@@ -388,6 +392,13 @@ impl Report {
         }
         for line in offloading {
             writeln!(out, "{line}")?;
+        }
+        let mpi = self.mpi.lines();
+        if !mpi.is_empty() {
+            writeln!(out, "\nMPI:")?;
+        }
+        for line in mpi {
+            writeln!(out, "  {line}")?;
         }
         if let Some(verdict) = &self.program {
             verdict.write(out)?;

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use clap::{ValueEnum, ValueHint};
+use omptrace_analysis::calls_hidden_by;
 use omptrace_symbols::{self as symbols, Table};
 use omptrace_trace_format::metadata::Energy;
 use omptrace_trace_format::{InDoubt, Reader, metadata};
@@ -139,6 +140,13 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
     let limit = fd_limit::allow_most();
     let library = find_tracer::find(arguments.tracer.tool.as_deref())?;
     let mut variables = find_tracer::settings(&arguments.tracer)?;
+    if let Some(rank) = LaunchedRank::of_this_process() {
+        message::speak_for_rank(rank.rank);
+        if !mpi::is_wanted(rank.rank, &variables) {
+            let ran = start(&arguments.program, &Vec::new(), None, limit)?;
+            return Ok(Outcome::Program(ran.end.status()));
+        }
+    }
     let output = output(&variables)?;
     variables.retain(|(name, _)| *name != OUTPUT);
     variables.push((OUTPUT, output.clone()));
@@ -170,6 +178,9 @@ pub(crate) fn run(arguments: &Record) -> Result<Outcome> {
         [] => mpi::libraries(arguments.mpi, &library, (&arguments.program, &programs), &loader)?,
         _ => Vec::new(),
     };
+    if let Some(words) = mpi::linked_statically(&of_mpi, &programs) {
+        message::warning(&words);
+    }
     let wanted_annotations = annotations::wanted(&variables);
     variables.extend(annotations::variables(&wanted_annotations, &library));
     let needs_roctx = annotations::needs_preloaded_tracer(&wanted_annotations, &programs, &loader);
@@ -308,6 +319,14 @@ fn clock_of(done: &[Done]) -> Option<String> {
     Some(clock.line())
 }
 
+/// Words about calls of MPI that another file hides, of the first trace that knows it.
+fn mpi_hidden(done: &[Done]) -> Option<String> {
+    summaries::completed(done).iter().take(4).find_map(|trace| {
+        let reader = Reader::open(trace).ok()?;
+        reader.metadata().mpi.as_ref()?.hidden_by.as_deref().map(calls_hidden_by)
+    })
+}
+
 /// Says how the program ended, where its time went and where the traces are. Nothing is said where that was not asked for and all is
 /// well, nor by the ranks of a launch but the first.
 fn report_end(arguments: &Record, ran: &Ran, done: &[Done], added: Option<Added>, decision: &Decision) {
@@ -331,7 +350,7 @@ fn report_end(arguments: &Record, ran: &Ran, done: &[Done], added: Option<Added>
         )),
         _ => None,
     };
-    let notes = hidden.into_iter().chain(clock_of(done)).collect();
+    let notes = hidden.into_iter().chain(mpi_hidden(done)).chain(clock_of(done)).collect();
     let end = RunEnd { program: &arguments.program, ran: *ran, done, notes, rank };
     record_summary::report(&end, added);
 }

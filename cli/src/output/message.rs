@@ -14,7 +14,9 @@ use crate::output::streams;
 
 /// A plain line of ours among the program's own.
 pub(crate) fn note(text: &str) {
-    say("omptrace", text);
+    if !is_silent() {
+        say("omptrace", text);
+    }
 }
 
 /// Something that makes the trace less than it could be.
@@ -29,7 +31,9 @@ pub(crate) fn error(text: &str) {
 
 /// Prints what to do next.
 pub(crate) fn hint(text: &str) {
-    say(&paint("hint", "1;36"), text);
+    if !is_silent() {
+        say(&paint("hint", "1;36"), text);
+    }
 }
 
 /// The letters of a line: as `COLUMNS` says, else as many as the terminal has; `None` where neither says, as in a pipe.
@@ -112,12 +116,28 @@ pub(crate) fn folded(text: &str, width: Option<usize>, hang: Option<usize>) -> S
 /// Says a line that begins with what it is. Names in the text neither break the line nor drive the terminal. Where it cannot be written - a terminal that is gone, a full disk - the work goes on all the same. Its
 /// result and its status are what count.
 fn say(kind: &str, text: &str) {
-    let mut line = format!("{kind}: {}", printable(text));
+    let rank = RANK.get().map(|rank| format!("rank {rank}: ")).unwrap_or_default();
+    let mut line = format!("{kind}: {rank}{}", printable(text));
     // A command is to be copied in one piece.
     if !line.contains("omptrace ") {
         line = folded(&line, columns(&streams::stderr()), Some(10));
     }
-    let _unheard = writeln!(streams::stderr(), "{line}");
+    line.push('\n');
+    // In one piece: other ranks write lines, too.
+    let _unheard = streams::stderr().write_all(line.as_bytes());
+}
+
+/// The rank that lines are of, where several processes write them.
+static RANK: OnceLock<u32> = OnceLock::new();
+
+/// This process is one of several that a launcher has started: what it says has its rank, and of all but the first only warnings and
+/// errors are said.
+pub(crate) fn speak_for_rank(rank: u32) {
+    let _ = RANK.set(rank);
+}
+
+fn is_silent() -> bool {
+    RANK.get().is_some_and(|rank| *rank > 0)
 }
 
 /// `text` in an ANSI style, where stderr is a terminal whose user wants colours (<https://no-color.org>).

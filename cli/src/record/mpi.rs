@@ -10,17 +10,20 @@
 //! | `libomptmpi4c.so` | variants for large counts | each has those |
 
 use std::env;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
+use omptrace_settings::value::{RankList, Value};
 
 use crate::output::failure::{Failure, Result};
+use crate::record::find_tracer::{self, Variables};
 use crate::system::elf::{self, Elf};
-use crate::system::executable::{Program, name_of};
+use crate::system::executable::Program;
 use crate::system::folders::files_in;
 use crate::system::library_search::Loader;
+use crate::system::mpi_libraries::{is_launcher, is_mpi_library};
 
 /// Whether calls of MPI are recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -38,10 +41,6 @@ const LIBRARY: &str = "libomptmpi.so";
 /// Libraries beside it, each with a function that says whether an MPI library has all of their functions.
 const FURTHER: [(&str, &str); 2] =
     [("libomptmpi4c.so", "MPI_Send_c"), ("libomptmpi4.so", "MPI_Session_init")];
-
-/// Programs that start the processes of MPI jobs, by the begin of their names.
-const LAUNCHERS: [&str; 11] =
-    ["mpirun", "mpiexec", "orterun", "prterun", "prun", "srun", "aprun", "jsrun", "ibrun", "poe", "palsrun"];
 
 /// Variables that launchers set for the processes that they start.
 const VARIABLES: [&str; 7] = [
@@ -91,6 +90,22 @@ pub(crate) fn libraries(
     Ok(further.chain([library]).collect())
 }
 
+/// Words about a program that has MPI linked into it. `libraries` are those that are preloaded for its calls.
+pub(crate) fn linked_statically(libraries: &[PathBuf], programs: &[Program]) -> Option<String> {
+    let has_mpi = |program: &&Program| elf::defines(&program.path, &["PMPI_Init"]);
+    let program = programs.iter().filter(|_| !libraries.is_empty()).find(has_mpi)?;
+    let path = program.path.display();
+    Some(format!("MPI is linked statically into {path}, so its MPI calls are not visible"))
+}
+
+/// Whether this rank is to be recorded.
+pub(crate) fn is_wanted(rank: u32, variables: &Variables) -> bool {
+    const RANKS: &str = "OMPTRACE_RANKS";
+    let of_option = variables.iter().find(|(name, _)| *name == RANKS).map(|(_, value)| value.clone());
+    let ranks = of_option.or_else(|| find_tracer::variable(RANKS)).and_then(|ranks| RankList::parse(&ranks));
+    ranks.is_none_or(|ranks| ranks.has(rank))
+}
+
 fn is_launched() -> bool {
     VARIABLES.iter().any(|name| env::var_os(name).is_some())
 }
@@ -104,11 +119,6 @@ fn needed(program: &Program, loader: &Loader) -> Vec<PathBuf> {
     needed.filter(|path| is_mpi_library(path)).collect()
 }
 
-/// Whether it is an MPI library. Names differ (`libmpich.so.12`, `libmpi_cray.so.12`); those of its parts, such as Fortran's, are alike.
-fn is_mpi_library(path: &Path) -> bool {
-    name_of(path).starts_with("libmpi") && elf::defines(path, &["PMPI_Init"])
-}
-
 /// The command's launcher.
 fn launcher(command: &[OsString]) -> Option<PathBuf> {
     let word = command.iter().find(|word| is_launcher(word))?;
@@ -119,12 +129,6 @@ fn launcher(command: &[OsString]) -> Option<PathBuf> {
             .map(|folder| folder.join(path))
             .find(|path| path.is_file()),
     }
-}
-
-fn is_launcher(word: &OsStr) -> bool {
-    let name = name_of(Path::new(word));
-    let stem = name.split('.').next().unwrap_or_default();
-    LAUNCHERS.contains(&stem)
 }
 
 /// MPI libraries that were installed along with a launcher. A script says nothing of the library that its modules will load.
@@ -140,16 +144,6 @@ fn beside_launcher(launcher: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn launchers_are_known_by_their_names() {
-        for word in ["mpirun", "/usr/bin/mpiexec.hydra", "mpirun.openmpi", "srun"] {
-            assert!(is_launcher(OsStr::new(word)), "{word}");
-        }
-        for word in ["./mpirun_like", "srunner", "omptrace", "-n"] {
-            assert!(!is_launcher(OsStr::new(word)), "{word}");
-        }
-    }
 
     #[test]
     fn libraries_of_mpi_that_are_not_installed_are_no_failure_unless_asked_for() {

@@ -23,6 +23,7 @@ pub(crate) mod installed_runtimes;
 #[cfg(test)]
 pub(crate) mod io_counts;
 pub(crate) mod library_search;
+pub(crate) mod mpi_libraries;
 pub(crate) mod offloading;
 pub(crate) mod openmp_runtime;
 pub(crate) mod probe;

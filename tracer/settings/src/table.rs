@@ -6,7 +6,7 @@ use std::ffi::{OsStr, OsString};
 use crate::setting::{CommandLineOption, REGISTRY, Setting};
 use crate::value::{
     AnnotationList, Bytes, Compress, CounterList, Cupti, DomainList, EventList, FlushSignal, Folder, Keep,
-    Library, LogLevel, OnFull, Pattern, Sample, Switch, Value,
+    Library, LogLevel, OnFull, Pattern, RankList, Sample, Switch, Value,
 };
 
 impl Setting {
@@ -263,6 +263,19 @@ settings! {
             value_name: "DIR",
             bare: None,
             help: "Directory for the spool (the file that holds the event buffers) while the program runs, for example /dev/shm [default: the directory of the trace]",
+        }),
+    }
+    ranks: Option<RankList> {
+        variable: "OMPTRACE_RANKS",
+        default: "",
+        recorded: true,
+        meaning: "The ranks of an MPI job to record, for example `0,1,100-107`. Others run without the tracer. The default is all ranks. A process to which the launcher gives no rank is recorded.",
+        option: Some(CommandLineOption {
+            long: "ranks",
+            short: None,
+            value_name: "LIST",
+            bare: None,
+            help: "Record only these ranks of an MPI job, for example 0,1,100-107; other ranks run without the tracer. Waits for other ranks are known only if all ranks are recorded [default: all]",
         }),
     }
     log: LogLevel {

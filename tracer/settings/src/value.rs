@@ -1,6 +1,7 @@
 //! The values of settings: what is allowed, and how each is read and described.
 
 use std::ffi::{OsStr, OsString};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use crate::counters::{COUNTERS, Counter, MAX_COUNTERS};
@@ -456,6 +457,40 @@ impl Value for DomainList {
     }
 }
 
+/// Ranks of an MPI job: numbers, and ranges of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RankList(Vec<RangeInclusive<u32>>);
+
+impl RankList {
+    /// Whether the rank is one of them.
+    pub fn has(&self, rank: u32) -> bool {
+        self.0.iter().any(|range| range.contains(&rank))
+    }
+}
+
+impl Value for RankList {
+    fn allowed() -> String {
+        "a comma-separated list of ranks and ranges of ranks, for example 0,1,100-107".to_owned()
+    }
+
+    fn parse(text: &OsStr) -> Option<Self> {
+        let range = |item: &str| {
+            let (first, last) = item.split_once('-').unwrap_or((item, item));
+            let (first, last) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+            (first <= last).then_some(first..=last)
+        };
+        text.to_str()?.split(',').map(range).collect::<Option<_>>().map(RankList)
+    }
+
+    fn describe(&self) -> String {
+        let word = |range: &RangeInclusive<u32>| match (range.start(), range.end()) {
+            (first, last) if first == last => first.to_string(),
+            (first, last) => format!("{first}-{last}"),
+        };
+        self.0.iter().map(word).collect::<Vec<_>>().join(",")
+    }
+}
+
 /// NVIDIA's library for tracing its devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cupti {
@@ -561,6 +596,20 @@ mod tests {
         let all: Vec<&str> = COUNTERS.iter().map(|counter| counter.name).collect();
         for wrong in ["", "cycles,", "cycle", &all.join(",")] {
             assert_eq!(counters(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn ranks_are_numbers_and_ranges() {
+        let ranks = |text: &str| RankList::parse(text.as_ref());
+        let some = ranks("0,1, 100-107").expect("allowed");
+        assert_eq!(some.describe(), "0,1,100-107");
+        assert_eq!(
+            [0, 1, 2, 99, 100, 107, 108].map(|rank| some.has(rank)),
+            [true, true, false, false, true, true, false]
+        );
+        for wrong in ["", "0,", "a", "-1", "3-1", "1-2-3"] {
+            assert_eq!(ranks(wrong), None, "{wrong}");
         }
     }
 

@@ -12,6 +12,7 @@ use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::spool::default_path;
 
 use crate::config::Config;
+use crate::launched_rank;
 use crate::os::log::{info, warning};
 use crate::os::system;
 use crate::os::threads::lock::Mutex;
@@ -83,7 +84,7 @@ impl Session {
             program: &metadata::program_name(),
             host: &system::host(),
             pid,
-            rank: metadata::rank(),
+            rank: launched_rank::rank(),
             start: &start.format("%Y%m%dT%H%M%S").to_string(),
         };
         let wanted = system::absolute(names.expand(&config.output.0).as_ref());

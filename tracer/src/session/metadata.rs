@@ -9,6 +9,7 @@ use omptrace_trace_format::event;
 use omptrace_trace_format::liveness;
 use omptrace_trace_format::metadata::{Machine, Metadata, Process, Schema};
 
+use crate::launched_rank;
 use crate::os::log::warning;
 use crate::os::system;
 use crate::os::time::clock;
@@ -16,36 +17,11 @@ use crate::session::Session;
 
 /// Variables that go into the trace, by the beginning of their names; no others do.
 const ENVIRONMENT: &[&str] = &["OMP_", "KMP_", "GOMP_", "LIBOMP", "OMPTRACE_"];
-/// Variables by which launchers of MPI give a process its rank: Open MPI, MPICH and Intel MPI, PMIx, MVAPICH2, HPE's PALS. They come
-/// first: a batch system may give one process of a node the number of the node.
-const RANK: &[&str] =
-    &["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "PALS_RANKID"];
-/// Those of batch systems, which number the processes of all programs, and of scripts, too. Behind each are the variables with how many
-/// there are: that of the step before that of the job. One alone is no rank.
-const TASK: &[(&str, &[&str])] =
-    &[("FLUX_TASK_RANK", &["FLUX_JOB_SIZE"]), ("SLURM_PROCID", &["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"])];
 
 /// The program's name.
 pub(crate) fn program_name() -> String {
     let path = fs::read_link("/proc/self/exe").unwrap_or_default();
     path.file_name().map_or_else(|| "program".into(), |name| name.to_string_lossy().into_owned())
-}
-
-/// The MPI rank, where a launcher sets it.
-pub(crate) fn rank() -> Option<u32> {
-    rank_in(|name| std::env::var(name).ok()?.parse().ok())
-}
-
-/// The rank by the numbers in the environment.
-fn rank_in(number: impl Fn(&str) -> Option<u32>) -> Option<u32> {
-    RANK.iter().find_map(|name| number(name)).or_else(|| {
-        TASK.iter().find_map(|(name, sizes)| {
-            let rank = number(name)?;
-            // Where nobody says how many there are, there is one: who wants more has to say so.
-            let tasks = sizes.iter().find_map(|size| number(size)).unwrap_or(1);
-            (tasks > 1 || rank > 0).then_some(rank)
-        })
-    })
 }
 
 /// The first block: who is traced, where, with which settings.
@@ -63,7 +39,7 @@ pub(crate) fn process(session: &Session, forked: bool) -> Metadata {
             executable: fs::read_link("/proc/self/exe").unwrap_or_default().to_string_lossy().into_owned(),
             command_line: command_line(),
             directory: std::env::current_dir().unwrap_or_default().to_string_lossy().into_owned(),
-            rank: rank(),
+            rank: launched_rank::rank(),
             forked,
             affinity: line_of("/proc/self/status", "Cpus_allowed_list:").unwrap_or_default(),
         }),
@@ -158,31 +134,6 @@ fn line_of(path: &str, name: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_only_task_of_a_batch_job_has_no_rank() {
-        let cases = [
-            ("", None),
-            ("PMI_RANK=0", Some(0)),
-            ("SLURM_PROCID=5 OMPI_COMM_WORLD_RANK=2", Some(2)),
-            // A script of `sbatch`, and one task of `srun` in a job of several.
-            ("SLURM_PROCID=0", None),
-            ("SLURM_PROCID=0 SLURM_NTASKS=1", None),
-            ("SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=1 SLURM_NTASKS=8", None),
-            ("SLURM_PROCID=0 SLURM_STEP_NUM_TASKS=8", Some(0)),
-            ("SLURM_PROCID=0 SLURM_NTASKS=8", Some(0)),
-            ("SLURM_PROCID=3", Some(3)),
-            ("FLUX_TASK_RANK=0 FLUX_JOB_SIZE=1", None),
-            ("FLUX_TASK_RANK=0 FLUX_JOB_SIZE=2", Some(0)),
-        ];
-        for (variables, rank) in cases {
-            let number = |name: &str| {
-                let mut variables = variables.split(' ').filter_map(|variable| variable.split_once('='));
-                variables.find(|(known, _)| *known == name)?.1.parse().ok()
-            };
-            assert_eq!(rank_in(number), rank, "{variables}");
-        }
-    }
 
     #[test]
     fn a_name_in_no_known_encoding_hides_nothing() {

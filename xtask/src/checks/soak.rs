@@ -20,6 +20,9 @@ pub(crate) struct Soak {
     /// Number of random programs per compiler that are compared with their traces; a tenth as many are run for aarch64
     #[arg(long, default_value_t = 500)]
     programs: u32,
+    /// Number of random MPI programs per library that are compared with their traces
+    #[arg(long, default_value_t = 200)]
+    mpi_programs: u32,
     /// Number of programs in virtual time that check the results of `stats`; the traces of a hundredth of them are also read by
     /// omptrace for aarch64
     #[arg(long, default_value_t = 100_000)]
@@ -57,6 +60,9 @@ pub(crate) fn run_all(arguments: &Soak, install: bool) -> Result<()> {
     let first = arguments.seed.saturating_mul(1_000_000);
     run(test("random_programs")
         .env("OMPTRACE_TEST_PROGRAMS", arguments.programs.to_string())
+        .env("OMPTRACE_TEST_SEED", first.to_string()))?;
+    run(test("mpi_random")
+        .env("OMPTRACE_TEST_PROGRAMS", arguments.mpi_programs.to_string())
         .env("OMPTRACE_TEST_SEED", first.to_string()))?;
     let built = aarch64::build()?;
     aarch64::random_programs(&built, arguments.programs / 10, first)?;
