@@ -8,7 +8,7 @@ use omptrace_tests::env::compile;
 use omptrace_tests::mpi::{LIBRARIES, launched, matched, trace};
 use omptrace_tests::otf2::{assert_sound, printed};
 use omptrace_tests::trace::{Traces, accounts_add_up, convert, count, dump, info, omptrace};
-use omptrace_timeline::MessageCounts;
+use omptrace_timeline::{MessageCounts, RankMessages};
 use serde_json::Value;
 
 const SOURCE: &str = "tests/programs/mpi_waits.c";
