@@ -37,7 +37,7 @@ use crate::answers::part::Part;
 use crate::constructs::Collector;
 use crate::constructs::counters::CounterCollector;
 use crate::constructs::functions::{FunctionCollector, FunctionStats};
-use crate::constructs::phases::{PhaseCollector, Phases};
+use crate::constructs::phases::PhaseCollector;
 use crate::constructs::ranges::Ranges;
 use crate::constructs::steps::Steps;
 use crate::findings::counters::memory_bound;
@@ -598,6 +598,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::constructs::phases::Phases;
     use crate::constructs::sums::Sums;
 
     /// Traces of old runtimes, each by another program.
