@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_void};
 use omptrace_trace_format::field::{ObjectKind, PayloadType};
 
 use crate::nvtx::SOURCE;
-use crate::nvtx::extensions::{self, PayloadData};
+use crate::nvtx::payload::{PayloadData, first_number};
 use crate::range::{NONE, Payload, Said};
 use crate::text::{self, Text};
 
@@ -86,7 +86,7 @@ impl Attributes {
             EXTENDED if self.payload_count > 0 => {
                 let payloads = core::ptr::with_exposed_provenance::<PayloadData>(self.payload as usize);
                 // SAFETY: by the caller's promise, at least one is there.
-                unsafe { extensions::first_number(payloads, self.payload_count as usize) }
+                unsafe { first_number(payloads, self.payload_count as usize) }
             }
             _ => NONE,
         }

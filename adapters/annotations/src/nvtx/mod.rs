@@ -5,6 +5,7 @@
 //! | --- | --- |
 //! | [`attributes`] | what an event has |
 //! | [`functions`] | the functions of modules 1 and 5: ranges and marks, without and with a domain |
+//! | [`payload`] | numbers of extended payloads |
 //! | [`extensions`] | payloads and counters |
 //! | [`next`] | another tool, which gets its own handles back |
 //!
@@ -15,6 +16,7 @@ mod attributes;
 mod extensions;
 mod functions;
 mod next;
+mod payload;
 
 use core::ffi::c_void;
 
