@@ -87,13 +87,16 @@ impl Interpreter<'_, '_> {
             CallClass::collective | CallClass::nonblocking_collective => "root",
             _ => "dest",
         };
+        let known = self.mpi_waits.known;
+        let name = known.name(e.object.0, time);
         let object = match e.class {
             CallClass::one_sided => "win",
             CallClass::file => "file",
+            // Those that create one have a communicator.
+            CallClass::start if name.is_none() => "request",
             _ => "comm",
         };
-        let known = self.mpi_waits.known;
-        let name = known.name(e.object.0, time).filter(|_| object == "comm");
+        let name = name.filter(|_| object == "comm");
         let collective = known.of_call(thread, time, Moment::Begin).find_map(|event| match event {
             MpiEvent::CollectiveBegin(part) | MpiEvent::CollectiveRequest(part, _) => Some(part.number.get()),
             _ => None,
