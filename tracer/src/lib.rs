@@ -18,7 +18,7 @@
 //! recorder                     one thread's state: its events into its chunk
 //! storage                      the spool, which threads share, and the trace file
 //! config, runtime              the settings in force; the runtime, as it is asked
-//! lockfree, os                 what threads share without a lock, and is modelled; system calls, locks, clock, files, threads
+//! launched_rank, lockfree, os  the rank that an MPI launcher gives; what threads share without a lock, and is modelled; system calls, locks, clock, files, threads
 //! sync                         atomics, or loom's in the models
 //! ```
 //!
@@ -49,6 +49,7 @@
     expect(dead_code, reason = "rings and mappings of samples")
 )]
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 mod annotations;
 pub mod callbacks;
 mod calls;

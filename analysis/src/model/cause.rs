@@ -49,7 +49,7 @@ causes! {
     Mpi "mpi": "The thread is in an MPI call that communicates: it sends, receives, tests or waits. Shown only if MPI calls were recorded.";
     MpiWait "mpi_wait": "The thread is in an MPI call that communicates, and waits for another process that has not yet started the operation that the call depends on. Shown only if the MPI calls of all ranks were recorded.";
     MpiTransfer "mpi_transfer": "The thread is in an MPI call that communicates, but does not wait for another process. Shown only if the MPI calls of all ranks were recorded.";
-    MpiOther "mpi_other": "The thread is in an MPI call that does not communicate, such as a call that initialises the library, creates a communicator or accesses a file. Shown only if MPI calls were recorded.";
+    MpiOther "mpi_other": "The thread is in an MPI call that is not counted as communication, such as a call that initialises the library, creates a communicator or accesses a file. Shown only if MPI calls were recorded.";
     Preempted "preempted": "The thread was ready to run, but another thread was using its CPU. Shown only if the counters for preemption were recorded.";
     Tracer "tracer": "The thread writes its event buffer to the trace, or the tracer writes the remaining events after the program has ended.";
     Unobserved "unobserved": "The trace does not show what the thread did: recording was off, events were lost or overwritten, or the process was not running.";

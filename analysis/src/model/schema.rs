@@ -84,7 +84,7 @@ fn sample() -> Stats {
         },
         analysed: Some(Analysed { threads: vec![String::new()], ..Analysed::default() }),
         phases: vec![PhaseStats::default()],
-        ranges: vec![RangeStats::default()],
+        ranges: vec![RangeStats { path: vec![String::new()], ..RangeStats::default() }],
         steps: Some(Steps {
             drift_ns: Some(0.0),
             warm_up_ns: Some(0),

@@ -69,7 +69,7 @@ const MIN_PARTS: u64 = 16;
 /// More chunks for each thread are not handed out one by one: threads are done at nearly the same time.
 const MAX_CHUNKS: u64 = 64;
 
-/// A loop whose threads are done at the same time, but for this share, is not tried with other clauses that balance it.
+/// A loop whose threads are done at the same time, but for this share, is not balanced better by any clause.
 const EVEN: f64 = 0.02;
 
 /// What members do besides the loop may differ by this share of its time.
@@ -174,7 +174,8 @@ fn times(phase: &Phase, size: u32) -> Option<LoopTimes> {
     let with = CLAUSES.map(|clause| match clause {
         Clause::Static if profile.is_of_blocks => recorded,
         Clause::StaticChunks(chunk) | Clause::Dynamic(chunk) if is_too_coarse(chunk) => NOT_TRIED,
-        _ if is_even && profile.is_of_blocks => recorded,
+        // What is not known within the blocks cannot balance them better than they are.
+        _ if is_even && profile.is_of_blocks => profile.with(clause, threads).max(recorded),
         _ => profile.with(clause, threads),
     });
     let mut lengths = Histogram::default();

@@ -29,7 +29,7 @@ pub(crate) struct Barrier {
     pub(crate) is_last: bool,
     /// Hidden helpers that run tasks of the team.
     pub(crate) helpers: u32,
-    /// Where the first member arrived.
+    /// Where the first member arrived, unless that is the region's end.
     pub(crate) place: Option<PlaceId>,
     now: Ns,
     clocks: Clocks,
@@ -91,6 +91,12 @@ impl Barrier {
             0 => 0.0,
             by => f64::from(waiting) / f64::from(by),
         }
+    }
+
+    /// The place of work before the barrier that is done at `place`. GCC's static loops are not seen: if that is the `region` itself,
+    /// the barrier tells one loop of it from the others.
+    pub(crate) fn place_before(&self, place: PlaceId, region: PlaceId, shows_loops: bool) -> PlaceId {
+        self.place.filter(|_| !shows_loops && place == region).unwrap_or(place)
     }
 
     pub(crate) fn clocks(&self) -> Clocks {

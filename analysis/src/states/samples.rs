@@ -145,15 +145,17 @@ impl<const S: usize> Threads<S> {
         for index in 0..self.all[lane].memberships.len() {
             let membership = self.all[lane].memberships[index];
             let team = &mut self.teams[membership.team];
-            let size = team.size();
+            let (size, region) = (team.size(), team.region);
             let number = membership.inside.unwrap_or(membership.barriers);
             let Some((barrier, _)) = team.barrier(number) else {
                 continue;
             };
             let is_late = barrier.arrived < size;
-            let cause = match membership.inside {
-                None if is_late => Cause::Imbalance,
-                Some(_) if !is_late => Cause::TaskStarvation,
+            let (cause, place) = match membership.inside {
+                None if is_late => {
+                    (Cause::Imbalance, barrier.place_before(place, region, self.reports.inlined))
+                }
+                Some(_) if !is_late => (Cause::TaskStarvation, place),
                 _ => continue,
             };
             charges.push((cause, place, weight * barrier.kept_waiting(size)));

@@ -293,24 +293,20 @@ impl<const S: usize> Threads<S> {
         for index in 0..self.all[lane].memberships.len() - innermost {
             let membership = self.all[lane].memberships[index];
             let team = &mut self.teams[membership.team];
-            let size = team.size();
+            let (size, region) = (team.size(), team.region);
             let number = membership.inside.unwrap_or(membership.barriers);
             let Some((barrier, _)) = team.barrier(number) else {
                 continue;
             };
             barrier.until(time, size);
-            let (late, tasks, behind) = (barrier.by_late, barrier.by_tasks, barrier.place);
-            // Of a region's own code, GCC's static loops are not seen: the barrier behind tells one from the others.
-            let place = match behind {
-                Some(behind) if !self.reports.inlined && place == team.region => behind,
-                _ => place,
-            };
+            let (late, tasks) = (barrier.by_late, barrier.by_tasks);
+            let work = barrier.place_before(place, region, self.reports.inlined);
             let charged = &mut self.all[lane].memberships[index];
             (charged.by_late, charged.by_tasks) = (late, tasks);
             match membership.inside {
                 None => {
                     let weight = late - membership.by_late;
-                    self.sums.blame(Cause::Imbalance, place, instance(weight));
+                    self.sums.blame(Cause::Imbalance, work, instance(weight));
                 }
                 Some(_) => {
                     let weight = tasks - membership.by_tasks;

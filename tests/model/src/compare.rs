@@ -657,7 +657,7 @@ fn other_threads(case: &Case, shown: &Value, comparison: &mut Comparison) {
     // Wake-ups decide how long an empty region takes.
     // Code of a region's own may be divided by the threads' numbers.
     let is_own =
-        |row: &&Value| row["reason"].as_str().is_some_and(|why| why.starts_with("code outside of loops"));
+        |row: &&Value| row["reason"].as_str().is_some_and(|why| why.contains("code outside of loops"));
     let is_long = |row: &&Value| !is_own(row) && row["ns"].as_u64().is_none_or(|ns| ns > SLACK);
     if let Some(reason) = rows(shown, "not_predicted").find(is_long).filter(|_| is_list_schedule(case)) {
         comparison.add("not_predicted", None, "rows".to_owned(), reason.to_string());

@@ -385,7 +385,7 @@ events! {
         ObjectNamed<'a> = 285 "omptrace_object_named" { domain: u32, kind: ObjectKind, handle: Address, name: Text<'a> }
         /// An object's handle is no longer valid.
         ObjectFreed = 286 "omptrace_object_freed" { domain: u32, kind: ObjectKind, handle: Address }
-        /// The program says that something happens. The arguments are those of `omptrace_annotation_begin`.
+        /// The program marks a point in time. The arguments are those of `omptrace_annotation_begin`.
         AnnotationMark = 289 "omptrace_annotation_mark" {
             source: AnnotationSource, scope: AnnotationScope, domain: u32, category: u32, name: u32, colour: u32,
             payload_type: PayloadType, payload: u64,

@@ -66,7 +66,7 @@ macro_rules! kinds {
 
 kinds! {
     FileHeaderDamaged Warning "file_header_damaged"
-        "the file header is damaged; the session of the first valid block is used, and the spool was looked for next to the file";
+        "the file header is damaged; the session of the first valid block is used, and the spool was searched for next to the trace file";
     BlockHeaderDamaged Note "block_header_damaged"
         "a block's header is damaged; its copy in the index was used";
     BytesSkipped Error "bytes_skipped"

@@ -189,7 +189,7 @@ settings! {
         variable: "OMPTRACE_MODE",
         default: "record",
         recorded: true,
-        meaning: "`flight` keeps only the newest events of each thread, as many as fit into `OMPTRACE_BUFFER`, and writes them at the end. In this mode, the buffer size is at least 512K.",
+        meaning: "`flight` keeps only the newest events of each thread, as many as fit into `OMPTRACE_BUFFER`, and writes them at the end. In this mode, the buffer holds 512K or more.",
         option: None,
     }
     flush_on: Option<FlushSignal> {

@@ -1,9 +1,11 @@
 //! What takes part in each session ([`crate::session::part`]).
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::annotations;
 use crate::dialects::old::collector_counts;
 use crate::runtime_faults::{lock_after_exit, undeferred_dependences};
 use crate::session::part::Part;
-use crate::{annotations, calls, counters, devices, samples, waits};
+use crate::{calls, counters, devices, samples, waits};
 
 /// In the order in which they are called.
 pub(super) static PARTS: &[&dyn Part] = &[
@@ -15,6 +17,7 @@ pub(super) static PARTS: &[&dyn Part] = &[
     &devices::PART,
     &waits::PART,
     &calls::PART,
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
     &annotations::PART,
     &collector_counts::PART,
 ];

@@ -5,6 +5,8 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use crate::annotations;
 use crate::dialects::old::collector;
 use crate::dialects::prepared;
 use crate::entry::isolated::{self, Way};
@@ -12,7 +14,7 @@ use crate::entry::libgomp_threads;
 use crate::os::loader::{self, Dlopen, dlopen_of_c_library, global_scope};
 use crate::os::threads::thread_word;
 use crate::os::time::clock;
-use crate::{annotations, calls, waits};
+use crate::{calls, waits};
 
 /// See [`is_in_global_scope`]; as it was when the library was loaded.
 static IS_GLOBAL: AtomicBool = AtomicBool::new(false);
@@ -35,6 +37,7 @@ static CONSTRUCTOR: extern "C" fn() = {
         isolated::begin();
         waits::connect();
         calls::connect(prepared::begin_without_runtime);
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
         annotations::connect(prepared::begin_without_runtime);
         // A runtime that has loaded the library as a tool will call it.
         if is_in_global_scope() {

@@ -193,7 +193,7 @@ impl<const S: usize> Threads<S> {
         membership.own_place = region;
         let team = &mut self.teams[membership.team];
         let size = team.size();
-        if !self.reports.inlined && last_work == team.region {
+        if !self.reports.inlined && !is_last && last_work == team.region {
             last_work = region;
         }
         while team.first + team.barriers.len() as u64 <= number {
@@ -211,8 +211,10 @@ impl<const S: usize> Threads<S> {
                 barrier.until(time, size);
             }
             barrier.arrived += 1;
-            barrier.place.get_or_insert(region);
             barrier.is_last |= is_last;
+            if !is_last {
+                barrier.place.get_or_insert(region);
+            }
             membership.added = [0; S];
             let counted = (&of_thread.waited, &mut membership.added);
             arrivals.add(&of_thread.now, counted, &self.scenarios);
