@@ -345,7 +345,7 @@ static void make_counts(void) {
   }
 }
 
-STEP collective(MPI_Comm c, int which, int root, int elements, int in_place) {
+STEP collective(MPI_Comm c, unsigned which, int root, int elements, int in_place) {
   int me = rank_in(c);
   root %= size_of(c);
   void *from = in_place ? MPI_IN_PLACE : out;
@@ -373,7 +373,7 @@ STEP collective(MPI_Comm c, int which, int root, int elements, int in_place) {
 }
 
 /* One or two operations that do not block, beside a message around the ring. */
-STEP nonblocking_collective(MPI_Comm c, int which, int root, int elements, int tag, int completion) {
+STEP nonblocking_collective(MPI_Comm c, unsigned which, int root, int elements, int tag, int completion) {
   int me = rank_in(c), n = size_of(c);
   MPI_Request requests[4];
   root %= n;

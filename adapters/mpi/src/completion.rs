@@ -333,16 +333,44 @@ pub(crate) fn test(context: &mut Context, call: &mut Call) -> u64 {
     result
 }
 
-/// Tells which requests a call starts.
+/// A call that starts persistent requests. Where the message before is still in a buffer, Open MPI puts a new request in place of the
+/// program's (`MPI_Bsend_init`).
 #[inline(never)]
-pub(crate) fn started(context: &Context, call: &Call) {
-    const COUNT: u8 = 0;
-    const REQUESTS: u8 = 1;
-    let mut own = Own::uninit();
-    let Some(mut memory) = Memory::of(call.integer(COUNT).max(0) as usize, &mut own) else { return };
-    for (place, handle) in memory.handles().iter_mut().enumerate() {
-        *handle = call.handle_at(context.family, REQUESTS, Handle::Request, place);
+pub(crate) fn start(context: &mut Context, call: &mut Call) -> u64 {
+    let family = context.family;
+    let object = call.object(family);
+    if !context.begins(&call.begins(family, object)) {
+        return context.go_on(call);
     }
-    context.tracer.tell(role::STARTED, memory.handles());
-    memory.give_back();
+    let (count, requests) = match call.row.kind {
+        Kind::Startall => (call.integer(0).max(0) as usize, 1),
+        _ => (1, 0),
+    };
+    let mut own = Own::uninit();
+    let mut memory = Memory::of(count, &mut own);
+    if let Some(memory) = &mut memory {
+        for (place, handle) in memory.handles().iter_mut().enumerate() {
+            *handle = call.handle_at(family, requests, Handle::Request, place);
+        }
+        context.tracer.tell(role::STARTED, memory.handles());
+    }
+    let result = context.go_on(call);
+    if let Some(mut memory) = memory {
+        let mut replaced = 0;
+        for place in 0..count {
+            let now = call.handle_at(family, requests, Handle::Request, place);
+            let before = memory.handles().get(place).copied().filter(|before| *before != now);
+            let words = memory.facts().get_mut(replaced..replaced + 2);
+            if let (Some(before), Some(words)) = (before, words) {
+                words.copy_from_slice(&[before, now]);
+                replaced += 2;
+            }
+        }
+        if let Some(facts) = memory.facts().get(..replaced).filter(|facts| !facts.is_empty()) {
+            context.tracer.tell(role::REPLACED, facts);
+        }
+        memory.give_back();
+    }
+    (context.tracer.ends)(&call.ends(family, call.result_code(result), 0));
+    result
 }

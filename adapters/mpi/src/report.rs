@@ -109,6 +109,7 @@ fn report(context: &mut Context, call: &mut Call) -> u64 {
     match call.row.kind {
         Kind::Wait | Kind::Waitall | Kind::Waitany | Kind::Waitsome => completion::wait(context, call),
         Kind::Test | Kind::Testall | Kind::Testany | Kind::Testsome => completion::test(context, call),
+        Kind::Start | Kind::Startall => completion::start(context, call),
         Kind::CommitType | Kind::NewType | Kind::FreeType => object::datatype(context, call),
         Kind::NameCommunicator | Kind::NameWindow => object::name(context, call),
         Kind::Pcontrol => {
@@ -191,9 +192,7 @@ fn before(context: &Context, call: &Call, object: u64) {
         Kind::FreeWindow => freed(kind::WINDOW),
         Kind::CloseFile => freed(kind::FILE),
         Kind::FreeRequest => freed(kind::REQUEST),
-        Kind::Start => context.tracer.tell(role::STARTED, &[object]),
         Kind::SendAndReceive => context.tracer.tell(role::RECEIVED, &call.received(context.family)),
-        Kind::Startall => completion::started(context, call),
         _ => {}
     }
 }

@@ -70,6 +70,8 @@ pub(crate) mod role {
     pub(crate) const FRUITLESS: u32 = 4;
     /// The other message of `MPI_Isendrecv`: source, tag, number of elements, their type.
     pub(crate) const RECEIVED: u32 = 5;
+    /// Of each persistent request that has another handle since it was started: the handle before, and the new one.
+    pub(crate) const REPLACED: u32 = 6;
 }
 
 /// Objects that the tracer is told of.

@@ -28,6 +28,8 @@ pub(super) const ANY: i32 = -1;
 
 /// Words of a completed request in `omptrace_call_objects`: handle, peer, tag, bytes.
 const COMPLETED_WORDS: usize = 4;
+/// Words of a request that has another handle now: the one before, and the new one.
+const HANDLE_PAIR: usize = 2;
 
 /// A call that a thread is in.
 #[derive(Debug)]
@@ -115,15 +117,8 @@ impl Calls {
         self.all.open_requests = self.requests.values().flatten().map(open).sum();
         if self.is_finalized {
             self.all.open_communicators = self.is_freed.iter().filter(|is_freed| !**is_freed).count() as u64;
-            let is_persistent = |request: &&Request| {
-                matches!(
-                    request.meaning,
-                    Meaning::PersistentSend { .. }
-                        | Meaning::PersistentReceive { .. }
-                        | Meaning::PersistentCollective { .. }
-                )
-            };
-            self.all.open_persistent = self.requests.values().flatten().filter(is_persistent).count() as u64;
+            self.all.open_persistent =
+                self.requests.values().flatten().filter(|request| request.is_persistent()).count() as u64;
         }
         self.all.open = self.open.iter().flatten().map(|call| self.open_call(call)).collect();
         self.all.forbidden = self.rules.finish();
@@ -335,6 +330,7 @@ impl Calls {
                     self.start(posting, *handle);
                 }
             }
+            CallRole::replaced => self.replace(&e.numbers),
             _ => {}
         }
     }
@@ -361,6 +357,27 @@ impl Calls {
             }
             _ => {}
         }
+    }
+
+    /// Persistent requests get other handles: pairs of the handle before and the new one. One may get what another one had.
+    fn replace(&mut self, numbers: &[u64]) {
+        let pairs = numbers.as_chunks::<HANDLE_PAIR>().0;
+        let taken: Vec<(u64, Request)> =
+            pairs.iter().filter_map(|[before, now]| Some((*now, self.take_persistent(*before)?))).collect();
+        for (now, request) in taken {
+            self.requests.entry(now).or_default().push(request);
+        }
+    }
+
+    /// Takes the last persistent request that has a handle.
+    fn take_persistent(&mut self, handle: u64) -> Option<Request> {
+        let all = self.requests.get_mut(&handle)?;
+        let place = all.iter().rposition(Request::is_persistent)?;
+        let request = all.remove(place);
+        if all.is_empty() {
+            self.requests.remove(&handle);
+        }
+        Some(request)
     }
 
     fn end(&mut self, thread: usize, time: Ns, e: &CallEnd) {

@@ -50,6 +50,17 @@ pub(super) struct Request {
     pub(super) meaning: Meaning,
 }
 
+impl Request {
+    pub(super) fn is_persistent(&self) -> bool {
+        matches!(
+            self.meaning,
+            Meaning::PersistentSend { .. }
+                | Meaning::PersistentReceive { .. }
+                | Meaning::PersistentCollective { .. }
+        )
+    }
+}
+
 /// A request that a call has waited for, and what its status says.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Completed {

@@ -313,6 +313,44 @@ fn each_start_of_a_persistent_request_is_a_message() {
 }
 
 #[test]
+fn a_persistent_request_stays_the_same_where_its_handle_changes() {
+    let all = two(|first, second| {
+        let handles = [[0xa0, 0xb0], [0xa0, 0xb0], [0xc0, 0xa0]];
+        for (place, handle) in (0..).zip(handles[0]) {
+            second.call(
+                (10 + place, 11 + place),
+                "MPI_Bsend_init",
+                (WORLD, 0, place as i32, 2),
+                handle,
+                None,
+            );
+        }
+        for (round, when) in [(1, 100), (2, 200)] {
+            let ([a, b], [c, d]) = (handles[round - 1], handles[round]);
+            second.begin(when, "MPI_Startall", (0, NONE, NONE, 0));
+            second.objects(CallRole::started, &[a, b]);
+            if [a, b] != [c, d] {
+                second.objects(CallRole::replaced, &[a, c, b, d]);
+            }
+            second.end(when + 1, 0, None);
+            second.wait_all((when + 10, when + 20), &[(c, 0, 0, 16), (d, 0, 1, 16)]);
+            first.receive((when, when + 1), (1, 0), Some((1, 0, 16)));
+            first.receive((when + 2, when + 3), (1, 1), Some((1, 1, 16)));
+        }
+        for (when, request) in [(500, 0xc0), (502, 0xa0)] {
+            second.begin(when, "MPI_Request_free", (request, NONE, NONE, 0));
+            let handle = Address(request);
+            second.event(when, ObjectFreed { domain: 1, kind: ObjectKind::request, handle });
+            second.end(when + 1, 0, None);
+        }
+        second.call((600, 601), "MPI_Finalize", (0, NONE, NONE, 0), 0, None);
+    });
+    assert!(is_all_matched(&all));
+    assert_eq!((all[1].counts.sends, all[1].counts.sent_bytes), (4, 64));
+    assert_eq!((all[1].open_persistent, all[1].open_requests), (0, 0));
+}
+
+#[test]
 fn nobody_gets_what_is_sent_to_no_process_or_cancelled() {
     let all = two(|first, second| {
         first.send((10, 11), PROC_NULL, 0, 1);

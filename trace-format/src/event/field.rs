@@ -386,6 +386,10 @@ own_enums! {
         started = 3,
         /// No objects, but tests that found no completed request.
         spun = 4,
+        /// No objects, but the message that is received along with the one that the call sends.
+        received = 5,
+        /// These requests have other handles now.
+        replaced = 6,
     }
     /// What an object is (`omptrace_object_defined`).
     ObjectKind {

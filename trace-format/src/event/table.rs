@@ -372,6 +372,9 @@ events! {
         /// contains the handles of requests. With `completed`, it contains four numbers for each completed request:
         /// the handle, the peer, the tag and the number of bytes. With `spun`, it contains the number of test calls
         /// before this call that found no completed request, and the function of the last of these calls.
+        /// With `received`, it contains the source, the tag, the number of elements and the datatype of the message that
+        /// the call receives along with the one that it sends. With `replaced`, it contains two numbers for each persistent
+        /// request whose handle the MPI library changed when the request was started: the handle before, and the new one.
         CallObjects<'a> = 283 "omptrace_call_objects" { role: CallRole, numbers: Numbers<'a> }
         /// The program has created an object, or the object exists from the start. `parent` is the handle of the
         /// object from which it was created. `domain` is 1 for MPI and 2 for annotations. For a communicator, `facts` contains its size, the process's rank in it,
