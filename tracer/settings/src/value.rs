@@ -443,7 +443,8 @@ impl Value for DomainList {
     const KIND: Kind = Kind::Patterns;
 
     fn allowed() -> String {
-        "a comma-separated list of patterns, in which * and ? are wildcards; a leading `-` excludes domains".to_owned()
+        "a comma-separated list of patterns, in which * and ? are wildcards; a leading `-` excludes domains"
+            .to_owned()
     }
 
     fn parse(text: &OsStr) -> Option<Self> {

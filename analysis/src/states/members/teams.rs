@@ -172,6 +172,7 @@ impl<const S: usize> Threads<S> {
         time: Ns,
         (region, is_last): (PlaceId, bool),
     ) -> bool {
+        let ends_region = is_last;
         let is_last = is_last || !self.reports.barrier_kinds;
         let of_thread = &mut self.all[lane];
         let mut last_work = of_thread.longest.1;
@@ -193,7 +194,7 @@ impl<const S: usize> Threads<S> {
         membership.own_place = region;
         let team = &mut self.teams[membership.team];
         let size = team.size();
-        if !self.reports.inlined && !is_last && last_work == team.region {
+        if !self.reports.inlined && !ends_region && last_work == team.region {
             last_work = region;
         }
         while team.first + team.barriers.len() as u64 <= number {
@@ -212,7 +213,7 @@ impl<const S: usize> Threads<S> {
             }
             barrier.arrived += 1;
             barrier.is_last |= is_last;
-            if !is_last {
+            if !ends_region {
                 barrier.place.get_or_insert(region);
             }
             membership.added = [0; S];
