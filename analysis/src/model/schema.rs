@@ -82,7 +82,12 @@ fn sample() -> Stats {
             waits_note: Some(String::new()),
             ..Answers::default()
         },
-        analysed: Some(Analysed { threads: vec![String::new()], ..Analysed::default() }),
+        analysed: Some(Analysed {
+            threads: vec![String::new()],
+            first_step: Some(1),
+            last_step: Some(1),
+            ..Analysed::default()
+        }),
         phases: vec![PhaseStats::default()],
         ranges: vec![RangeStats { path: vec![String::new()], ..RangeStats::default() }],
         steps: Some(Steps {
