@@ -9,6 +9,7 @@ pub(crate) mod annotations;
 mod checkpoints;
 mod commands;
 mod counting;
+pub(crate) mod endpoint;
 mod external_waits;
 pub(crate) mod item_emitter;
 mod joins;
@@ -24,7 +25,6 @@ mod team;
 
 pub use checkpoints::may_have_checkpoints;
 pub(crate) use checkpoints::{Recorder, Restart};
-pub(crate) use regions::endpoint;
 pub use regions::schedule;
 pub(crate) use samples::Samples;
 

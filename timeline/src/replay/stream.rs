@@ -12,7 +12,7 @@ use omptrace_trace_format::clock::Stretch;
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::reader::{Events, Reader, Record, Stream};
 
-use crate::interpret::endpoint;
+use crate::interpret::endpoint::endpoint;
 use crate::model::Ns;
 use crate::model::session_clock::SessionClock;
 use crate::runtime_quirks::Dialect;

@@ -443,7 +443,7 @@ impl Value for DomainList {
     const KIND: Kind = Kind::Patterns;
 
     fn allowed() -> String {
-        "a comma-separated list of patterns, in which * and ? are wildcards; a leading `-` excludes domains"
+        "a comma-separated list of patterns with the wildcards `*` and `?`; a leading `-` excludes domains"
             .to_owned()
     }
 

@@ -20,6 +20,7 @@
 //! Events go to the files as they come. Definitions stay in memory until the end, for a location's states how many events
 //! it has. They grow with what is distinct - locations, regions, teams, texts - and not with the number of events.
 
+mod communicators;
 mod definitions;
 mod items;
 mod mpi;
@@ -42,7 +43,7 @@ use otf2_archive::archive::Archive;
 use crate::otf2::definitions::attributes::Attributes;
 use crate::otf2::definitions::process_times::ProcessTimes;
 use crate::otf2::definitions::strings::Strings;
-use mpi::Communicators;
+use communicators::Communicators;
 use note::Note;
 use options::Otf2Options;
 use regions::Regions;

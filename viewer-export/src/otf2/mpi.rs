@@ -18,6 +18,7 @@ use otf2_archive::records::{
 };
 
 use super::Otf2;
+use super::communicators::Defined;
 use super::definitions::{COMM_GROUP, COMM_LOCATIONS, COMM_SELF, group};
 use super::options::Enums;
 
@@ -27,38 +28,6 @@ const ROOT_SELF: u32 = u32::MAX - 1;
 const ROOT_THIS_GROUP: u32 = u32::MAX - 2;
 /// `OTF2_COMM_FLAG_CREATE_DESTROY_EVENTS`.
 const CREATE_DESTROY_EVENTS: u32 = 1;
-
-/// The communicators of an archive.
-#[derive(Default)]
-pub(super) struct Communicators {
-    by_id: BTreeMap<CommunicatorId, Defined>,
-    /// That of all processes that are alone.
-    own: Option<CommRef>,
-}
-
-struct Defined {
-    communicator: Communicator,
-    number: CommRef,
-    has_events: bool,
-}
-
-impl Communicators {
-    /// In the order in which they are defined, each once.
-    fn all(&self) -> impl Iterator<Item = &Defined> {
-        let is_first = |defined: &&Defined| {
-            let same = self.by_id.values().find(|other| other.number == defined.number);
-            same.is_some_and(|first| first.communicator.id == defined.communicator.id)
-        };
-        let own = |defined: &&Defined| defined.communicator.kind == CommunicatorKind::Own;
-        let others = self.by_id.values().filter(move |defined| !own(defined));
-        self.by_id.values().find(own).into_iter().filter(is_first).chain(others)
-    }
-
-    /// The numbers in events, in the order of definition.
-    pub(super) fn numbers(&self) -> impl Iterator<Item = u32> {
-        self.all().map(|defined| defined.number.0)
-    }
-}
 
 impl Otf2 {
     /// A communicator of the process; several define the same one.
