@@ -64,6 +64,7 @@ mod layout;
 mod live;
 pub mod metadata;
 mod read;
+pub mod wildcards;
 mod write;
 
 pub use clock::ClockMap;

@@ -1,5 +1,7 @@
 //! Which domains are recorded.
 
+use omptrace_trace_format::wildcards;
+
 use crate::recorder::settings;
 
 /// What LLVM's and Intel's OpenMP runtimes say of themselves by ITT is known better from their callbacks.
@@ -22,37 +24,9 @@ fn allows(patterns: &[String], name: &[u8]) -> bool {
             Some(glob) => (false, glob),
             None => (true, pattern.as_str()),
         };
-        if matches(glob.as_bytes(), name) {
+        if wildcards::match_name(glob.as_bytes(), name) {
             is_on = is_included;
         }
     }
     is_on
-}
-
-/// Whether a name matches a pattern with `*` and `?`.
-fn matches(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut at, mut from) = (0, 0);
-    // Where the last star was, and what it stands for so far.
-    let mut star: Option<(usize, usize)> = None;
-    while from < name.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                star = Some((at, from));
-                at += 1;
-            }
-            Some(byte) if *byte == b'?' || *byte == name[from] => {
-                at += 1;
-                from += 1;
-            }
-            _ => match star {
-                Some((place, until)) => {
-                    star = Some((place, until + 1));
-                    at = place + 1;
-                    from = until + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[at..].iter().all(|byte| *byte == b'*')
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use omptrace_timeline::model::Ns;
+use omptrace_trace_format::wildcards::match_name;
 use serde::{Deserialize, Serialize};
 
 /// Names that differ in numbers only are one where there are as many.
@@ -241,36 +242,8 @@ impl<'a> Wanted<'a> {
     /// Whether it means the phase of this name.
     pub(crate) fn is(&self, name: &str) -> bool {
         let without_domain = name.split_once('/').map_or(name, |(_, name)| name);
-        [name, without_domain].iter().any(|name| glob(self.pattern.as_bytes(), name.as_bytes()))
+        [name, without_domain].iter().any(|name| match_name(self.pattern.as_bytes(), name.as_bytes()))
     }
-}
-
-/// Whether a name matches a pattern with `*` and `?`.
-fn glob(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut at, mut from) = (0, 0);
-    // Where the last star was, and what it stands for so far.
-    let mut star: Option<(usize, usize)> = None;
-    while from < name.len() {
-        match pattern.get(at) {
-            Some(b'*') => {
-                star = Some((at, from));
-                at += 1;
-            }
-            Some(byte) if *byte == b'?' || *byte == name[from] => {
-                at += 1;
-                from += 1;
-            }
-            _ => match star {
-                Some((place, until)) => {
-                    star = Some((place, until + 1));
-                    at = place + 1;
-                    from = until + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[at..].iter().all(|byte| *byte == b'*')
 }
 
 /// An instance of a range, from begin to end.
