@@ -175,7 +175,7 @@ impl<const S: usize> Threads<S> {
         let ends_region = is_last;
         let is_last = is_last || !self.reports.barrier_kinds;
         let of_thread = &mut self.all[lane];
-        let mut last_work = of_thread.longest.1;
+        let last_work = of_thread.longest.1;
         let Some(membership) = of_thread.memberships.last_mut() else {
             return false;
         };
@@ -193,10 +193,7 @@ impl<const S: usize> Threads<S> {
         membership.tasks_inside = 0;
         membership.own_place = region;
         let team = &mut self.teams[membership.team];
-        let size = team.size();
-        if !self.reports.inlined && !ends_region && last_work == team.region {
-            last_work = region;
-        }
+        let (size, team_region) = (team.size(), team.region);
         while team.first + team.barriers.len() as u64 <= number {
             let mut barrier = Barrier::new(time);
             barrier.helpers = team.helpers;
@@ -220,7 +217,7 @@ impl<const S: usize> Threads<S> {
             let counted = (&of_thread.waited, &mut membership.added);
             arrivals.add(&of_thread.now, counted, &self.scenarios);
             arrivals.arrived.raise(&of_thread.now.stamp);
-            arrivals.last_member = Some(last_work);
+            arrivals.last_member = Some(barrier.place_before(last_work, team_region, self.reports.inlined));
         }
         while team.barriers.len() > MAX_OPEN_BARRIERS {
             team.barriers.pop_front();
