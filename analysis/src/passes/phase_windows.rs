@@ -13,14 +13,18 @@ const MAX_PHASES: usize = 16;
 impl Run<'_> {
     /// The time that is analysed; `None` for all of it.
     pub(super) fn windows(&self) -> Result<Option<Windows>, NoAnswer> {
+        let window = self.options.window.map(|window| Windows::of(vec![window]));
+        if self.options.steps.is_none() && self.options.phase.is_none() {
+            return Ok(window);
+        }
+        let (phases, ranges) = self.all_phases();
         let window = match self.options.steps {
-            Some(steps) => Some(self.window_of_steps(steps)?),
-            None => self.options.window.map(|window| Windows::of(vec![window])),
+            Some(steps) => Some(window_of_steps(steps, &phases, &ranges)?),
+            None => window,
         };
         let Some(wanted) = &self.options.phase else {
             return Ok(window);
         };
-        let (phases, _) = self.all_phases();
         match phases.selected(wanted) {
             Some(windows) => {
                 let both = window.map(|window| windows.and(&window));
@@ -44,21 +48,6 @@ impl Run<'_> {
         (phases, ranges)
     }
 
-    /// The time from the begin of a step to the end of another.
-    fn window_of_steps(&self, (first, last): (u64, u64)) -> Result<Windows, NoAnswer> {
-        let (phases, ranges) = self.all_phases();
-        let (_, instances) =
-            Steps::choose(&ranges, phases.instances()).ok_or(NoAnswer::Steps { count: 0 })?;
-        let at = |number: u64| {
-            let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-            place.and_then(|place| instances.get(place))
-        };
-        match (at(first), at(last)) {
-            (Some((begin, _)), Some((_, end))) if first <= last => Ok(Windows::of(vec![(*begin, *end)])),
-            _ => Err(NoAnswer::Steps { count: instances.len() as u64 }),
-        }
-    }
-
     /// The phases that are analysed, as far as they lie in `windows`, and how many are left.
     pub(super) fn phases(&self, phases: Phases, windows: Option<&Windows>) -> (Vec<Phase>, usize) {
         if self.options.phase.is_some() {
@@ -76,5 +65,18 @@ impl Run<'_> {
         let more = phases.len().saturating_sub(MAX_PHASES);
         phases.truncate(MAX_PHASES);
         (phases, more)
+    }
+}
+
+/// The time from the begin of a step to the end of another.
+fn window_of_steps((first, last): (u64, u64), phases: &Phases, ranges: &Ranges) -> Result<Windows, NoAnswer> {
+    let (_, instances) = Steps::choose(ranges, phases.instances()).ok_or(NoAnswer::Steps { count: 0 })?;
+    let at = |number: u64| {
+        let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        place.and_then(|place| instances.get(place))
+    };
+    match (at(first), at(last)) {
+        (Some((begin, _)), Some((_, end))) if first <= last => Ok(Windows::of(vec![(*begin, *end)])),
+        _ => Err(NoAnswer::Steps { count: instances.len() as u64 }),
     }
 }
