@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use omptrace_timeline::{RankMessages, Timeline};
+use omptrace_timeline::{MessageCounts, RankMessages, Timeline};
 use omptrace_trace_format::Reader;
+use serde_json::Value;
 
 use crate::env::{Compiler, omptrace_program, on_path};
 
@@ -84,4 +85,20 @@ pub fn matched(folder: &Path, ranks: usize) -> Vec<RankMessages> {
     let all = timeline.ranks().expect("a job of MPI");
     assert!(all.are_complete(), "{all:?}");
     (0..ranks).map(|rank| all.process(rank).expect("a rank").clone()).collect()
+}
+
+/// What a rank has counted itself, which it prints by these names.
+///
+/// # Panics
+/// A number is missing.
+pub fn counted(said: &Value) -> MessageCounts {
+    let number = |name: &str| said[name].as_u64().unwrap_or_else(|| panic!("{name}: {said}"));
+    MessageCounts {
+        sends: number("sends"),
+        sent_bytes: number("sent_bytes"),
+        receives: number("receives"),
+        received_bytes: number("received_bytes"),
+        collectives: number("collectives"),
+        communicators: number("communicators"),
+    }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use omptrace_tests::env::compile;
-use omptrace_tests::mpi::{LIBRARIES, launched, matched, trace};
+use omptrace_tests::mpi::{LIBRARIES, counted, launched, matched, trace};
 use omptrace_tests::otf2::{assert_sound, printed};
 use omptrace_tests::trace::{Traces, accounts_add_up, convert, count, dump, info, omptrace};
 use omptrace_timeline::{MessageCounts, RankMessages};
@@ -155,14 +155,7 @@ fn all_messages_of_a_job_are_matched() {
         let matched = matched(folder, RANKS);
         for of_rank in &said {
             let number = |name: &str| of_rank[name].as_u64().unwrap_or_else(|| panic!("{name}: {of_rank}"));
-            let counts = MessageCounts {
-                sends: number("sends"),
-                sent_bytes: number("sent_bytes"),
-                receives: number("receives"),
-                received_bytes: number("received_bytes"),
-                collectives: number("collectives"),
-                communicators: number("communicators"),
-            };
+            let counts = counted(of_rank);
             let found = &matched[number("rank") as usize];
             assert_eq!(found.counts, counts, "{family}: {of_rank}");
             let alone = (found.unmatched_sends.count, found.unmatched_receives.count);

@@ -7,10 +7,9 @@ use std::process::Command;
 
 use omptrace_mpi_api::function;
 use omptrace_tests::env::root;
-use omptrace_tests::mpi::{LIBRARIES, Library, launched, matched, trace};
+use omptrace_tests::mpi::{LIBRARIES, Library, counted, launched, matched, trace};
 use omptrace_tests::mpi_generator::mpi_program;
 use omptrace_tests::trace::{dump, omptrace};
-use omptrace_timeline::MessageCounts;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -53,14 +52,7 @@ fn compare(said: &Value, folder: &Path, messages: &omptrace_timeline::RankMessag
     if own != found {
         return Err(format!("rank {rank} counted {own:?}\nthe trace has  {found:?}"));
     }
-    let counts = MessageCounts {
-        sends: number("sends"),
-        sent_bytes: number("sent_bytes"),
-        receives: number("receives"),
-        received_bytes: number("received_bytes"),
-        collectives: number("collectives"),
-        communicators: number("communicators"),
-    };
+    let counts = counted(said);
     let alone = [messages.unmatched_sends.count, messages.unmatched_receives.count];
     let open = [messages.open_requests, messages.open_communicators];
     match (messages.counts == counts, alone, open) {
