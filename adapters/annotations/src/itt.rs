@@ -484,15 +484,18 @@ pub(crate) struct Global {
     initialized: i64,
     mutex_initialized: i64,
     counter: i64,
-    mutex: [u64; 5],
+    mutex: libc::pthread_mutex_t,
     library: *mut c_void,
     error_handler: *mut c_void,
     path: *const *const c_char,
     list: *mut Entry,
 }
 
-const _: () =
-    assert!(core::mem::offset_of!(Global, library) == 96 && core::mem::offset_of!(Global, list) == 120);
+// glibc's mutex has 48 bytes on aarch64 and 40 elsewhere.
+const _: () = assert!(
+    core::mem::offset_of!(Global, library) == 56 + size_of::<libc::pthread_mutex_t>()
+        && core::mem::offset_of!(Global, list) == 80 + size_of::<libc::pthread_mutex_t>()
+);
 
 /// The static part calls it once in each library that has one.
 #[unsafe(no_mangle)]
