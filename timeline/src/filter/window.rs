@@ -194,7 +194,7 @@ impl Filter for Window {
                     let other = event.message().and_then(|message| message.other);
                     let is_whole = other.is_none_or(|other| self.contains(other.time));
                     self.show(at.location, out);
-                    out.item(&Item::Mpi(*at, if is_whole { *event } else { event.alone() }));
+                    out.item(&Item::Mpi(*at, &if is_whole { **event } else { event.alone() }));
                 }
             }
             Item::ThreadEvent(..) => {}

@@ -121,7 +121,7 @@ impl Interpreter<'_, '_> {
         }
         for event in self.mpi_waits.known.of_call(thread, begin, moment) {
             let at = self.threads[thread].point(time);
-            self.stage.item(&Item::Mpi(at, event));
+            self.stage.item(&Item::Mpi(at, &event));
         }
     }
 

@@ -46,7 +46,7 @@ pub enum Item<'a> {
     /// A thread meets others.
     ThreadEvent(Point, ThreadEvent),
     /// A thread communicates with another process.
-    Mpi(Point, MpiEvent),
+    Mpi(Point, &'a MpiEvent),
     /// Something happened on a track.
     Interval(Interval<'a>),
     /// One thing led to another.

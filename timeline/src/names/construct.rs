@@ -2,6 +2,9 @@
 //!
 //! Names are Score-P's, since Scalasca and Vampir users know them: `!$omp parallel @jacobi.c:41`.
 
+use std::hash::{Hash, Hasher};
+use std::mem::discriminant;
+
 use ompt_sys as ompt;
 use omptrace_trace_format::field::{AnnotationKind, CallClass, WaitKind};
 
@@ -56,7 +59,7 @@ impl Category {
 /// The kind of a region or an instant, without its place. Numbers are those of the OMPT enumerations, known or not.
 // The tag has 32 bits, as many as the kind inside. A smaller tag would be copied together with the padding and a part of the
 // kind. A load of the kind soon after would wait for both stores.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Eq)]
 #[repr(u32)]
 pub enum Construct {
     /// The process's initial task, or one of a league's.
@@ -201,6 +204,7 @@ impl MpiFunction {
 
 /// An event of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
 pub enum DeviceEvent {
     /// It was made ready.
     Initialize,
@@ -212,7 +216,78 @@ pub enum DeviceEvent {
     Unload,
 }
 
+// Both are done for each event, and the derived ones are too large to be inlined.
+impl PartialEq for Construct {
+    #[inline(always)]
+    fn eq(&self, other: &Construct) -> bool {
+        discriminant(self) == discriminant(other) && self.kind() == other.kind()
+    }
+}
+
+impl Hash for Construct {
+    #[inline(always)]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        discriminant(self).hash(state);
+        state.write_u32(self.kind());
+    }
+}
+
 impl Construct {
+    /// Which of its kinds it is; 0 where it has only one.
+    // All lie at the same place, so that this is one read.
+    #[inline(always)]
+    fn kind(self) -> u32 {
+        match self {
+            Construct::Work(kind) => kind.0,
+            Construct::SyncRegion(kind) | Construct::SyncRegionWait(kind) => kind.0,
+            Construct::MutexWait(kind)
+            | Construct::MutexHold(kind)
+            | Construct::MutexReleased(kind)
+            | Construct::MutexInit(kind)
+            | Construct::MutexDestroy(kind) => kind.0,
+            Construct::ExternalWait(kind) => kind.0,
+            Construct::MpiCall(function) | Construct::MpiWait(function) => function.0,
+            Construct::NestLockAgain(endpoint) => endpoint.0,
+            Construct::Target(kind) => kind.0,
+            Construct::TargetDataOp(kind) => kind.0,
+            Construct::Device(event) => event as u32,
+            Construct::Dispatch(kind) => kind.0,
+            Construct::ThreadState(state) => state.0,
+            Construct::Annotation(kind) => kind.0,
+            Construct::InitialTask
+            | Construct::ImplicitTask
+            | Construct::Parallel
+            | Construct::ParallelWakeUp
+            | Construct::Teams
+            | Construct::TeamsWakeUp
+            | Construct::Idle
+            | Construct::Reduction
+            | Construct::Masked
+            | Construct::Task
+            | Construct::UntiedTask
+            | Construct::TargetTask
+            | Construct::TaskwaitTask
+            | Construct::TaskFulfill
+            | Construct::TaskCreated
+            | Construct::TaskCompleted
+            | Construct::TargetSubmit
+            | Construct::TargetMap
+            | Construct::Chunk
+            | Construct::Doacross
+            | Construct::CollectorEvent
+            | Construct::Flush
+            | Construct::Cancel
+            | Construct::ControlTool
+            | Construct::Error
+            | Construct::Phase
+            | Construct::Mark
+            | Construct::BufferFlush
+            | Construct::Preempted
+            | Construct::Lost
+            | Construct::Unknown => 0,
+        }
+    }
+
     /// Whether the program named it. It may end in another region than it began in.
     #[inline(always)]
     pub fn is_phase(self) -> bool {

@@ -221,7 +221,7 @@ impl Split {
         let other = event.message().and_then(|message| message.other);
         let is_cut = other.is_some_and(|other| self.part_at(other.time) != self.part_at(at.time));
         if !is_cut {
-            self.give_at(at, &Item::Mpi(at, *event));
+            self.give_at(at, &Item::Mpi(at, event));
             return;
         }
         // Both ends find that out.
@@ -231,7 +231,7 @@ impl Split {
         }
         let process = self.locations[at.location.0 as usize].process.0;
         *self.cut_arrows.entry((self.part_at(at.time), process)).or_default() += 1;
-        self.give_at(at, &Item::Mpi(at, event.alone()));
+        self.give_at(at, &Item::Mpi(at, &event.alone()));
     }
 
     fn link(&mut self, link: &Link, item: &Item<'_>) {

@@ -28,7 +28,7 @@ impl Sink for Calls {
         match item {
             Item::Process(process) => self.process = process.id.0,
             Item::Communicator(it) => self.communicators.push((self.process, (*it).clone())),
-            Item::Mpi(at, event) => self.events.push((self.process, at.time, *event)),
+            Item::Mpi(at, event) => self.events.push((self.process, at.time, **event)),
             Item::Note(_, text) => self.notes.push((*text).to_owned()),
             Item::Enter(enter) => {
                 let comm = enter.arguments.iter().find(|argument| argument.name == "comm");

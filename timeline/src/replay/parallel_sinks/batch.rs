@@ -144,7 +144,7 @@ impl Batch {
                 Kind::Link
             }
             Item::Mpi(at, event) => {
-                self.mpi.push((*at, *event));
+                self.mpi.push((*at, **event));
                 Kind::Mpi
             }
             _ => {
@@ -223,7 +223,7 @@ impl Batch {
                 Kind::Link => sink.item(&Item::Link(*links.next()?)),
                 Kind::Mpi => {
                     let (at, event) = *mpi.next()?;
-                    sink.item(&Item::Mpi(at, event));
+                    sink.item(&Item::Mpi(at, &event));
                 }
                 Kind::Rare => rare.next()?(sink),
             }

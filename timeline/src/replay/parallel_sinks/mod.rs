@@ -271,7 +271,7 @@ mod tests {
             remote: vec![28, 29],
         };
         sink.item(&Item::Communicator(&communicator));
-        sink.item(&Item::Mpi(at, MpiEvent::Freed(communicator.id)));
+        sink.item(&Item::Mpi(at, &MpiEvent::Freed(communicator.id)));
         sink.item(&Item::Link(Link {
             id: 19,
             kind: LinkKind::TaskCreate,
