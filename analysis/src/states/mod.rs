@@ -43,7 +43,7 @@ use members::helpers::Helper;
 use samples::Samples;
 use task_graph_recorder::Graphs;
 
-use thread_state::{GroupId, Lane, Left, Membership, Next, Open, State};
+use thread_state::{GroupId, Lane, Left, Membership, Next, Open, State, longer_work};
 
 /// Barriers of a team that are open at once. More are nonsense: members skip barriers that others wait at.
 const MAX_OPEN_BARRIERS: usize = 64;

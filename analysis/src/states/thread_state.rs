@@ -137,6 +137,11 @@ pub(super) struct Lane<const S: usize> {
     pub(super) has_waited_until: Option<Ns>,
 }
 
+/// The longer one of two pieces of work, and of two that are as long, the one after.
+pub(super) fn longer_work(before: (u64, PlaceId), after: (u64, PlaceId)) -> (u64, PlaceId) {
+    if after.0 < before.0 { before } else { after }
+}
+
 /// The chain that a thread, team, lock or task left for those that wait for it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Left<const S: usize> {

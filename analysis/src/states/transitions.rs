@@ -43,7 +43,7 @@ impl<const S: usize> Threads<S> {
             self.graph_work(lane, ns);
             let of_thread = &mut self.all[lane];
             match place {
-                Some(place) => of_thread.longest = of_thread.longest.max((ns, place)),
+                Some(place) => of_thread.longest = longer_work(of_thread.longest, (ns, place)),
                 None => of_thread.serial_ns.grow_by(ns),
             }
         }

@@ -11,6 +11,8 @@ pub(in crate::states) struct Helper<const S: usize> {
     /// Its open regions, but for the slice that it runs.
     depth: usize,
     runs: Option<Slice<S>>,
+    /// The [`Threads::epoch`] in which it ran the slice before, and when it was done.
+    done: Option<(u64, Stamp<S>)>,
 }
 
 /// A slice of a task.
@@ -50,10 +52,11 @@ impl<const S: usize> Threads<S> {
         };
         let task = helper.next.take();
         let depth = helper.depth;
+        let done = helper.done.filter(|(epoch, _)| *epoch == self.epoch).map(|(_, done)| done);
         helper.depth += 1;
         if kind == Kind::Task && helper.runs.is_none() {
             self.latest = self.latest.max(time);
-            let slice = self.helper_begins(time, (task, region), depth);
+            let slice = self.helper_begins(time, (task, region), depth, done);
             self.helpers.entry(location).or_default().runs = Some(slice);
         }
     }
@@ -63,10 +66,12 @@ impl<const S: usize> Threads<S> {
         time: Ns,
         (task, place): (Option<TaskId>, PlaceId),
         depth: usize,
+        done: Option<Stamp<S>>,
     ) -> Slice<S> {
         let known = task.and_then(|task| self.tasks.get(&task));
         let (team, mut now) = known.map_or((None, Left::never()), |task| (task.team, task.start));
-        let start = now.stamp;
+        // It takes one task after the other.
+        let start = done.unwrap_or(now.stamp);
         now.stamp.meet(time, &start, 0, &mut [0; S]);
         let mut slice =
             Slice { task, place, since: time, team, by_tasks: 0.0, at_barriers: vec![], now, depth };
@@ -98,15 +103,16 @@ impl<const S: usize> Threads<S> {
         };
         helper.depth = helper.depth.saturating_sub(1);
         let depth = helper.depth;
-        if let Some(slice) = helper.runs.take_if(|slice| slice.depth >= depth) {
+        if let Some(mut slice) = helper.runs.take_if(|slice| slice.depth >= depth) {
             self.latest = self.latest.max(time);
+            slice.now.stamp.advance(time, time.abs_diff(slice.since));
+            helper.done = Some((self.epoch, slice.now.stamp));
             self.helper_ends(location, time, slice);
         }
     }
 
-    fn helper_ends(&mut self, location: usize, time: Ns, mut slice: Slice<S>) {
+    fn helper_ends(&mut self, location: usize, time: Ns, slice: Slice<S>) {
         let (begin, place) = (slice.since, slice.place);
-        slice.now.stamp.advance(time, time.abs_diff(begin));
         if let Some(task) = slice.task.and_then(|task| self.tasks.get_mut(&task)) {
             task.start.raise(&slice.now);
         }

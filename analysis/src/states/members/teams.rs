@@ -285,7 +285,7 @@ impl<const S: usize> Threads<S> {
             }
             *waited = [0; S];
             let longest = std::mem::take(&mut of_thread.longest);
-            membership.longest = membership.longest.max(longest);
+            membership.longest = longer_work(membership.longest, longest);
             // All of them are complete, which the barrier has waited for.
             membership.children = Left::never();
         }
@@ -367,7 +367,8 @@ impl<const S: usize> Threads<S> {
         // All that it did in this team is work for the team around.
         let (waited, longest) = membership.around;
         of_thread.waited = waited;
-        of_thread.longest = of_thread.longest.max(membership.longest).max(longest);
+        let before = longer_work(longest, membership.longest);
+        of_thread.longest = longer_work(before, of_thread.longest);
         let team = &mut self.teams[membership.team];
         team.join.raise(&of_thread.now);
         team.members.retain(|member| *member != lane);
