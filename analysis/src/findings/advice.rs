@@ -36,7 +36,7 @@ impl Case<'_> {
             Cause::Imbalance => {
                 let schedule = row.sums.schedules.iter().next();
                 let advice = match schedule {
-                    Some(&"static") => "try schedule(dynamic) or schedule(guided)",
+                    Some(&"static") => "try schedule(dynamic)",
                     Some(&"dynamic" | &"guided") => "try smaller chunks, or start the longest iterations first",
                     None if self.part.hides_static_loops() => {
                         "if this loop is schedule(static), try schedule(dynamic); otherwise divide the work more evenly, or use tasks"
