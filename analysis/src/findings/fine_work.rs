@@ -205,7 +205,7 @@ impl Case<'_> {
             others => format!(" and {others} other locations"),
         };
         let text = format!(
-            "{} tasks {}{others} do {grain} ns of work each, and managing each costs another {each} ns: {advice}",
+            "{} tasks, created {}{others}, do {grain} ns of work each, and managing each costs another {each} ns: {advice}",
             all.tasks,
             at(place)
         );
