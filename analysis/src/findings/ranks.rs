@@ -55,7 +55,7 @@ fn of_ranks(ranks: &[Rank], answers: &Answers) -> Option<Finding> {
         ("waits_ns", waits_ns),
     ];
     let text = format!(
-        "rank {} works for {:.2} s outside MPI, and the mean rank for {:.2} s, so others wait for it, most of all {}: divide the work more evenly among the ranks",
+        "rank {} works for {:.2} s outside MPI, and the mean rank for {:.2} s, so other ranks wait {}: divide the work more evenly among the ranks",
         longest.number,
         seconds(longest.outside_ns),
         seconds(mean_ns),
