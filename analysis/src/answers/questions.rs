@@ -179,6 +179,7 @@ impl Part {
             not_seen: self.not_seen.into_iter().map(|(cause, reason)| NotSeen { cause, reason }).collect(),
             cpu_note,
             waits_note,
+            damage_note: None,
             mpi_note: self.has_unseen_mpi.then(|| MPI_NOT_SEEN.to_owned()),
         };
         let places = answers.what_if.iter_mut().map(|row| &mut row.place);

@@ -65,6 +65,9 @@ pub struct Answers {
     /// Causes that cannot be recognised, because the runtime does not report the necessary events, each
     /// with the reason. Their time is included in the most similar cause that can be recognised.
     pub not_seen: Vec<NotSeen>,
+    /// A note that a part of the trace is damaged or missing. Left out otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub damage_note: Option<String>,
     /// A note for programs whose MPI calls were not recorded: the time in these calls counts as work. Left
     /// out otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -77,6 +77,7 @@ fn sample() -> Stats {
                 ..LoopAnswer::default()
             }],
             not_seen: vec![NotSeen { cause: Cause::Lock, reason: String::new() }],
+            damage_note: Some(String::new()),
             mpi_note: Some(String::new()),
             cpu_note: Some(String::new()),
             waits_note: Some(String::new()),

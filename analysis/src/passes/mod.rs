@@ -25,7 +25,7 @@ use omptrace_timeline::{
     KeptArguments, Manner, Ranks, Report, Segments, Start, Timeline, align, handed_over, origin, uncertainty,
     why_no_samples,
 };
-use omptrace_trace_format::Reader;
+use omptrace_trace_format::{Reader, Severity};
 
 use crate::constructs::chunks::{ChunkCollector, ChunkDurations};
 use in_segments::First;
@@ -59,6 +59,9 @@ pub use options::{NoAnswer, Options};
 
 /// Summaries that are merged before their sums are added to those of others.
 const SUMMARIES_AT_ONCE: usize = 256;
+
+/// The note where a part of a trace cannot be read.
+const DAMAGED: &str = "a part of the trace is damaged or missing, so times and shares can be wrong: see the warnings, and omptrace check";
 
 /// The note where nothing was replayed.
 const WITHOUT_REPLAY: &str = "these numbers come from summaries, so savings are estimated without replaying the events; what_if, task_regions and phases require the events (--from events)";
@@ -293,6 +296,10 @@ impl Run<'_> {
         }
         let replay = predicted.as_ref().map(|predicted| (&plans[..], predicted));
         stats.answers = part.answers(replay);
+        let mut diagnostics = report.processes.iter().flat_map(|process| &process.diagnostics);
+        if diagnostics.any(|diagnostic| diagnostic.severity == Severity::Error) {
+            stats.answers.damage_note = Some(DAMAGED.to_owned());
+        }
         if windows.is_none() && options.selected.is_empty() {
             let of_threads = (stats.answers.duration_ns, &stats.answers.efficiency);
             let ranks = self.timeline.ranks();

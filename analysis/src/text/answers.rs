@@ -152,7 +152,7 @@ impl Answers {
             time(self.duration_ns),
             shares[0]
         );
-        for note in self.mpi_note.iter().chain(&self.cpu_note) {
+        for note in self.damage_note.iter().chain(&self.mpi_note).chain(&self.cpu_note) {
             words += &format!(" ({note})");
         }
         for (index, ((cause, ns), share)) in losses.iter().zip(&shares[1..]).enumerate() {

@@ -92,7 +92,8 @@ impl Answers {
     /// What makes the numbers unreliable.
     pub fn doubts(&self, look: Look) -> Lines {
         let mut lines = Lines::default();
-        for note in self.cpu_note.iter().chain(&self.mpi_note).chain(&self.waits_note) {
+        let notes = [&self.damage_note, &self.cpu_note, &self.mpi_note, &self.waits_note];
+        for note in notes.into_iter().flatten() {
             lines.words(Line::of(Tint::Warning, "  ! "), note, Tint::Plain, look);
         }
         lines
