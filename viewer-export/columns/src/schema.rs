@@ -285,7 +285,7 @@ tables! {
         ns: i64 = "The time.";
         position: Option<&'a str> = "How the function, file and line relate to the construct: at, inside (it is in code at or called from that line), near (the line may be an earlier statement's) or, for serial code, before or after.";
     }
-    AnnotationRow "annotations": "A range or a mark that the program names by NVTX, ITT, Kokkos Tools, OpenACC, rocTX or omptrace.h. Ranges are whole here, even where slices cut them." {
+    AnnotationRow "annotations": "A range or a mark that the program names with NVTX, ITT, Kokkos Tools, OpenACC, rocTX or omptrace's own header. Ranges are whole here, even where slices cut them." {
         thread: i32 = "The thread that begins the range, or makes the mark.";
         source: Word = "The interface: nvtx, itt, kokkos, openacc, roctx or omptrace.";
         kind: Word = "range, process (a range that may end on another thread), frame, mark, or what a kernel of Kokkos or an operation of OpenACC is, such as parallel_for, fence, copy or compute.";

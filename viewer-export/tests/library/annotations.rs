@@ -63,7 +63,9 @@ metadata {\"annotations\": true}
 fn ranges_are_whole_where_their_slices_are_cut() {
     let said = said(RANGES);
     let range = |of: &Annotation| match &of.what {
-        Annotated::Range { end, .. } => Some((of.time, *end, of.domain.as_deref() == Some("solver"), of.instance)),
+        Annotated::Range { end, .. } => {
+            Some((of.time, *end, of.domain.as_deref() == Some("solver"), of.instance))
+        }
         _ => None,
     };
     let ranges: Vec<_> = said.annotations.iter().filter_map(range).collect();
