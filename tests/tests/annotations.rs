@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use omptrace_tests::env::{
-    Compiler, annotation_clients, compile, omptrace_program, program_on, python, root, talp_pages,
-    tool_library,
+    Compiler, annotation_clients, compile, omptrace_program, program_on, python, python_package, root,
+    talp_pages, tool_library,
 };
 use omptrace_tests::trace::{Traces, count, dump, omptrace};
 use serde_json::Value;
@@ -247,7 +247,8 @@ fn python_modules_are_heard() {
     let tables = traces.path().join("app.tables");
     omptrace_tests::trace::convert(&trace, "parquet", &tables, &[]);
     let mut query = Command::new(python());
-    let output = query.arg("-c").arg(QUERY).arg(&tables).output().expect("DuckDB can be asked");
+    query.arg("-c").arg(QUERY).arg(&tables).env("PYTHONPATH", python_package());
+    let output = query.output().expect("DuckDB can be asked");
     assert_eq!(text(&output.stdout), "[(10, 9, 'math', 10)]\n[('mark', 1), ('process', 1)]\n", "{output:?}");
 }
 

@@ -130,9 +130,12 @@ fn words(steps: &Steps, index: usize) -> String {
     };
     for step in worst_in(steps, index) {
         let times = step.duration_ns as f64 / steps.median_ns.max(1) as f64;
-        words += &format!("; step {} takes {times:.1} times the median", step.number);
+        words += &match steps.steps_per_bin {
+            0 | 1 => format!(", {times:.1} times the median"),
+            _ => format!("; step {} takes {times:.1} times the median", step.number),
+        };
         if let (Some(cause), Some(share)) = (step.cause, step.share) {
-            words += &format!(", {} of the excess is {}", percent(share), cause.title());
+            words += &format!("; {} of the excess is {}", percent(share), cause.title());
         }
     }
     words
@@ -163,7 +166,7 @@ mod tests {
         assert_eq!(words(&steps, 0), "Step 1: 1.00 us");
         assert_eq!(
             words(&steps, 1),
-            "Step 2: 3.10 us; step 2 takes 3.1 times the median, 92.0\u{a0}% of the excess is load imbalance"
+            "Step 2: 3.10 us, 3.1 times the median; 92.0\u{a0}% of the excess is load imbalance"
         );
         (steps.steps_per_bin, steps.bins) = (2, bins(&[(1_000, 3_100), (900, 900)]));
         assert!(words(&steps, 0).starts_with("Steps 1 to 2: median 1.00 us, longest 3.10 us; step 2 takes"));
