@@ -9,6 +9,7 @@ mod fine_work;
 mod functions;
 mod mutexes;
 mod pages;
+pub(crate) mod ranks;
 mod rules;
 
 pub use rules::{RULES, Rule};

@@ -35,6 +35,7 @@ pages! {
     chunk_too_small,
     late_wake_up,
     oversubscription,
+    rank_imbalance,
     target_wait,
     small_kernels,
     small_transfers,

@@ -154,6 +154,11 @@ pub const RULES: &[Rule] = &[
         when: "like late_wake_up, but the process has more threads than CPUs, and all CPUs are busy",
     },
     Rule {
+        id: "rank_imbalance",
+        title: "Ranks with unequal work",
+        when: "all ranks of an MPI job have traces, one rank spends more time outside MPI than the mean rank, and other ranks wait in MPI calls for that",
+    },
+    Rule {
         id: "target_wait",
         title: "Host waits for the device",
         when: "the host waits in a target construct",

@@ -41,6 +41,7 @@ use crate::constructs::phases::PhaseCollector;
 use crate::constructs::ranges::Ranges;
 use crate::constructs::steps::Steps;
 use crate::findings::counters::memory_bound;
+use crate::findings::ranks::rank_imbalance;
 use crate::model::mpi;
 use crate::model::stats::{NEAR_EVENT_COST, PhaseStats, Stats};
 use crate::overview::levels::{LevelCollector, Levels};
@@ -296,6 +297,8 @@ impl Run<'_> {
             let of_threads = (stats.answers.duration_ns, &stats.answers.efficiency);
             let ranks = self.timeline.ranks();
             stats.mpi_efficiency = MpiEfficiency::of(ranks, &stats.processes, of_threads);
+            let of_ranks = rank_imbalance(ranks, &stats.processes, &stats.answers);
+            stats.answers.add_findings(of_ranks.into_iter().collect());
         }
         let answers = &stats.answers;
         let of_counters = memory_bound(&work, answers.threads.into(), answers.duration_ns);

@@ -286,7 +286,9 @@ pub fn markdown(text: &str) -> String {
                 escape_word(&mut escaped, piece, index == 0);
             }
         } else {
-            escaped.extend(["`", word, "`"]);
+            // What ends a clause is no part of the name.
+            let name = word.trim_end_matches([',', ';', ')']);
+            escaped.extend(["`", name, "`", &word[name.len()..]]);
         }
     }
     escaped

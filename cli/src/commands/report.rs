@@ -227,7 +227,10 @@ fn sources(
     }
     if !files.is_empty() {
         let names: Vec<&str> = files.iter().map(|file| &*file.found).collect();
-        message::note(&format!("quotes lines of {}", names.join(", ")));
+        message::note(&format!(
+            "the report contains source lines of {}; --no-source leaves them out",
+            names.join(", ")
+        ));
     }
     if let Some(directory) = outside {
         message::hint(&format!(

@@ -198,7 +198,7 @@ fn a_page_has_no_file_that_only_a_trace_names() {
     let (text, _) = page(&key, &[]);
     assert!(!text.contains("KEY"));
     let (text, words) = page(&own, &[]);
-    assert!(text.contains("OWN") && words.contains("quotes lines of src/own.c"), "{words}");
+    assert!(text.contains("OWN") && words.contains("source lines of src/own.c"), "{words}");
     assert!(text.contains("This report quotes these files"));
     let (text, _) = page(&own, &["--no-source"]);
     assert!(!text.contains("OWN"));

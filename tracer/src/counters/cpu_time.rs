@@ -17,6 +17,7 @@ use crate::os::system;
 use crate::os::threads::containment::contained;
 use crate::os::time::usage;
 use crate::recorder::thread_stream::Stream;
+use crate::runtime::lookup::Lookup;
 use crate::session::part::{OfSessions, Part};
 use crate::session::{self, Session};
 
@@ -55,8 +56,8 @@ struct Threads {
 /// The threads of all sessions.
 static THREADS: OfSessions<Threads> = OfSessions::new();
 
-/// Whether `exit` calls [`exits`]; so it does in children.
-static WATCHES_EXIT: AtomicBool = AtomicBool::new(false);
+/// Whether `exit` calls [`exits`], and calls it before what runtimes registered; so it does in children.
+static WATCHES_EXIT: [AtomicBool; 2] = [const { AtomicBool::new(false) }; 2];
 
 /// The program ends, and runtimes still have their threads: their destructors come later.
 extern "C" fn exits() {
@@ -80,8 +81,10 @@ impl Part for CpuTimes {
 
     fn thread_begins(&self, session: &'static Session, stream: &Stream) {
         // The last that is registered comes first, and the adapter for libgomp has a function that ends threads: it registers that when
-        // the tracer is initialized, before the first thread begins. Relaxed: once is enough, and twice does no harm.
-        if !WATCHES_EXIT.load(Ordering::Relaxed) && !WATCHES_EXIT.swap(true, Ordering::Relaxed) {
+        // the tracer is initialized. A session of MPI may begin before, so that its runtime's first worker asks once more. Relaxed:
+        // once is enough, and twice does no harm.
+        let watches = &WATCHES_EXIT[usize::from(Lookup::current().is_some())];
+        if !watches.load(Ordering::Relaxed) && !watches.swap(true, Ordering::Relaxed) {
             // SAFETY: a function of this library, which is never unloaded (`-z nodelete`).
             unsafe { libc::atexit(exits) };
         }
