@@ -41,7 +41,7 @@ pub use constructs::flame::{FlameFrame, FlameGraph};
 pub use constructs::functions::{FunctionStats, SampledTime};
 pub use constructs::phases::RECORDED;
 pub use constructs::ranges::RangeStats;
-pub use constructs::steps::{Step, Steps};
+pub use constructs::steps::{Step, StepBin, Steps};
 pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Site, Transfers};
 pub use info::Info;
 pub use model::mpi::{MPI_NOT_SEEN, calls_hidden_by};

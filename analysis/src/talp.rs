@@ -13,6 +13,8 @@
 //!
 //! A device is *useful* while a kernel runs, and *active* while a kernel runs or bytes move. What devices did not record is
 //! `null`, as is what devices did for one region.
+//!
+//! TALP's user regions are the phases that the program names.
 
 use std::collections::BTreeSet;
 
@@ -53,6 +55,7 @@ impl Loss {
 }
 
 /// The resources of a run: the fields that each region repeats.
+#[derive(Clone, Copy)]
 struct Resources {
     /// A process uses MPI.
     has_mpi: bool,
@@ -103,7 +106,7 @@ fn metrics(
     resources: &Resources,
     accounting: &Accounting,
     elapsed_ns: u64,
-    visits: u64,
+    visits: Option<u64>,
     tasks: Option<u64>,
     devices: Option<DeviceTimes>,
 ) -> Value {
@@ -184,14 +187,15 @@ impl Stats {
         let visits = answers.regions.iter().map(|region| region.visits).sum();
         let tasks = self.threads.iter().map(|thread| thread.tasks).sum();
         let mut regions = Map::new();
-        let whole = metrics(&resources, &answers.accounting, answers.duration_ns, visits, tasks, devices);
+        let whole =
+            metrics(&resources, &answers.accounting, answers.duration_ns, Some(visits), tasks, devices);
         regions.insert(WHOLE.to_owned(), whole);
         for region in &answers.regions {
             let metrics = metrics(
                 &resources,
                 &region.accounting,
                 region.duration_ns,
-                region.visits,
+                Some(region.visits),
                 // Tasks are counted by thread.
                 None,
                 // Without devices there is nothing unknown.
@@ -199,6 +203,13 @@ impl Stats {
             );
             // Regions in different functions may have one name.
             regions.entry(region.place.key_with_sentinel()).or_insert(metrics);
+        }
+        for phase in &self.phases {
+            let resources = Resources { threads: phase.threads, ..resources };
+            let devices = devices.filter(|_| self.device_use.is_empty());
+            // Regions and tasks are not counted by phase.
+            let metrics = metrics(&resources, &phase.accounting, phase.duration_ns, None, None, devices);
+            regions.entry(phase.name.clone()).or_insert(metrics);
         }
         json!({
             "dlbVersion": VERSION,
@@ -218,6 +229,7 @@ impl Stats {
 mod tests {
     use super::*;
     use crate::model::answers::{Answers, RegionAnswer};
+    use crate::model::stats::PhaseStats;
 
     #[test]
     fn efficiencies_multiply_to_the_whole() {
@@ -252,6 +264,28 @@ mod tests {
             assert_eq!(share(name), 0.0, "{name}");
         }
         assert_eq!(share("deviceOffloadEfficiency"), 1.0);
+    }
+
+    #[test]
+    fn phases_are_regions() {
+        let mut phase = PhaseStats {
+            name: "solver/step".to_owned(),
+            duration_ns: 100,
+            threads: 2,
+            ..PhaseStats::default()
+        };
+        phase.accounting.add(Cause::Useful, 150);
+        phase.accounting.add(Cause::Imbalance, 50);
+        let global = PhaseStats { name: WHOLE.to_owned(), ..phase.clone() };
+        let answers = Answers { threads: 4, duration_ns: 400, ..Answers::default() };
+        let stats = Stats { answers, phases: vec![phase, global], ..Stats::default() };
+        let talp = stats.talp("2026-01-01T00:00:00Z");
+        let step = &talp["Application"]["solver/step"];
+        assert_eq!(
+            (&step["ompLoadBalance"], &step["elapsedTime"], &step["numCpus"], &step["numOmpParallels"]),
+            (&json!(0.75), &json!(100), &json!(2), &Value::Null)
+        );
+        assert_eq!(talp["Application"]["Global"]["elapsedTime"], 400, "a phase does not replace the run");
     }
 
     #[test]

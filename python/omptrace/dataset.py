@@ -10,7 +10,7 @@ from .program import TemporaryFolder
 from .program import run as run_program
 
 #: The newest version of the tables that this package knows. Newer ones only add to them.
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 5
 SCHEMA_FILE = "_schema.json"
 #: The tables with places. Those of versions before 3 have no `position`.
 WITH_POSITION = ("places", "blame", "regions", "critical_path")

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use omptrace_tests::env::{
-    Compiler, annotation_clients, compile, omptrace_program, program_on, python, root, talp_pages,
-    tool_library,
+    Compiler, annotation_clients, compile, omptrace_program, program_on, python, python_package, root,
+    talp_pages, tool_library,
 };
 use omptrace_tests::trace::{Traces, count, dump, omptrace};
 use serde_json::Value;
@@ -244,7 +244,22 @@ fn python_modules_are_heard() {
     for words in ["solver/step", "solver/converged", "ranges of solver", "math", "\"payload\":9"] {
         assert!(chrome.contains(words), "{words}");
     }
+    let tables = traces.path().join("app.tables");
+    omptrace_tests::trace::convert(&trace, "parquet", &tables, &[]);
+    let mut query = Command::new(python());
+    query.arg("-c").arg(QUERY).arg(&tables).env("PYTHONPATH", python_package());
+    let output = query.output().expect("DuckDB can be asked");
+    assert_eq!(text(&output.stdout), "[(10, 9, 'math', 10)]\n[('mark', 1), ('process', 1)]\n", "{output:?}");
 }
+
+/// Asks the tables in a folder for the steps, and for what is no range of a thread.
+const QUERY: &str = "
+import duckdb, sys
+table = duckdb.read_parquet(sys.argv[1] + '/table=annotations/**/*.parquet')
+steps = table.filter(\"source = 'nvtx' AND domain = 'solver' AND name = 'step' AND end_ns >= begin_ns\")
+print(steps.aggregate('count(*), max(payload_int), min(category), count(colour)').fetchall())
+print(table.filter(\"kind <> 'range'\").aggregate('kind, count(*)').order('kind').fetchall())
+";
 
 /// Applies gates on Kokkos's OpenMP threads.
 const KOKKOS: &str = "
@@ -339,6 +354,19 @@ for i in range(20):
     assert!(2_000_000 <= ns(&third) && 20 * ns(&third) < 2 * ns(&all), "{} {}", ns(&third), ns(&all));
     let refused = omptrace(["stats".as_ref(), "--window".as_ref(), "step:21".as_ref(), trace.as_os_str()]);
     assert!(text(&refused.stderr).contains("there are no such steps: the trace has 20"), "{refused:?}");
+
+    assert_eq!(steps["bins"].as_array().map(Vec::len), Some(20));
+    let page = traces.path().join("report.html");
+    let made = omptrace(["report".as_ref(), trace.as_os_str(), "-o".as_ref(), page.as_os_str()]);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let page = std::fs::read_to_string(page).expect("a page");
+    assert!(page.contains("id=steps-chart") && page.contains("Step 13: "), "the chart of the steps");
+    let options = ["diff", "--json", "--all"].map(Path::new);
+    let diff = omptrace(options.into_iter().chain([&*trace, &*trace]));
+    let diff: Value = serde_json::from_slice(&diff.stdout).expect("JSON");
+    let rows = diff["rows"].as_array().expect("rows");
+    let of_steps = |metric: &str| rows.iter().filter(|row| row["metric"] == metric).count();
+    assert_eq!((of_steps("step_median"), of_steps("step")), (1, 20), "{diff}");
 }
 
 #[test]

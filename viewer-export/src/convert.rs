@@ -54,11 +54,11 @@ pub fn convert(
     let bytes = out.bytes();
     let report = match &segments {
         Some(segments) => {
-            let sink = format.sink(out, Share::in_segments())?;
+            let sink = format.sink(out, Share::in_segments(), &options.format)?;
             convert_segments::in_one_go(inputs, segments, (format, options), sink, progress)?
         }
         None => {
-            let sink = format.sink(out, Share::whole())?;
+            let sink = format.sink(out, Share::whole(), &options.format)?;
             replay_all(inputs, format, options, sink, progress)?
         }
     };
@@ -83,7 +83,7 @@ fn side_by_side(
 
     let reports = turns.take(&|number| {
         let out = Output::in_turns(turns.clone(), number, bytes.clone());
-        let sink = format.sink(out, shares[number as usize].clone())?;
+        let sink = format.sink(out, shares[number as usize].clone(), &options.format)?;
         let mut progress = of_part(&progress, Some(0));
         let (first, step) = (number as usize, shares.len());
         let options =
@@ -151,7 +151,7 @@ pub fn convert_split(
     };
     // Processes are written one after the other, each from the first file to the last.
     let limit_bytes = limit_bytes / inputs.len().max(1) as u64;
-    let split = Split::new(format, Box::new(next_output), limit_bytes);
+    let split = Split::new(format, options.format.clone(), Box::new(next_output), limit_bytes);
     let cut_arrows = split.cut_arrows();
     let report = replay_all(inputs, format, options, Box::new(split), progress)?;
     Ok(Report {

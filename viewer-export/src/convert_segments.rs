@@ -74,7 +74,7 @@ pub(crate) fn side_by_side(
     let reports = turns.take_in_order(workers, &|number| {
         let go = &goes[number as usize];
         let out = Output::in_turns(turns.clone(), number, bytes.clone());
-        let sink = format.sink(out, share.beginning_at(go.start as u32))?;
+        let sink = format.sink(out, share.beginning_at(go.start as u32), &options.format)?;
         // Those of the segments before are counted there.
         let mut progress = of_part(&progress, None);
         // Each decodes for itself.

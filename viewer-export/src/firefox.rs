@@ -56,7 +56,7 @@ impl Categories {
             FunctionKind::Outlined => self.body,
             FunctionKind::Runtime(Overhead | Reduction | Flush | LockTest) => self.overhead,
             FunctionKind::Runtime(_) => self.wait,
-            FunctionKind::Truncated => CategoryHandle::OTHER,
+            FunctionKind::Phase | FunctionKind::Truncated => CategoryHandle::OTHER,
         }
     }
 

@@ -7,39 +7,39 @@
 //! ```
 //!
 //! All threads are summed up: in the user's model, those of a team have the same stacks. Of several processes, the outermost
-//! frame is the process.
+//! frame is the process. With `--phases`, the phases of the program lie around its functions.
 
 use std::collections::BTreeMap;
 use std::io;
 
 use omptrace_timeline::model::{Function, Item, Location, Process, Sample, Sink, Wants};
 
+use crate::phase_frames;
 use crate::writer::output::Output;
 
 /// Writes folded stacks.
 pub(crate) struct Folded {
     out: Output,
+    has_phases: bool,
     /// The names of processes.
     processes: Vec<String>,
     /// The process of each location.
     locations: Vec<usize>,
-    /// The names of functions.
-    functions: Vec<String>,
-    /// By process and stack.
-    weights: BTreeMap<(usize, String), u64>,
-    /// The stack of the newest sample.
-    stack: String,
+    functions: Vec<Function>,
+    /// By process and the numbers of the functions on the stack.
+    weights: BTreeMap<(usize, Vec<u32>), u64>,
 }
 
 impl Folded {
-    pub(crate) fn new(out: Output) -> Folded {
+    /// `has_phases`: stacks begin with the phases of the program.
+    pub(crate) fn new(out: Output, has_phases: bool) -> Folded {
         Folded {
             out,
+            has_phases,
             processes: Vec::new(),
             locations: Vec::new(),
             functions: Vec::new(),
             weights: BTreeMap::new(),
-            stack: String::new(),
         }
     }
 
@@ -51,21 +51,24 @@ impl Folded {
         self.locations.push(location.process.0 as usize);
     }
 
-    fn function(&mut self, function: &Function) {
-        self.functions.push(frame_name(&function.name));
-    }
-
     fn sample(&mut self, sample: &Sample<'_>) {
-        self.stack.clear();
-        for (index, frame) in sample.stack.iter().enumerate() {
-            if index > 0 {
-                self.stack.push(';');
-            }
-            self.stack.push_str(&self.functions[frame.function.0 as usize]);
-        }
-        let key = (self.locations[sample.at.location.0 as usize], self.stack.clone());
+        let stack = sample.stack.iter().map(|frame| frame.function.0).collect();
+        let key = (self.locations[sample.at.location.0 as usize], stack);
         let weight = self.weights.entry(key).or_default();
         *weight = weight.saturating_add(sample.weight_ns);
+    }
+
+    /// The processor time by process and stack in words: several functions may have one name.
+    fn by_name(&self) -> BTreeMap<(usize, String), u64> {
+        let names: Vec<String> =
+            phase_frames::names(&self.functions).into_iter().map(|name| frame_name(&name)).collect();
+        let mut by_name: BTreeMap<(usize, String), u64> = BTreeMap::new();
+        for ((process, stack), weight) in &self.weights {
+            let stack: Vec<&str> = stack.iter().map(|function| &*names[*function as usize]).collect();
+            let sum = by_name.entry((*process, stack.join(";"))).or_default();
+            *sum = sum.saturating_add(*weight);
+        }
+        by_name
     }
 }
 
@@ -76,14 +79,14 @@ fn frame_name(name: &str) -> String {
 
 impl Sink for Folded {
     fn wants(&self) -> Wants {
-        Wants::SAMPLES
+        phase_frames::wanted(self.has_phases)
     }
 
     fn item(&mut self, item: &Item<'_>) {
         match item {
             Item::Process(process) => self.process(process),
             Item::Location(location) => self.location(location),
-            Item::Function(function) => self.function(function),
+            Item::Function(function) => self.functions.push((*function).clone()),
             Item::Sample(sample) => self.sample(sample),
             _ => {}
         }
@@ -95,7 +98,7 @@ impl Sink for Folded {
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
         let are_several = self.processes.len() > 1;
-        for ((process, stack), weight) in &self.weights {
+        for ((process, stack), weight) in &self.by_name() {
             let process = match are_several {
                 true => format!("{};", self.processes[*process]),
                 false => String::new(),

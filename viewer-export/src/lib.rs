@@ -25,6 +25,7 @@ mod otf2;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod perfetto;
+mod phase_frames;
 mod pprof;
 mod replay;
 mod text;

@@ -14,6 +14,7 @@ use std::io;
 
 use omptrace_timeline::model::{Function, Item, Location, Ns, Process, Sample, Sink, StackFrame, Wants};
 
+use crate::phase_frames;
 use crate::writer::output::Output;
 use crate::writer::protobuf as pb;
 
@@ -90,6 +91,7 @@ type Place = (usize, bool, Vec<StackFrame>);
 /// Writes a profile for pprof.
 pub(crate) struct Pprof {
     out: Output,
+    has_phases: bool,
     /// In nanoseconds since 1970.
     start: u64,
     end: Ns,
@@ -103,9 +105,11 @@ pub(crate) struct Pprof {
 }
 
 impl Pprof {
-    pub(crate) fn new(out: Output) -> Pprof {
+    /// `has_phases`: stacks begin with the phases of the program.
+    pub(crate) fn new(out: Output, has_phases: bool) -> Pprof {
         Pprof {
             out,
+            has_phases,
             start: 0,
             end: 0,
             period_ns: 0,
@@ -166,8 +170,9 @@ impl Pprof {
             let mapping = place.map_or(0, |place| place as u64 + 1);
             pb::message(&mut out, LOCATION, |out| location(out, *id, mapping, frame));
         }
-        for (number, function) in (1..).zip(&self.functions) {
-            let name = texts.number(&function.name);
+        let names = phase_frames::names(&self.functions);
+        for (number, (function, name)) in (1..).zip(self.functions.iter().zip(&names)) {
+            let name = texts.number(name);
             let file = texts.number(function.file.as_deref().unwrap_or_default());
             pb::message(&mut out, FUNCTION, |out| {
                 pb::uint(out, field::function::ID, number);
@@ -271,7 +276,7 @@ fn mapping(out: &mut Vec<u8>, id: u64, name: u64) {
 
 impl Sink for Pprof {
     fn wants(&self) -> Wants {
-        Wants::SAMPLES
+        phase_frames::wanted(self.has_phases)
     }
 
     fn item(&mut self, item: &Item<'_>) {

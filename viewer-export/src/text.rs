@@ -178,7 +178,7 @@ impl Text {
         self.append(self.counters[counter.0 as usize], |out| {
             seconds(out, time);
             out.extend_from_slice(b"  ");
-            json::int(out, value);
+            json::count(out, value);
             out.push(b'\n');
         });
     }

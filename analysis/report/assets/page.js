@@ -135,6 +135,23 @@
     redraws.push((width) => chart.setSize({ width: width ?? holder.clientWidth, height: 260 }));
   }
 
+  // Time steps: the words of a column, where the pointer is on it or the slider is moved to it.
+  const chart = byId("steps-chart");
+  if (chart) {
+    const columns = [...chart.querySelectorAll("rect")];
+    const slider = byId("step-choice").querySelector("input");
+    const choose = (column) => {
+      for (const other of columns) other.classList.toggle("chosen", other === column);
+      const words = column.textContent;
+      slider.value = columns.indexOf(column);
+      slider.setAttribute("aria-valuetext", words);
+      byId("step").textContent = words;
+    };
+    byId("step-choice").hidden = false;
+    slider.addEventListener("input", () => choose(columns[slider.value]));
+    chart.addEventListener("pointerover", (event) => event.target.matches("rect") && choose(event.target));
+  }
+
   // Functions: a tree of frames, each at its place. Without this script it is there, but does not move.
   const flame = byId("flame");
   if (flame) {

@@ -11,12 +11,13 @@ use crate::compare::named_place::{NamedPlace, PairOfPlaces, together};
 use crate::compare::pairs::pairs;
 use crate::compare::run::Run;
 use crate::compare::sample::{Difference, Summary, real};
+use crate::compare::steps::ComparedSteps;
 use crate::compare::useful::{UsefulGrowth, by_place};
 use crate::model::answers::{FunctionName, RegionAnswer, SCHEMA};
 use crate::model::place::Place;
 
 /// The chance that a comparison of equal programs reports anything. Two families of tests have half of it each: the whole
-/// run's figures, and all others.
+/// run's figures, and all others. Where there are time steps, these have half of the others' half.
 const MAX_CHANCE: f64 = 1e-4;
 /// The largest chance for all conditions of `--fail-on` together.
 const MAX_CHANCE_OF_CONDITIONS: f64 = 1e-3;
@@ -101,8 +102,11 @@ pub struct Diff {
     /// The place where useful time grows most; `None` where it grows nowhere by the least effect and by more than chance. Of
     /// single runs, what was measured counts.
     pub useful_growth: Option<UsefulGrowth>,
-    /// The whole run's numbers, then those of regions and functions with the greatest differences first. Times below the
-    /// least effect in both sets are left out.
+    /// Why time steps were not compared, or not one by one; `None` where nothing is to be said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps_note: Option<String>,
+    /// The whole run's numbers, those of time steps, and then those of regions and functions with the greatest differences
+    /// first. Times of regions and functions below the least effect in both sets are left out.
     pub rows: Vec<Row>,
 }
 
@@ -133,7 +137,9 @@ impl Diff {
             let least = if row.metric.is_time() { least_ns } else { options.min_effect };
             row.is_large = row.difference != 0.0 && row.difference.abs() >= least;
         }
-        mark(&mut rows, least_ns);
+        let steps = ComparedSteps::of(before, after, options.min_effect, MAX_CHANCE / 4.0);
+        let of_others = if steps.rows.is_empty() { MAX_CHANCE / 2.0 } else { MAX_CHANCE / 4.0 };
+        mark(&mut rows, least_ns, of_others);
         let measured = options.conditions.iter().map(|condition| match &condition.place {
             Some(place) => at_place(condition.metric, place, before, after),
             None => {
@@ -145,6 +151,7 @@ impl Diff {
         let measured: Vec<Measured> = measured.collect();
         let failed = Unmet::of(&options.conditions, &measured, MAX_CHANCE_OF_CONDITIONS);
         let of_parts = rows.split_off(of_run);
+        rows.extend(steps.rows);
         rows.extend(sorted(of_parts));
         let duration = rows.iter().find(|row| row.metric == Metric::Duration);
         let difference = duration.and_then(|row| Difference::of(&row.before, &row.after));
@@ -160,6 +167,7 @@ impl Diff {
             min_effect: options.min_effect,
             failed,
             useful_growth: most_growing(before, after, least_ns),
+            steps_note: steps.note,
             rows,
         }
     }
@@ -291,7 +299,7 @@ fn places(runs: &[Run]) -> Vec<Place> {
 }
 
 /// A row, unless a run lacks the number.
-fn row(
+pub(super) fn row(
     metric: Metric,
     region: Option<&RegionPair>,
     before: Option<Vec<f64>>,
@@ -307,6 +315,7 @@ fn row(
     Some(Row {
         region: region.cloned(),
         function: None,
+        steps: None,
         metric,
         unit: if metric.is_time() { "ns" } else { "share" },
         before,
@@ -320,9 +329,9 @@ fn row(
     })
 }
 
-/// Marks the rows whose difference is large enough and more than chance.
-fn mark(rows: &mut [Row], least_ns: f64) {
-    for is_of_whole in [true, false] {
+/// Marks the rows whose difference is large enough and more than chance, which makes any of the parts' differ by that chance.
+fn mark(rows: &mut [Row], least_ns: f64, of_parts: f64) {
+    for (is_of_whole, chance) in [(true, MAX_CHANCE / 2.0), (false, of_parts)] {
         // Tests of what is too small to be reported would only make the others harder.
         let is_tested = |row: &Row| {
             let is_whole = row.region.is_none() && row.metric.is_of_whole();
@@ -331,7 +340,7 @@ fn mark(rows: &mut [Row], least_ns: f64) {
         };
         let tested: Vec<usize> = (0..rows.len()).filter(|index| is_tested(&rows[*index])).collect();
         let chances: Option<Vec<f64>> = tested.iter().map(|index| rows[*index].chance).collect();
-        for (index, is_real) in tested.iter().zip(real(&chances.unwrap_or_default(), MAX_CHANCE / 2.0)) {
+        for (index, is_real) in tested.iter().zip(real(&chances.unwrap_or_default(), chance)) {
             let row = &mut rows[*index];
             row.is_different = is_real && row.is_large;
         }

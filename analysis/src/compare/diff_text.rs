@@ -13,6 +13,9 @@ use crate::text::table::{Column, Layout, Table, column, counted, time, write_mor
 const COLUMNS: [Column; 4] =
     [column("before", 1), column("after", 1), column("change", 0), column("95 % interval", 2)];
 
+/// The single time steps that are shown, unless all are.
+const MAX_STEPS: usize = 5;
+
 /// The parts of a comparison that are shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shown {
@@ -80,13 +83,27 @@ impl Row {
     /// The region or function that it is of; `None` of the whole run.
     pub fn subject(&self) -> Option<String> {
         let region = self.region.as_ref().map(RegionPair::words);
-        region.or_else(|| self.function.as_ref().map(FunctionPair::words))
+        let steps = self.steps.as_ref().map(|steps| format!("time steps ({})", steps.name));
+        region.or_else(|| self.function.as_ref().map(FunctionPair::words)).or(steps)
+    }
+
+    /// The number that it is, in words.
+    pub fn label(&self) -> String {
+        match self.steps.as_ref().and_then(|steps| steps.first.zip(steps.last)) {
+            Some((first, last)) if first == last => format!("step {first}"),
+            Some((first, last)) => format!("steps {first} to {last}"),
+            None => self.metric.name().replace('_', " "),
+        }
     }
 }
 
 /// A number of a metric: a time, or percent.
 fn number(metric: Metric, value: f64) -> String {
-    if metric.is_time() { time(value.max(0.0).round() as u64) } else { percents(value) }
+    match metric {
+        Metric::StepDrift if value < 0.0 => format!("-{}", time(-value.round() as u64)),
+        metric if metric.is_time() => time(value.max(0.0).round() as u64),
+        _ => percents(value),
+    }
 }
 
 impl Row {
@@ -161,10 +178,21 @@ impl fmt::Display for Text<'_> {
         if let Some(growth) = &diff.useful_growth {
             lines.push(format!("useful time of all threads {}", growth.words()));
         }
+        lines.extend(diff.steps_note.clone());
+        let is_step = |row: &Row| row.metric == Metric::Step;
+        let steps = diff.rows.iter().filter(|row| is_step(row) && self.is_shown(row)).count();
+        if steps > MAX_STEPS && !self.shown.all {
+            lines.push(format!("{steps} time steps differ; the {MAX_STEPS} that differ most are shown"));
+        }
         let mut table = Table::new("mean of the runs", &COLUMNS);
         let mut subject: Option<String> = None;
         let mut rows = 0;
+        let mut steps = 0;
         for row in diff.rows.iter().filter(|row| self.is_shown(row)) {
+            steps += usize::from(is_step(row));
+            if is_step(row) && steps > MAX_STEPS && !self.shown.all {
+                continue;
+            }
             if rows >= layout.top.unwrap_or(usize::MAX) {
                 rows += 1;
                 continue;
@@ -181,8 +209,7 @@ impl fmt::Display for Text<'_> {
                 table.row(name, [(); 4].map(|()| String::new()));
             }
             let indent = if subject.is_some() { "  " } else { "" };
-            let name = row.metric.name().replace('_', " ");
-            table.row(format!("{indent}{name}"), row.cells());
+            table.row(format!("{indent}{}", row.label()), row.cells());
             rows += 1;
         }
         for line in lines {

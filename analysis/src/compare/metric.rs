@@ -4,6 +4,7 @@ use serde::{Serialize, Serializer};
 
 use crate::compare::functions::FunctionPair;
 use crate::compare::sample::Summary;
+use crate::compare::steps::StepNumbers;
 use crate::model::accounting::Accounting;
 use crate::model::answers::{Answers, Efficiency, RegionAnswer};
 use crate::model::cause::Cause;
@@ -28,6 +29,14 @@ pub enum Metric {
     Cause(Cause),
     /// A function's own processor time, by samples: of all threads together, by the number of threads.
     FunctionSelf,
+    /// The median of the time steps.
+    StepMedian,
+    /// The time that 95 % of the time steps do not exceed.
+    StepP95,
+    /// How much longer each time step is than the one before; 0 where chance may make it look so.
+    StepDrift,
+    /// One time step; the median of some, where there are many.
+    Step,
 }
 
 /// An efficiency: its metric, its name, and its value.
@@ -43,7 +52,7 @@ const EFFICIENCIES: [EfficiencyRow; 5] = [
 ];
 
 impl Metric {
-    /// All metrics but that of functions.
+    /// All metrics but those of functions and time steps.
     pub fn all() -> impl Iterator<Item = Metric> {
         let efficiencies = EFFICIENCIES.iter().map(|(metric, _, _)| *metric);
         let causes = Cause::ALL.iter().map(|cause| Metric::Cause(*cause));
@@ -56,6 +65,10 @@ impl Metric {
             Metric::Duration => "duration",
             Metric::Cause(cause) => cause.name(),
             Metric::FunctionSelf => "function_self",
+            Metric::StepMedian => "step_median",
+            Metric::StepP95 => "step_p95",
+            Metric::StepDrift => "step_drift",
+            Metric::Step => "step",
             efficiency => {
                 let row = EFFICIENCIES.iter().find(|row| row.0 == efficiency);
                 row.map_or("", |row| row.1)
@@ -65,7 +78,7 @@ impl Metric {
 
     /// Whether it is a time; else it is a share, 0 to 1.
     pub fn is_time(self) -> bool {
-        matches!(self, Metric::Duration | Metric::Cause(_) | Metric::FunctionSelf)
+        !EFFICIENCIES.iter().any(|row| row.0 == self)
     }
 
     /// Whether the tests of the whole run's figures are about it.
@@ -121,6 +134,9 @@ pub struct Row {
     pub region: Option<RegionPair>,
     /// The function that it is of.
     pub function: Option<FunctionPair>,
+    /// The time steps that it is of; `None` of all else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steps: Option<StepNumbers>,
     /// Which number.
     pub metric: Metric,
     /// Its unit: `ns` or `share`.

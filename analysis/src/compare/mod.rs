@@ -17,6 +17,7 @@ mod sample;
 mod scaling;
 #[cfg(test)]
 mod simulated;
+mod steps;
 mod useful;
 
 pub use condition::{Condition, Conditions, Unmet};
@@ -27,4 +28,5 @@ pub use metric::{Metric, RegionPair, Row};
 pub use run::{FunctionTime, Run};
 pub use sample::Summary;
 pub use scaling::{Column, Falling, Scaling};
+pub use steps::StepNumbers;
 pub use useful::UsefulGrowth;

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use crate::constructs::steps::Steps;
 use crate::model::answers::{Answers, FunctionName};
 use crate::{FunctionStats, Stats};
 
@@ -16,6 +17,8 @@ pub struct Run {
     pub processes: usize,
     /// The functions' own times, by samples; `None` where there are no samples.
     pub functions: Option<Vec<FunctionTime>>,
+    /// The time steps; `None` where no range repeats.
+    pub steps: Option<Steps>,
 }
 
 impl Run {
@@ -28,6 +31,7 @@ impl Run {
             answers: stats.answers,
             processes: stats.processes.len(),
             functions: stats.sampling.is_some().then_some(functions),
+            steps: stats.steps,
         }
     }
 }

@@ -397,7 +397,7 @@ mod tests {
             functions: Vec::new(),
             no_sample_ns: None,
         });
-        Run { name: threads.to_string(), answers, processes, functions: None }
+        Run { name: threads.to_string(), answers, processes, ..Run::default() }
     }
 
     fn shown(runs: &[Run]) -> String {

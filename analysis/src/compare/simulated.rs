@@ -83,7 +83,7 @@ fn run(random: &mut Random, noise: Noise, planted: f64, line: u32) -> Run {
         });
     }
     answers.efficiency.parallel = answers.accounting.share(Cause::Useful);
-    Run { name: "run".to_owned(), answers, processes: 1, functions: None }
+    Run { name: "run".to_owned(), answers, processes: 1, ..Run::default() }
 }
 
 fn runs(seed: u64, count: usize, noise: Noise, planted: f64, line: u32) -> Vec<Run> {

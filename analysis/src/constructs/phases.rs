@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::model::{
-    Category, Construct, Interval, Item, LocationKind, Ns, Part, Point, Region, Sink, TeamId, ThreadEvent,
-    Wants,
+    Category, Construct, Folding, Interval, Item, LocationKind, Ns, Part, Point, Region, Sink, TeamId,
+    ThreadEvent, Wants,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::constructs::ranges::{Folding, Instance, Path, Ranges, Wanted};
+use crate::constructs::ranges::{Instance, Path, Ranges, Wanted};
 use crate::model::place::Place;
 use crate::passes::window::Windows;
 

@@ -2,12 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use omptrace_timeline::model::Ns;
+use omptrace_timeline::model::{Folding, Ns};
 use omptrace_trace_format::wildcards::match_name;
 use serde::{Deserialize, Serialize};
-
-/// Names that differ in numbers only are one where there are as many.
-const MIN_ALIKE: usize = 8;
 
 /// Paths of a process that are kept. A recursive program has one for each depth.
 const MAX_PATHS: usize = 1 << 12;
@@ -179,48 +176,6 @@ impl Ranges {
     }
 }
 
-/// Which names are put together: `step 1`, `step 2` and so on are `step *`.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Folding(BTreeSet<String>);
-
-impl Folding {
-    pub(crate) fn of<'n>(names: impl Iterator<Item = &'n String>) -> Folding {
-        let mut alike: BTreeMap<String, usize> = BTreeMap::new();
-        for name in names {
-            if let Some(pattern) = pattern(name) {
-                *alike.entry(pattern).or_default() += 1;
-            }
-        }
-        let many = alike.into_iter().filter(|(_, count)| *count >= MIN_ALIKE);
-        Folding(many.map(|(pattern, _)| pattern).collect())
-    }
-
-    pub(crate) fn name(&self, name: &str) -> String {
-        match pattern(name) {
-            Some(pattern) if self.0.contains(&pattern) => pattern,
-            _ => name.to_owned(),
-        }
-    }
-}
-
-/// A name with a star in place of each number; `None` where it has none.
-fn pattern(name: &str) -> Option<String> {
-    if !name.contains(|letter: char| letter.is_ascii_digit()) {
-        return None;
-    }
-    let mut pattern = String::new();
-    let mut letters = name.chars().peekable();
-    while let Some(letter) = letters.next() {
-        if !letter.is_ascii_digit() {
-            pattern.push(letter);
-            continue;
-        }
-        pattern.push('*');
-        while letters.next_if(char::is_ascii_digit).is_some() {}
-    }
-    Some(pattern)
-}
-
 /// Which phases a user means.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted<'a> {
@@ -252,16 +207,6 @@ pub(crate) type Instance = (Ns, Ns);
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_that_differ_in_numbers_are_one_where_there_are_many() {
-        let steps: Vec<String> = (0..9).map(|step| format!("step {step}00")).collect();
-        let others = ["axpy".to_owned(), "level 1".to_owned(), "level 2".to_owned()];
-        let folding = Folding::of(steps.iter().chain(&others));
-        assert_eq!(folding.name("step 700"), "step *");
-        assert_eq!(folding.name("level 2"), "level 2");
-        assert_eq!(folding.name("axpy"), "axpy");
-    }
 
     #[test]
     fn phases_are_selected_by_domain_name_pattern_and_number() {

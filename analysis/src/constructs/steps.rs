@@ -15,6 +15,9 @@ pub(crate) const MIN_STEPS: usize = 8;
 /// The worst steps that are analysed.
 pub(crate) const WORST: usize = 3;
 
+/// The bins of all steps. A chart has no room for more columns.
+const MAX_BINS: usize = 256;
+
 /// A drift is told of where chance makes one like it less often than this.
 const SIGNIFICANT: f64 = 0.01;
 
@@ -39,6 +42,21 @@ pub struct Steps {
     pub warm_up_ns: Option<u64>,
     /// The longest steps, the longest first.
     pub worst: Vec<Step>,
+    /// How many steps each bin has; the last may have fewer.
+    #[serde(default)]
+    pub steps_per_bin: u64,
+    /// All steps in their order, at most 256 bins of them.
+    #[serde(default)]
+    pub bins: Vec<StepBin>,
+}
+
+/// Steps that follow each other; only one where a program has few.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepBin {
+    /// The median of their times.
+    pub median_ns: u64,
+    /// The longest of them.
+    pub longest_ns: u64,
 }
 
 /// A step that took long.
@@ -82,9 +100,7 @@ impl Steps {
         let durations: Vec<u64> = instances.iter().map(|(begin, end)| end.abs_diff(*begin)).collect();
         let mut sorted = durations.clone();
         sorted.sort_unstable();
-        let at =
-            |share: f64| sorted[((sorted.len() as f64 * share).ceil() as usize).clamp(1, sorted.len()) - 1];
-        let median_ns = at(0.5);
+        let median_ns = at(&sorted, 0.5);
         let first = durations.first().copied().unwrap_or(0);
         let mut worst: Vec<Step> = durations
             .iter()
@@ -99,15 +115,18 @@ impl Steps {
             .collect();
         worst.sort_by(|a, b| b.duration_ns.cmp(&a.duration_ns).then(a.number.cmp(&b.number)));
         worst.truncate(WORST);
+        let steps_per_bin = durations.len().div_ceil(MAX_BINS).max(1);
         Steps {
             name,
             count: durations.len() as u64,
             median_ns,
-            p95_ns: at(0.95),
+            p95_ns: at(&sorted, 0.95),
             longest_ns: sorted.last().copied().unwrap_or(0),
             drift_ns: drift(&durations[1..]),
             warm_up_ns: (first >= median_ns + median_ns / 2).then_some(first),
             worst,
+            steps_per_bin: steps_per_bin as u64,
+            bins: durations.chunks(steps_per_bin).map(StepBin::of).collect(),
         }
     }
 
@@ -124,6 +143,20 @@ impl Steps {
             }
         }
     }
+}
+
+impl StepBin {
+    fn of(durations: &[u64]) -> StepBin {
+        let mut sorted = durations.to_vec();
+        sorted.sort_unstable();
+        StepBin { median_ns: at(&sorted, 0.5), longest_ns: at(&sorted, 1.0) }
+    }
+}
+
+/// The least of the sorted times that this share of them does not exceed; 0 of none.
+fn at(sorted: &[u64], share: f64) -> u64 {
+    let rank = (sorted.len() as f64 * share).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied().unwrap_or(0)
 }
 
 /// The slope of a straight line through the times, where it is significant.
@@ -187,6 +220,17 @@ mod tests {
         assert_eq!((steps.p95_ns, steps.warm_up_ns, steps.drift_ns), (1002, Some(2000), None));
         let worst: Vec<u64> = steps.worst.iter().map(|step| step.number).collect();
         assert_eq!(worst[..2], [17, 1]);
+    }
+
+    #[test]
+    fn many_steps_are_binned() {
+        let durations: Vec<u64> = (0..1000).collect();
+        let steps = steps(&durations);
+        assert_eq!((steps.steps_per_bin, steps.bins.len()), (4, 250));
+        assert_eq!(steps.bins[1], StepBin { median_ns: 5, longest_ns: 7 });
+        let few = super::Steps::of("step".to_owned(), &[(0, 3), (3, 5)]);
+        let bin = |ns: u64| StepBin { median_ns: ns, longest_ns: ns };
+        assert_eq!((few.steps_per_bin, few.bins), (1, vec![bin(3), bin(2)]));
     }
 
     #[test]

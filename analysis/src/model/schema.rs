@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::constructs::counters::CounterStats;
 use crate::constructs::functions::{FunctionStats, SampledTime};
 use crate::constructs::ranges::RangeStats;
-use crate::constructs::steps::{Step, Steps};
+use crate::constructs::steps::{Step, StepBin, Steps};
 use crate::devices::{DeviceUse, PlaceMemory, PlaceTransfers};
 use crate::model::answers::{
     Answers, Blame, Blocked, CriticalPath, Finding, FunctionShare, LoopAnswer, Moment, NotPredicted, NotSeen,
@@ -95,6 +95,7 @@ fn sample() -> Stats {
             drift_ns: Some(0.0),
             warm_up_ns: Some(0),
             worst: vec![Step { cause: Some(Cause::Lock), share: Some(0.0), ..Step::default() }],
+            bins: vec![StepBin::default()],
             ..Steps::default()
         }),
         mpi_efficiency: Some(MpiEfficiency {

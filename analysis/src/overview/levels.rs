@@ -4,13 +4,16 @@
 use std::collections::BTreeMap;
 
 use omptrace_timeline::model::{
-    CounterId, DeviceWork, Item, Location, LocationId, LocationKind, Ns, Sink, Wants,
+    CountValue, CounterId, DeviceWork, Item, Location, LocationId, LocationKind, Ns, Sink, Wants,
 };
 
 use super::bins::{Bins, MAX_BINS, Merge};
 
 /// Levels that a picture has.
 const MAX_LEVELS: usize = 32;
+
+/// Sums are of whole numbers, so that their order does not matter: values have this many bits behind the point.
+const FRACTION_BITS: u32 = 20;
 
 /// Value times nanoseconds, in a bin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,20 +32,24 @@ struct Gathered {
     unit: &'static str,
     bins: Bins<Area>,
     /// The value since when, of a counter.
-    last: Option<(Ns, i64)>,
+    last: Option<(Ns, CountValue)>,
 }
 
 impl Gathered {
-    fn add(&mut self, (begin, end): (Ns, Ns), value: i64) {
+    fn add(&mut self, (begin, end): (Ns, Ns), value: CountValue) {
+        let value = match value {
+            CountValue::Whole(value) => i128::from(value) << FRACTION_BITS,
+            CountValue::Real(value) => (value * f64::from(1 << FRACTION_BITS)) as i128,
+        };
         if value != 0 {
             self.bins.fill(begin, end, MAX_BINS, |area, ns| {
-                area.merge(&Area(i128::from(value).saturating_mul(ns.into())));
+                area.merge(&Area(value.saturating_mul(ns.into())));
             });
         }
     }
 
     /// The value of the counter from `time` on; `None` where the process has ended.
-    fn count(&mut self, time: Ns, value: Option<i64>) {
+    fn count(&mut self, time: Ns, value: Option<CountValue>) {
         if let Some((since, before)) = self.last {
             self.add((since, time), before);
         }
@@ -110,7 +117,7 @@ impl Sink for LevelCollector {
                 if let (Some(level), Some(DeviceWork::Kernel(_))) =
                     (self.queues.get(&interval.track), &interval.work)
                 {
-                    self.levels[*level].add((interval.begin, interval.end), 1);
+                    self.levels[*level].add((interval.begin, interval.end), CountValue::Whole(1));
                 }
             }
             Item::Summary(_, summary) => {
@@ -139,7 +146,7 @@ impl Levels {
         levels
             .map(|(process, mut level)| {
                 level.bins.widen_to(width);
-                let ns = (1_u64 << width) as f64;
+                let ns = (1_u64 << width) as f64 * f64::from(1 << FRACTION_BITS);
                 let area = |number| level.bins.get(number).copied().unwrap_or_default();
                 let mean = |number| area(number).0 as f64 / ns;
                 Level {
@@ -180,12 +187,12 @@ mod tests {
         let mut collector = LevelCollector::default();
         let level = collector.add("in use".to_owned(), "bytes");
         let level = &mut collector.levels[level];
-        level.count(1 << 10, Some(4));
-        level.count(3 << 10, Some(0));
-        level.count(4 << 10, Some(-2));
+        level.count(1 << 10, Some(4.into()));
+        level.count(3 << 10, Some(CountValue::Real(0.25)));
+        level.count(4 << 10, Some((-2).into()));
         level.count(9 << 9, None);
         let levels = collector.levels().draw(10, 0, 6);
-        assert_eq!(levels[0].means, [0.0, 4.0, 4.0, 0.0, -1.0, 0.0]);
+        assert_eq!(levels[0].means, [0.0, 4.0, 4.0, 0.25, -1.0, 0.0]);
         assert_eq!(levels.len(), 1);
     }
 }

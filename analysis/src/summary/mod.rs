@@ -37,7 +37,7 @@ use crate::model::answers::{Answers, Finding, LoopAnswer, NotPredicted, OtherThr
 use crate::model::stats::{PhaseStats, Stats};
 
 /// The version of the analysis: that of the program, and a number that grows with each change between two releases.
-pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/17");
+pub const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "/18");
 
 /// Intervals of phases in a summary, at most. A process with more has its sums there, and its phases in its events only.
 const MAX_INTERVALS: usize = 512;

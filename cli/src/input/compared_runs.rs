@@ -6,9 +6,9 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use omptrace_analysis::Stats;
 use omptrace_analysis::answers::{Answers, SCHEMA};
 use omptrace_analysis::compare::{FunctionTime, Run};
+use omptrace_analysis::{Stats, Steps};
 use omptrace_symbols::parallel::in_parallel;
 use omptrace_trace_format::open_regular;
 use serde::Deserialize;
@@ -136,6 +136,8 @@ struct Printed {
     #[serde(default)]
     functions: Vec<FunctionTime>,
     #[serde(default)]
+    steps: Option<Steps>,
+    #[serde(default)]
     left_out: Map<String, Value>,
 }
 
@@ -178,5 +180,6 @@ fn from_json(path: &Path, text: &[u8]) -> Result<Run> {
         answers: printed.answers,
         processes,
         functions: is_sampled.then_some(printed.functions),
+        steps: printed.steps,
     })
 }

@@ -1,23 +1,32 @@
-//! Flags for the options that only one format has, made of what the formats declare.
+//! Flags for the options that only some formats have, made of what the formats declare.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches};
-use omptrace_viewer_export::{FORMATS, Format, FormatOption, FormatOptions};
+use omptrace_viewer_export::{FORMATS, FormatOption, FormatOptions};
 
 /// The options of formats that the command line sets.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FormatFlags(pub(crate) FormatOptions);
 
-/// All options, each with its format.
-fn options() -> impl Iterator<Item = (&'static Format, &'static FormatOption)> {
-    FORMATS.iter().flat_map(|format| format.options.iter().map(move |option| (format, option)))
+/// All options, each with the names of its formats.
+fn options() -> Vec<(String, &'static FormatOption)> {
+    let mut options: Vec<(String, &FormatOption)> = Vec::new();
+    for format in FORMATS {
+        for option in format.options {
+            match options.iter_mut().find(|(_, known)| known.name == option.name) {
+                Some((formats, _)) => *formats += &format!(" and {}", format.name),
+                None => options.push((format.name.to_owned(), option)),
+            }
+        }
+    }
+    options
 }
 
 impl Args for FormatFlags {
     fn augment_args(command: Command) -> Command {
-        options().fold(command, |command, (format, option)| {
+        options().into_iter().fold(command, |command, (formats, option)| {
             let flag =
-                Arg::new(option.name).long(option.name).help(format!("For {}, {}", format.name, option.help));
+                Arg::new(option.name).long(option.name).help(format!("For {formats}, {}", option.help));
             let values = option.values.iter().map(|(value, help)| PossibleValue::new(value).help(help));
             command.arg(match option.values {
                 [] if option.value_name.is_empty() => flag.action(ArgAction::SetTrue),

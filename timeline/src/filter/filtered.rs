@@ -8,7 +8,8 @@ use crate::model::{
 };
 
 /// The items that only whole timelines have.
-pub(super) const OF_WHOLE_TIMELINES: Wants = Wants::THREAD_EVENTS.and(Wants::SAMPLE_TIMES).and(Wants::CAUSES);
+pub(super) const OF_WHOLE_TIMELINES: Wants =
+    Wants::THREAD_EVENTS.and(Wants::SAMPLE_TIMES).and(Wants::CAUSES).and(Wants::ANNOTATIONS);
 
 /// Makes less of a timeline, item by item.
 pub trait Filter: Send {

@@ -125,7 +125,7 @@ impl ExtraTracks {
 }
 
 impl Filter for ExtraTracks {
-    const LEAVES_OUT: Wants = Wants::NONE;
+    const LEAVES_OUT: Wants = Wants::ANNOTATIONS;
 
     fn item(&mut self, item: &Item<'_>, out: &mut dyn Sink) {
         let behind = |id: LocationId| Some(LocationId(id.0 + self.added));

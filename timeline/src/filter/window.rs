@@ -3,8 +3,8 @@
 use crate::filter::filtered::{Filter, Filtered, OF_WHOLE_TIMELINES};
 use crate::filter::kept::KeptArguments;
 use crate::model::{
-    Anchor, Arguments, Count, CounterId, Enter, Instant, Interval, Item, Leave, Link, LocationId, Ns, Point,
-    Sink, Wants,
+    Anchor, Arguments, Count, CountValue, CounterId, Enter, Instant, Interval, Item, Leave, Link, LocationId,
+    Ns, Point, Sink, Wants,
 };
 
 /// Passes on what happens from `begin` to before `end`. What reaches beyond is cut there; times stay those of the whole
@@ -15,7 +15,7 @@ pub struct Window {
     end: Ns,
     locations: Vec<Lane>,
     /// The values that counters have when the window begins, until they change.
-    counters: Vec<Option<i64>>,
+    counters: Vec<Option<CountValue>>,
 }
 
 /// The open regions of a location: those that wait for the window, or those that were passed on. Above them are those

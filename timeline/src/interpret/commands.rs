@@ -44,7 +44,9 @@ impl Interpreter<'_, '_> {
         let name = e.text.lossy();
         match e.command {
             PHASE_BEGIN => {
-                let region = self.stage.names.named(self.stage.sink, Construct::Phase, phase_name(&name));
+                let name = phase_name(&name);
+                let region = self.stage.names.named(self.stage.sink, Construct::Phase, name.clone());
+                self.note_phase(region, &name);
                 let frame = Frame::new(Construct::Phase, region.0.into(), region);
                 self.threads[thread].open(self.stage, time, frame, arguments!["modifier": uint(e.modifier)]);
             }

@@ -7,9 +7,9 @@ use omptrace_trace_format::field::Address;
 use crate::model::manner::Manner;
 use crate::model::repairs::Repairs;
 use crate::model::{
-    Anchor, Argument, Awaited, Count, Counter, CounterId, Enter, FunctionId, FunctionKind, Instant, Interval,
-    Item, Leave, Link, LinkKind, Location, LocationId, LocationKind, Ns, Part, Point, ProcessId, RegionId,
-    Reports, Sample, Sink, StackFrame, TaskId, TeamId, ThreadEvent, Wants,
+    Anchor, Argument, Awaited, Count, CountValue, Counter, CounterId, Enter, FunctionId, FunctionKind,
+    Instant, Interval, Item, Leave, Link, LinkKind, Location, LocationId, LocationKind, Ns, Part, Point,
+    ProcessId, RegionId, Reports, Sample, Sink, StackFrame, TaskId, TeamId, ThreadEvent, Wants,
 };
 use crate::names::Names;
 use crate::names::construct::Construct;
@@ -182,6 +182,16 @@ impl<'s> Stage<'s> {
         self.wants.contains(Wants::MPI)
     }
 
+    /// Whether what programs say of themselves is wanted word for word.
+    pub(crate) fn wants_annotations(&self) -> bool {
+        self.wants.contains(Wants::ANNOTATIONS)
+    }
+
+    /// Whether samples are wanted with the phases that they are in.
+    pub(crate) fn wants_phase_frames(&self) -> bool {
+        self.wants.contains(Wants::PHASE_FRAMES)
+    }
+
     /// Whether samples are wanted.
     pub(crate) fn wants_samples(&self) -> bool {
         self.wants.contains(Wants::SAMPLES)
@@ -221,9 +231,9 @@ impl<'s> Stage<'s> {
     }
 
     /// From `time` on, the counter has this value.
-    pub(crate) fn count(&mut self, counter: CounterId, time: Ns, value: i64) {
+    pub(crate) fn count(&mut self, counter: CounterId, time: Ns, value: impl Into<CountValue>) {
         if self.wants_counts {
-            self.sink.item(&Item::Count(Count { counter, time, value }));
+            self.sink.item(&Item::Count(Count { counter, time, value: value.into() }));
         }
     }
 

@@ -286,7 +286,7 @@ impl<'t, 's> Interpreter<'t, 's> {
             Event::AnnotationMark(e) => self.annotation_mark(thread, time, e),
             Event::AnnotationValue(e) => self.annotation_value(thread, time, e),
             Event::AnnotationMemory(e) => self.annotation_memory(time, e),
-            Event::AnnotationSpan(e) => self.annotation_span(e),
+            Event::AnnotationSpan(e) => self.annotation_span(thread, e),
             // What follows of it is an event of its own.
             Event::AnnotationPause(_) => {}
             // Facts for those who match messages, and names that are known before.

@@ -4,6 +4,8 @@ use std::num::NonZeroU32;
 
 use ompt_sys as ompt;
 
+use crate::model::annotation::Annotation;
+use crate::model::count_value::CountValue;
 use crate::model::definitions::{Counter, Location, Process, Region, Source, Summary};
 use crate::model::ids::{CounterId, LocationId, LockId, Ns, ProcessId, RegionId, TaskId, TeamId};
 use crate::model::mpi::{Communicator, MpiEvent};
@@ -55,6 +57,8 @@ pub enum Item<'a> {
     Sample(Sample<'a>),
     /// What a thread counted since the time before.
     Counted(Counted<'a>),
+    /// The program says something of itself.
+    Annotation(&'a Annotation),
     /// Words to the reader about what is missing or was repaired in a process.
     Note(ProcessId, &'a str),
     /// A segment of the process begins, which is not its first: see [`Segments`](crate::Segments). Who asked for segments gets it.
@@ -64,14 +68,14 @@ pub enum Item<'a> {
 }
 
 /// A counter has this value from a time on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Count {
     /// The counter.
     pub counter: CounterId,
     /// The time.
     pub time: Ns,
     /// The value.
-    pub value: i64,
+    pub value: CountValue,
 }
 
 /// What a thread counted in some time, in which it was in one region and in no others inside that were counted apart.

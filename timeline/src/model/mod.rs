@@ -16,12 +16,14 @@
 //!   order of time on its thread; it comes behind the begin of the call that it belongs to, or in front of that call's end.
 //! * [`Item::ThreadEvent`] keeps the order of times on its thread, too, but for the end of a pause: what ended in the
 //!   pause comes after it. Each fork, team and task that begins on a thread ends there or where the task has moved to.
+//! * [`Item::Annotation`] comes when a range ends, or when the program says it, in no order of time.
 //! * Times are nanoseconds since the timeline's start and never negative.
 //!
 //! ```text
 //! ids           numbers of what items define and refer to
 //! definitions   processes, locations, regions, counters
 //! item          what happens: slices, instants, intervals, links
+//! annotation    what the program says of itself, word for word
 //! mpi           messages and collective operations within calls of MPI
 //! sample        functions, and how much time threads spent in them
 //! thread_event  how threads meet in teams, tasks and locks
@@ -31,6 +33,8 @@
 //! A sink that fails to write keeps the error for [`Sink::finish`] and ignores what comes after it. So interpretation is
 //! free of error paths, and [`Sink::failed`] ends it early.
 
+mod annotation;
+mod count_value;
 mod definitions;
 mod ids;
 mod item;
@@ -47,6 +51,8 @@ mod wants;
 
 use std::io;
 
+pub use crate::model::annotation::{Annotated, Annotation, Looks, Payload};
+pub use crate::model::count_value::CountValue;
 pub use crate::model::definitions::{
     Counter, Lifetime, Location, LocationKind, Position, Process, Region, Source, Summary, ThreadRole,
 };
@@ -66,6 +72,7 @@ pub use crate::model::sample::{Function, FunctionKind, RuntimeActivity, Sample, 
 pub use crate::model::thread_event::ThreadEvent;
 pub use crate::model::wants::Wants;
 pub use crate::names::construct::{Category, Construct, DeviceEvent, plain_name, short_name, split_place};
+pub use crate::names::folding::Folding;
 pub use crate::runtime_quirks::capabilities::Reports;
 
 /// Takes a timeline and makes a format of it. See the module's documentation for the order of items. Another thread than the

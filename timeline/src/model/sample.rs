@@ -3,7 +3,7 @@
 use crate::model::ids::FunctionId;
 use crate::model::point::Point;
 
-/// A function that samples were taken in, or an activity of the runtime.
+/// A function that samples were taken in, an activity of the runtime, or a phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its number.
@@ -27,6 +27,8 @@ pub enum FunctionKind {
     Outlined,
     /// What the runtime does in the program's place.
     Runtime(RuntimeActivity),
+    /// A phase that the program names, outside of its code.
+    Phase,
     /// Frames are missing here.
     Truncated,
 }

@@ -29,8 +29,12 @@ impl Wants {
     pub const SAMPLE_TIMES: Wants = Wants(256);
     /// [`Item::Mpi`](crate::model::Item::Mpi) and [`Item::Communicator`](crate::model::Item::Communicator).
     pub const MPI: Wants = Wants(512);
-    /// All optional items.
-    pub const ALL: Wants = Wants(1023);
+    /// [`Item::Annotation`](crate::model::Item::Annotation).
+    pub const ANNOTATIONS: Wants = Wants(1024);
+    /// The phases of the program as frames outside of the stacks of [`Item::Sample`](crate::model::Item::Sample).
+    pub const PHASE_FRAMES: Wants = Wants(2048);
+    /// All optional items, with samples as the program's stacks are.
+    pub const ALL: Wants = Wants(2047);
 
     /// Whether all of `items` are in the set.
     #[inline(always)]

@@ -5,6 +5,7 @@
 //! the two into words.
 
 pub(crate) mod construct;
+pub(crate) mod folding;
 
 use std::collections::HashMap;
 use std::hash::{Hash, Hasher};

@@ -29,6 +29,6 @@ pub(crate) fn show(stage: &mut Stage<'_>, record: Option<&Record>, clock: Sessio
         for (time, mw) in powers {
             stage.count(counter, time, mw);
         }
-        stage.count(counter, time(*last), 0);
+        stage.count(counter, time(*last), 0_i64);
     }
 }

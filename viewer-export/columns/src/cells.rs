@@ -1,7 +1,7 @@
 //! What the cells of a column are, and how they come to the file.
 
 use bytes::Bytes;
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::writer::SerializedColumnWriter;
 
@@ -12,6 +12,8 @@ pub enum Kind {
     Int32,
     /// 64 bits, signed.
     Int64,
+    /// A floating-point number of 64 bits.
+    Double,
     /// True or false.
     Bool,
     /// UTF-8.
@@ -24,6 +26,7 @@ impl Kind {
         match self {
             Kind::Int32 => "INTEGER",
             Kind::Int64 => "BIGINT",
+            Kind::Double => "DOUBLE",
             Kind::Bool => "BOOLEAN",
             Kind::Text => "VARCHAR",
         }
@@ -46,6 +49,7 @@ pub(crate) struct Buffer {
 enum Values {
     Int32(Vec<i32>),
     Int64(Vec<i64>),
+    Double(Vec<f64>),
     Bool(Vec<bool>),
     Text(Vec<ByteArray>),
 }
@@ -56,6 +60,7 @@ impl Buffer {
             values: match kind {
                 Kind::Int32 => Values::Int32(Vec::new()),
                 Kind::Int64 => Values::Int64(Vec::new()),
+                Kind::Double => Values::Double(Vec::new()),
                 Kind::Bool => Values::Bool(Vec::new()),
                 Kind::Text => Values::Text(Vec::new()),
             },
@@ -69,6 +74,7 @@ impl Buffer {
         match &mut self.values {
             Values::Int32(values) => write::<Int32Type>(column, values, present),
             Values::Int64(values) => write::<Int64Type>(column, values, present),
+            Values::Double(values) => write::<DoubleType>(column, values, present),
             Values::Bool(values) => write::<BoolType>(column, values, present),
             Values::Text(values) => write::<ByteArrayType>(column, values, present),
         }?;
@@ -117,6 +123,7 @@ macro_rules! cells {
 cells! {
     i32 => Int32, |value| value;
     i64 => Int64, |value| value;
+    f64 => Double, |value| value;
     bool => Bool, |value| value;
     &str => Text, |value| ByteArray::from(value);
     Word => Text, |value| ByteArray::from(Bytes::from_static(value.0.as_bytes()));

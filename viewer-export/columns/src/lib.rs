@@ -13,6 +13,7 @@
 //! `docs/columns.md` describes the tables; [`SCHEMA_VERSION`] is its version.
 #![forbid(unsafe_code)]
 
+mod annotations;
 mod cells;
 mod dataset;
 mod events;

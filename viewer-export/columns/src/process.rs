@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use omptrace_analysis::answers::{Accountant, Accounting, Answers, Cause, Place, Position, State};
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_timeline::model::{
-    Arguments, Category, Communicator, CommunicatorKind, DeviceWork, Enter, Interval, Item, Link, Location,
-    LocationId, LocationKind, Message, MpiEvent, Ns, Point, Process, Region, RegionId, Root, Sink, Source,
-    Summary, TaskId, TeamId, ThreadEvent, Wants,
+    Annotation, Arguments, Category, Communicator, CommunicatorKind, DeviceWork, Enter, Interval, Item, Link,
+    Location, LocationId, LocationKind, Message, MpiEvent, Ns, Point, Process, Region, RegionId, Root, Sink,
+    Source, Summary, TaskId, TeamId, ThreadEvent, Wants,
 };
 use parquet::data_type::ByteArray;
 
+use crate::annotations::AnyRow;
 use crate::cells::Word;
 use crate::samples::Functions;
 use crate::schema::*;
@@ -120,6 +121,8 @@ tables! {
     device_ops: DeviceOpRow,
     counters: CounterRow,
     samples: SampleRow,
+    annotations: AnnotationRow,
+    annotation_values: AnnotationValueRow,
 }
 
 /// Writes the tables of one process.
@@ -384,6 +387,13 @@ impl Columns {
         });
     }
 
+    fn annotation(&mut self, annotation: &Annotation) {
+        match AnyRow::of(annotation) {
+            AnyRow::Annotation(row) => self.tables.annotations.push(row),
+            AnyRow::Value(row) => self.tables.annotation_values.push(row),
+        }
+    }
+
     fn communicator(&mut self, communicator: &Communicator) {
         let ranks = |ranks: &[u32]| {
             let ranks: Vec<String> = ranks.iter().map(u32::to_string).collect();
@@ -421,6 +431,7 @@ impl Columns {
             Item::Link(link) => self.link(link),
             Item::Mpi(at, event) => self.mpi(*at, event),
             Item::Communicator(communicator) => self.communicator(communicator),
+            Item::Annotation(annotation) => self.annotation(annotation),
             Item::Function(function) => self.functions.define(function),
             Item::Sample(sample) => self.tables.samples.push(self.functions.row(sample)),
             Item::Count(count) => {
@@ -429,7 +440,8 @@ impl Columns {
                     counter: counter.clone(),
                     unit: Word(unit),
                     time_ns: count.time,
-                    value: count.value,
+                    value: count.value.rounded(),
+                    value_double: count.value.real(),
                 });
             }
             _ => {}

@@ -7,7 +7,7 @@ use parquet::data_type::ByteArray;
 use crate::cells::{Buffer, Cell, Kind, Word};
 
 /// The version of the tables. It grows with each column or table that is added, and `docs/columns.md` says what was.
-pub const SCHEMA_VERSION: u32 = 4;
+pub const SCHEMA_VERSION: u32 = 5;
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
@@ -236,7 +236,8 @@ tables! {
         counter: ByteArray = "The counter's name.";
         unit: Word = "The unit of the counter.";
         time_ns: i64 = "The time of the change.";
-        value: i64 = "The value from this time on.";
+        value: i64 = "The value from this time on; rounded, if the counter has fractions.";
+        value_double: Option<f64> = "The value with its fraction; NULL if the counter has only whole numbers.";
     }
     SampleRow "samples": "A sample of a thread. Its call stack follows the source code (the user's model)." {
         thread: i32 = "The thread.";
@@ -283,6 +284,33 @@ tables! {
         function: Option<&'a str> = "The function.";
         ns: i64 = "The time.";
         position: Option<&'a str> = "How the function, file and line relate to the construct: at, inside (it is in code at or called from that line), near (the line may be an earlier statement's) or, for serial code, before or after.";
+    }
+    AnnotationRow "annotations": "A range or a mark that the program names with NVTX, ITT, Kokkos Tools, OpenACC, rocTX or omptrace's own header. Ranges are whole here, even where slices cut them." {
+        thread: i32 = "The thread that begins the range, or makes the mark.";
+        source: Word = "The interface: nvtx, itt, kokkos, openacc, roctx or omptrace.";
+        kind: Word = "range, process (a range that may end on another thread), frame, mark, or what a kernel of Kokkos or an operation of OpenACC is, such as parallel_for, fence, copy or compute.";
+        domain: Option<ByteArray> = "The domain; NULL for the default one.";
+        name: ByteArray = "The name.";
+        category: Option<ByteArray> = "The name of the category, or its number if it has no name.";
+        colour: Option<i64> = "The colour, as 0xAARRGGBB.";
+        begin_ns: i64 = "The start, or the time of the mark.";
+        end_ns: Option<i64> = "The end, for a mark the same as the start; NULL if that was not seen.";
+        instance: Option<i64> = "The number by which the program refers to the range.";
+        payload_int: Option<i64> = "The payload, if it is a whole number. Unsigned numbers from 2^63 are shown as negative ones.";
+        payload_double: Option<f64> = "The payload, if it is a floating-point number.";
+        payload_text: Option<ByteArray> = "The payload, if it is a text.";
+    }
+    AnnotationValueRow "annotation_values": "A number or a text that the program gives by one of these interfaces: a counter's value, or a fact about a range or the process." {
+        thread: i32 = "The thread that gives it.";
+        time_ns: i64 = "The time.";
+        source: Word = "The interface, as in the table annotations.";
+        role: Word = "counter (its new value), increment (what is added to a counter) or fact.";
+        domain: Option<ByteArray> = "The domain; NULL for the default one.";
+        name: ByteArray = "The name of the counter or of the fact.";
+        instance: Option<i64> = "The number of the range that the fact is about; NULL for the innermost open range of the thread and the domain, or for the process.";
+        value_int: Option<i64> = "The value, if it is a whole number. Unsigned numbers from 2^63 are shown as negative ones.";
+        value_double: Option<f64> = "The value, if it is a floating-point number.";
+        value_text: Option<ByteArray> = "The value, if it is a text.";
     }
     EventRow "events": "The runtime's events without interpretation. Written only with --raw-events." {
         stream: i32 = "The stream of the thread or device queue in the trace.";

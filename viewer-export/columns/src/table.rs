@@ -142,6 +142,7 @@ fn schema(table: &TableSchema) -> Result<Type, ParquetError> {
             Kind::Int32 => (Physical::INT32, None),
             Kind::Int64 => (Physical::INT64, None),
             Kind::Bool => (Physical::BOOLEAN, None),
+            Kind::Double => (Physical::DOUBLE, None),
             Kind::Text => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
         };
         let repetition = match column.is_nullable {

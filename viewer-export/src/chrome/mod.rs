@@ -195,7 +195,7 @@ impl Chrome {
         out.extend_from_slice(&texts.before_time);
         json::micros(out, time.unsigned_abs());
         out.extend_from_slice(&texts.before_value);
-        json::int(out, value);
+        json::count(out, value);
         out.extend_from_slice(b"}}");
     }
 

@@ -18,6 +18,7 @@ use crate::otf2::options::Otf2Options;
 #[cfg(feature = "parquet")]
 use crate::parquet;
 use crate::perfetto::{self, Perfetto};
+use crate::phase_frames::{self, OPTIONS as PHASE_OPTIONS};
 use crate::pprof::Pprof;
 use crate::text::Text;
 use crate::writer::output::Output;
@@ -54,7 +55,7 @@ enum Kind {
         /// It may consist of segments of a process, which are written apart.
         has_segments: bool,
     },
-    File(fn(Output) -> Box<dyn Sink>),
+    File(fn(Output, &FormatOptions) -> Box<dyn Sink>),
     /// A folder of files.
     Folder {
         /// Writes into a folder that is empty; gets the number of locations, about.
@@ -113,7 +114,7 @@ pub const FORMATS: &[Format] = &[
         max_depth: None,
         needs_samples: false,
         options: &[],
-        kind: Kind::File(|out| Box::new(Text::new(out))),
+        kind: Kind::File(|out, _| Box::new(Text::new(out))),
     },
     Format {
         name: "firefox",
@@ -123,7 +124,7 @@ pub const FORMATS: &[Format] = &[
         max_depth: None,
         needs_samples: true,
         options: &[],
-        kind: Kind::File(|out| Box::new(Firefox::new(out))),
+        kind: Kind::File(|out, _| Box::new(Firefox::new(out))),
     },
     Format {
         name: "folded",
@@ -132,8 +133,8 @@ pub const FORMATS: &[Format] = &[
         viewer_bytes: None,
         max_depth: None,
         needs_samples: true,
-        options: &[],
-        kind: Kind::File(|out| Box::new(Folded::new(out))),
+        options: PHASE_OPTIONS,
+        kind: Kind::File(|out, options| Box::new(Folded::new(out, phase_frames::are_wanted(options)))),
     },
     Format {
         name: "pprof",
@@ -142,8 +143,8 @@ pub const FORMATS: &[Format] = &[
         viewer_bytes: None,
         max_depth: None,
         needs_samples: true,
-        options: &[],
-        kind: Kind::File(|out| Box::new(Pprof::new(out))),
+        options: PHASE_OPTIONS,
+        kind: Kind::File(|out, options| Box::new(Pprof::new(out, phase_frames::are_wanted(options)))),
     },
     Format {
         name: "otf2",
@@ -240,10 +241,15 @@ impl Format {
     ///
     /// # Errors
     /// The format is a folder.
-    pub(crate) fn sink(&self, out: Output, share: Share) -> io::Result<Box<dyn Sink>> {
+    pub(crate) fn sink(
+        &self,
+        out: Output,
+        share: Share,
+        options: &FormatOptions,
+    ) -> io::Result<Box<dyn Sink>> {
         match self.kind {
             Kind::Records { sink, .. } => Ok(sink(out, share)),
-            Kind::File(sink) => Ok(sink(out)),
+            Kind::File(sink) => Ok(sink(out, options)),
             Kind::Folder { .. } | Kind::Tables { .. } => Err(self.is_not("a file")),
         }
     }

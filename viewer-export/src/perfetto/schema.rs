@@ -77,6 +77,7 @@ messages! {
         NAME = 23,
         COUNTER_VALUE = 30,
         SOURCE_LOCATION_IID = 34,
+        DOUBLE_COUNTER_VALUE = 44,
         FLOW_IDS = 47,
         TERMINATING_FLOW_IDS = 48,
         CORRELATION_ID_STR_IID = 54,

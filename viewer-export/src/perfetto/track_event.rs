@@ -1,6 +1,6 @@
 //! Events of tracks. A track keeps its newest event back: flows to it may follow.
 
-use omptrace_timeline::model::{Argument, Ns, Value};
+use omptrace_timeline::model::{Argument, CountValue, Ns, Value};
 
 use super::fields::{Fields, MAX_BYTES};
 use super::intern::Strings;
@@ -156,15 +156,21 @@ impl EventTrack {
     }
 
     /// The counter that the track shows has this value from `time` on.
-    pub(super) fn sample(&mut self, out: &mut Vec<u8>, time: Ns, value: i64) {
+    pub(super) fn sample(&mut self, out: &mut Vec<u8>, time: Ns, value: CountValue) {
         self.event(out, EventType::Counter, time, None);
-        match u64::try_from(value) {
-            Ok(value @ ..pb::MAX_VARINT) => {
-                self.newest.push(pb::Short::uint(event::COUNTER_VALUE, value));
-            }
-            _ => {
-                let append = |out: &mut Vec<u8>| pb::int(out, event::COUNTER_VALUE, value);
-                self.newest.append(append);
+        match value {
+            CountValue::Whole(value) => match u64::try_from(value) {
+                Ok(value @ ..pb::MAX_VARINT) => {
+                    self.newest.push(pb::Short::uint(event::COUNTER_VALUE, value));
+                }
+                _ => {
+                    let append = |out: &mut Vec<u8>| pb::int(out, event::COUNTER_VALUE, value);
+                    self.newest.append(append);
+                }
+            },
+            // A `double` lies in the file as a `fixed64` does.
+            CountValue::Real(value) => {
+                self.newest.push(pb::Short::fixed64(event::DOUBLE_COUNTER_VALUE, value.to_bits()));
             }
         }
         self.write_newest(out);

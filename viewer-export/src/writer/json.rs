@@ -1,8 +1,18 @@
 //! The few pieces of JSON that are written by hand, into a byte buffer, since exports write millions of them.
 
 use omptrace_symbols::printable::{is_printable, printable};
+use omptrace_timeline::model::CountValue;
 
 use crate::writer::decimal::put;
+
+/// Appends the value of a counter.
+pub(crate) fn count(out: &mut Vec<u8>, value: CountValue) {
+    match value {
+        CountValue::Whole(value) => int(out, value),
+        // It is finite, and JSON has such digits.
+        real @ CountValue::Real(_) => out.extend_from_slice(real.to_string().as_bytes()),
+    }
+}
 
 /// Appends a decimal number.
 #[inline]

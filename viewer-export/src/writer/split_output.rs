@@ -13,11 +13,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use omptrace_timeline::filter::{Filtered, KeptArguments, Window};
 use omptrace_timeline::model::{
-    Arguments, Communicator, Count, Counter, Enter, Function, Interval, Item, Link, Location, MpiEvent, Ns,
-    Point, Process, ProcessId, Region, Sink, Wants,
+    Arguments, Communicator, Count, CountValue, Counter, Enter, Function, Interval, Item, Link, Location,
+    MpiEvent, Ns, Point, Process, ProcessId, Region, Sink, Wants,
 };
 
 use crate::format::Format;
+use crate::format::options::FormatOptions;
 use crate::writer::output::{ByteCount, Output};
 use crate::writer::share::Share;
 
@@ -33,6 +34,7 @@ type Part = Filtered<Window>;
 /// Writes one file after the other.
 pub(crate) struct Split {
     format: &'static Format,
+    options: FormatOptions,
     next_output: NextOutput,
     limit_bytes: u64,
     /// In the order of time; the last has no end yet.
@@ -62,7 +64,7 @@ pub(crate) struct Split {
 /// A counter.
 struct Steps {
     counter: Counter,
-    newest: i64,
+    newest: CountValue,
     /// The part that its newest value is in.
     part: usize,
 }
@@ -91,9 +93,15 @@ impl Lane {
 
 impl Split {
     /// Files that end when they have `limit_bytes` or a little more.
-    pub(crate) fn new(format: &'static Format, next_output: NextOutput, limit_bytes: u64) -> Split {
+    pub(crate) fn new(
+        format: &'static Format,
+        options: FormatOptions,
+        next_output: NextOutput,
+        limit_bytes: u64,
+    ) -> Split {
         let mut split = Split {
             format,
+            options,
             next_output,
             limit_bytes,
             parts: Vec::new(),
@@ -118,7 +126,7 @@ impl Split {
     fn begin_part(&mut self, begin: Ns) {
         let sink = (self.next_output)(self.parts.len() + 1).and_then(|out| {
             self.bytes = out.bytes();
-            self.format.sink(out, Share::whole())
+            self.format.sink(out, Share::whole(), &self.options)
         });
         let sink = match sink {
             Ok(sink) => sink,
@@ -292,7 +300,7 @@ impl Sink for Split {
                 }
                 return;
             }
-            Item::ThreadEvent(..) | Item::Segment | Item::Summary(..) => return,
+            Item::ThreadEvent(..) | Item::Annotation(_) | Item::Segment | Item::Summary(..) => return,
             Item::Start { realtime_ns } => self.start = Some(*realtime_ns),
             Item::Process(process) => self.processes.push((*process).clone()),
             Item::Location(location) => {
@@ -301,9 +309,11 @@ impl Sink for Split {
             }
             Item::Region(region) => self.regions.push((*region).clone()),
             Item::Function(function) => self.functions.push((*function).clone()),
-            Item::Counter(counter) => {
-                self.counters.push(Steps { counter: (*counter).clone(), newest: 0, part: 0 })
-            }
+            Item::Counter(counter) => self.counters.push(Steps {
+                counter: (*counter).clone(),
+                newest: CountValue::default(),
+                part: 0,
+            }),
             Item::Note(..) => {}
             Item::Communicator(communicator) => self.communicators.push((*communicator).clone()),
         }

@@ -76,7 +76,7 @@ impl Contract {
 impl Contract {
     fn count(&mut self, count: &Count) {
         let last = &mut self.counters[count.counter.0 as usize];
-        assert!(count.time >= *last && count.value >= 0, "{count:?}");
+        assert!(count.time >= *last && count.value.rounded() >= 0, "{count:?}");
         *last = count.time;
     }
 
@@ -166,7 +166,11 @@ impl Sink for Contract {
 
     fn item(&mut self, item: &Item<'_>) {
         match item {
-            Item::Start { .. } | Item::Segment | Item::Summary(..) | Item::Communicator(_) => {}
+            Item::Start { .. }
+            | Item::Segment
+            | Item::Summary(..)
+            | Item::Communicator(_)
+            | Item::Annotation(_) => {}
             Item::Mpi(at, _) => assert!(self.thread(*at).open > 0, "it is within a call"),
             Item::Process(process) => {
                 self.is_closed();

@@ -1,6 +1,7 @@
 //! The library: from traces written as text to exports, facts and findings.
 
 mod amd_devices;
+mod annotations;
 mod answers;
 mod causes;
 mod clocks;

@@ -14,6 +14,8 @@ pub(super) struct Program {
     pub(super) team_count: u64,
     /// Whether it is all constructs and no work: the goals for costs per event are about these.
     pub(super) fine: bool,
+    /// Events of each time, where the counting tool has none of them: annotations.
+    pub(super) own_events: Option<u64>,
 }
 
 impl Program {

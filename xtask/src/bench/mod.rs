@@ -158,6 +158,11 @@ fn short(bench: &Bench, programs: &Programs, tools: &Tools) -> Result<()> {
         let of_case = instructions::per_event(&case, tools, |tool| tools::SHORT.contains(&tool.name))?;
         counted.add(&case, &of_case);
     }
+    if let Some(case) = programs.annotations(&bench.filter) {
+        let is_wanted = |tool: &tools::Tool| tools::SHORT.contains(&tool.name) && tool.name != tools::FLOOR;
+        let of_case = instructions::per_event(&case, tools, is_wanted)?;
+        counted.add(&case, &of_case);
+    }
     if let Some(path) = &bench.json {
         write_json(path, &counted)?;
     }

@@ -24,8 +24,11 @@ const PROGRAMS: &[Program] = &[
     Program { fine: false, ..fine("stencil", 2_000, 2_000) },
 ];
 
+/// A range is begun and ended. Other tools than ours hear nothing of it.
+const ANNOTATIONS: Program = Program { own_events: Some(2), ..fine("annotations", 500_000, 0) };
+
 const fn fine(name: &'static str, count: u64, team_count: u64) -> Program {
-    Program { name, places: 1, count, team_count, fine: true }
+    Program { name, places: 1, count, team_count, fine: true, own_events: None }
 }
 
 /// All programs, compiled.
@@ -39,10 +42,10 @@ impl Programs {
     /// The compiler cannot be run.
     pub(super) fn build(folder: &Path) -> Result<Programs> {
         let sources = root().join("tests/benches/programs");
-        for program in PROGRAMS {
+        for program in PROGRAMS.iter().chain([&ANNOTATIONS]) {
             // No debug information: valgrind 3.19 cannot read clang-22's.
             let places = format!("-DPLACES={}", program.places);
-            run(command("clang-22", ["-O2", "-Wall", "-Wextra", "-Werror", &places])
+            run(command("clang-22", ["-O2", "-Wall", "-Wextra", "-Werror", "-Iinclude", &places])
                 .args(openmp_flags())
                 .arg("-o")
                 .arg(folder.join(program.name))
@@ -70,12 +73,32 @@ impl Programs {
                     events: 0,
                 };
                 if case.name().contains(filter) {
-                    case.events = runs::events(&case, tools)?;
+                    case.events = events(&case, tools)?;
                     cases.push(case);
                 }
             }
         }
         Ok(cases)
+    }
+
+    /// The program of annotations, on one thread, if its case's name contains `filter`.
+    pub(super) fn annotations(&self, filter: &str) -> Option<Case<'_>> {
+        let program = &ANNOTATIONS;
+        let executable = self.folder.join(program.name);
+        let events = program.own_events.unwrap_or(0) * program.count;
+        let case = Case { program, executable, threads: 1, count: program.count, events };
+        Some(case).filter(|case| case.name().contains(filter))
+    }
+}
+
+/// Events of the case.
+///
+/// # Errors
+/// The counting tool cannot be run.
+fn events(case: &Case<'_>, tools: &Tools) -> Result<u64> {
+    match case.program.own_events {
+        Some(events) => Ok(case.count * events),
+        None => runs::events(case, tools),
     }
 }
 
@@ -85,6 +108,6 @@ impl Programs {
 /// The counting tool cannot be run.
 pub(super) fn with_count<'a>(case: &Case<'a>, count: u64, tools: &Tools) -> Result<Case<'a>> {
     let mut other = Case { executable: case.executable.clone(), count, ..*case };
-    other.events = runs::events(&other, tools)?;
+    other.events = events(&other, tools)?;
     Ok(other)
 }

@@ -111,6 +111,9 @@ pub(super) fn prepare(case: &Case<'_>, tool: &Tool, program: impl AsRef<OsStr>) 
         .envs(tool.variables.iter().copied());
     if let Some(library) = &tool.library {
         command.env("OMP_TOOL_LIBRARIES", library);
+        if tool.leaves == Leaves::Trace {
+            command.env("OMPTRACE_ANNOTATION_LIBRARY", library);
+        }
     }
     if command.get_program() == case.executable {
         command.arg(case.count.to_string());

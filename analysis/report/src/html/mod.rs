@@ -64,6 +64,7 @@ fn with_limits(report: &Report<'_>, limits: &Limits) -> String {
     sections::findings(&mut out, report, limits);
     sections::tree(&mut out, report);
     sections::timeline(&mut out, report);
+    sections::steps(&mut out, report);
     sections::comparison(&mut out, report, limits);
     sections::regions(&mut out, report, limits);
     sections::functions(&mut out, report, limits);
@@ -113,7 +114,8 @@ mod tests {
         RegionShape,
     };
     use omptrace_analysis::{
-        FlameFrame, FlameGraph, FunctionStats, LockStats, ProcessStats, SampledTime, Stats, ThreadStats,
+        FlameFrame, FlameGraph, FunctionStats, LockStats, ProcessStats, SampledTime, Stats, StepBin, Steps,
+        ThreadStats,
     };
 
     use super::*;
@@ -166,6 +168,14 @@ mod tests {
             .collect();
         stats.processes = vec![ProcessStats { name: "p".repeat(5_000), ..ProcessStats::default() }; 2_000];
         stats.locks = vec![LockStats { name: "l".repeat(5_000), ..LockStats::default() }; 2_000];
+        stats.steps = Some(Steps {
+            name: "<step>".repeat(5_000),
+            count: 5_000,
+            steps_per_bin: 20,
+            bins: vec![StepBin { median_ns: u64::MAX / 2, longest_ns: u64::MAX }; 250],
+            longest_ns: u64::MAX,
+            ..Steps::default()
+        });
         stats.sampling = Some(SampledTime::default());
         stats.functions =
             vec![FunctionStats { function: "f<&>".repeat(500), ..FunctionStats::default() }; 5_000];

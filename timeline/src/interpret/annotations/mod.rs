@@ -11,14 +11,16 @@
 //! [phase](Construct::Phase). An end without a begin says nothing: the program may be wrong, or recording began in the range.
 
 mod texts;
+mod verbatim;
 
 use std::collections::BTreeMap;
 
-use omptrace_trace_format::field::{AnnotationKind, AnnotationSource, MemoryChange, PayloadType, ValueRole};
+use omptrace_trace_format::field::{AnnotationKind, AnnotationSource, MemoryChange, ValueRole};
 
 use super::*;
-use crate::model::{CounterId, LocationId};
+use crate::model::{Annotated, CountValue, CounterId, LocationId, Looks, Payload};
 pub(crate) use texts::Texts;
+use verbatim::{Named, OpenRanges, RangeKey, payload};
 
 /// Ranges of the process that are open at once. A program that ends none would have a track for each.
 const MAX_OPEN: usize = 1 << 12;
@@ -36,12 +38,13 @@ pub(super) struct Annotations {
     count: usize,
     /// By source, domain and kind: a track for each range that is open at once.
     tracks: BTreeMap<(u32, u32, bool), Vec<Track>>,
-    counters: BTreeMap<(u32, u32, u32), (CounterId, i64)>,
+    counters: BTreeMap<(u32, u32, u32), (CounterId, CountValue)>,
     memory: BTreeMap<u32, (CounterId, i64)>,
     /// The region of each range that threads have begun, by kind, domain and name.
     regions: BTreeMap<(u32, u32, u32), RegionId>,
     /// The labels of kernels, by their regions.
     labels: BTreeMap<u32, u32>,
+    verbatim: OpenRanges,
 }
 
 struct OpenRange {
@@ -94,6 +97,14 @@ fn is_kernel(construct: Construct) -> bool {
 
 impl Interpreter<'_, '_> {
     pub(super) fn annotation_begin(&mut self, thread: usize, time: Ns, e: &AnnotationBegin) {
+        if self.stage.wants_annotations() {
+            let named = Named { source: e.source, domain: e.domain, name: e.name, instance: e.instance };
+            let payload = payload(&self.annotations.texts, e.payload_type, e.payload);
+            let looks = self.looks(e.domain, e.category, e.colour);
+            let what = Annotated::Range { kind: e.kind, end: None, looks };
+            let range = self.verbatim(thread, time, named, payload, what);
+            self.begin_verbatim(RangeKey::new(thread, e.kind, (e.source, e.domain, e.instance)), range);
+        }
         if is_of_process(e.kind) {
             return self.open_range_of_process(time, (e.source, e.domain, e.instance), e.kind, e.name);
         }
@@ -104,10 +115,11 @@ impl Interpreter<'_, '_> {
             0 => "".into(),
             category => self.annotations.texts.category(e.domain, category),
         };
-        let payload = Payload::new(&self.annotations.texts, e.payload_type, e.payload);
+        let payload = payload(&self.annotations.texts, e.payload_type, e.payload);
+        let number = number(&payload);
         let arguments = [
             (e.category != 0).then(|| ("category", Value::Text(&category))),
-            payload.value().map(|value| ("payload", value)),
+            value(&payload, &number).map(|value| ("payload", value)),
             (e.colour != 0).then(|| ("colour", Value::Hex(e.colour.into()))),
             (e.device != 0).then(|| ("device", Value::Hex(e.device.into()))),
         ];
@@ -127,7 +139,8 @@ impl Interpreter<'_, '_> {
         let name = self.annotations.name(key.1, key.2);
         let stage = &mut *self.stage;
         let label = is_kernel(construct).then(|| stage.names.label(&label(&name, key.2)));
-        let region = stage.names.named(stage.sink, construct, name);
+        let region = stage.names.named(stage.sink, construct, name.clone());
+        self.note_phase(region, &name);
         self.annotations.regions.insert(key, region);
         self.annotations.labels.extend(label.map(|label| (region.0, label)));
         region
@@ -135,6 +148,9 @@ impl Interpreter<'_, '_> {
 
     pub(super) fn annotation_end(&mut self, thread: usize, time: Ns, e: &AnnotationEnd) {
         let (construct, key) = (Construct::Annotation(e.kind), key(e.source, e.domain, e.instance));
+        if self.stage.wants_annotations() {
+            self.end_verbatim(RangeKey::new(thread, e.kind, (e.source, e.domain, e.instance)), time);
+        }
         if is_of_process(e.kind) {
             return self.close_range_of_process(time, (e.source, e.domain, e.instance));
         }
@@ -229,9 +245,17 @@ impl Interpreter<'_, '_> {
     }
 
     pub(super) fn annotation_mark(&mut self, thread: usize, time: Ns, e: &AnnotationMark) {
+        let payload = payload(&self.annotations.texts, e.payload_type, e.payload);
+        if self.stage.wants_annotations() {
+            let named = Named { source: e.source, domain: e.domain, name: e.name, instance: 0 };
+            let what = Annotated::Mark(self.looks(e.domain, e.category, e.colour));
+            let mark = self.verbatim(thread, time, named, payload.clone(), what);
+            self.stage.item(&Item::Annotation(&mark));
+        }
         let name = self.annotations.name(e.domain, e.name);
-        let payload = Payload::new(&self.annotations.texts, e.payload_type, e.payload);
-        let arguments: Vec<_> = payload.value().map(|value| argument("payload", value)).into_iter().collect();
+        let number = number(&payload);
+        let arguments: Vec<_> =
+            value(&payload, &number).map(|value| argument("payload", value)).into_iter().collect();
         let stage = &mut *self.stage;
         let region = stage.names.named(stage.sink, Construct::Mark, name);
         let at = self.threads[thread].instant(time);
@@ -239,22 +263,29 @@ impl Interpreter<'_, '_> {
     }
 
     pub(super) fn annotation_value(&mut self, thread: usize, time: Ns, e: &AnnotationValue) {
+        let payload = payload(&self.annotations.texts, e.value_type, e.value);
+        if self.stage.wants_annotations() {
+            let named = Named { source: e.source, domain: e.domain, name: e.name, instance: e.instance };
+            let said = self.verbatim(thread, time, named, payload.clone(), Annotated::Value(e.role));
+            self.stage.item(&Item::Annotation(&said));
+        }
         let name = self.annotations.name(e.domain, e.name);
-        let is_whole = matches!(e.value_type, PayloadType::uint64 | PayloadType::int64);
-        if matches!(e.role, ValueRole::counter | ValueRole::increment) && is_whole {
+        let is_counter = matches!(e.role, ValueRole::counter | ValueRole::increment);
+        if let Some(value) = count_value(&payload).filter(|_| is_counter) {
             let stage = &mut *self.stage;
             let counters = &mut self.annotations.counters;
             let counter = counters
                 .entry((e.source.0, e.domain, e.name))
-                .or_insert_with(|| (stage.counter(name, "value"), 0));
+                .or_insert_with(|| (stage.counter(name, "value"), CountValue::default()));
             counter.1 = match e.role {
-                ValueRole::increment => counter.1.wrapping_add(e.value as i64),
-                _ => e.value as i64,
+                ValueRole::increment => sum(counter.1, value),
+                _ => value,
             };
             return stage.count(counter.0, time, counter.1);
         }
-        let payload = Payload::new(&self.annotations.texts, e.value_type, e.value);
-        let arguments: Vec<_> = payload.value().map(|value| argument("value", value)).into_iter().collect();
+        let number = number(&payload);
+        let arguments: Vec<_> =
+            value(&payload, &number).map(|value| argument("value", value)).into_iter().collect();
         let stage = &mut *self.stage;
         let region = stage.names.named(stage.sink, Construct::Mark, name);
         let at = self.threads[thread].instant(time);
@@ -276,9 +307,15 @@ impl Interpreter<'_, '_> {
         stage.count(space.0, time, space.1);
     }
 
-    pub(super) fn annotation_span(&mut self, e: &AnnotationSpan) {
+    pub(super) fn annotation_span(&mut self, thread: usize, e: &AnnotationSpan) {
         let ns = |ticks: u64| self.clock.on_timeline(self.clock.map.ns(ticks));
         let (begin, end) = (ns(e.begin.0), ns(e.end.0));
+        if self.stage.wants_annotations() {
+            let named = Named { source: e.source, domain: e.domain, name: e.name, instance: 0 };
+            let what = Annotated::Range { kind: e.kind, end: Some(end.max(begin)), looks: Looks::default() };
+            let range = self.verbatim(thread, begin, named, Payload::None, what);
+            self.stage.item(&Item::Annotation(&range));
+        }
         let name = self.annotations.name(e.domain, e.name);
         let is_frame = e.kind == AnnotationKind::frame;
         let track = self.free_track((e.source, e.domain, is_frame), begin);
@@ -288,6 +325,7 @@ impl Interpreter<'_, '_> {
 
     /// The trace ends: ranges of the process that are open do, too.
     pub(super) fn finish_annotations(&mut self, time: Ns) {
+        self.finish_verbatim();
         for ((source, domain, _), ranges) in std::mem::take(&mut self.annotations.open) {
             for range in &ranges {
                 self.show_range((source, domain), range, time);
@@ -296,35 +334,42 @@ impl Interpreter<'_, '_> {
     }
 }
 
-/// A number or a text that the program gives.
-enum Payload {
-    None,
-    Uint(u64),
-    Int(i64),
-    Text(String),
+/// The value of a counter; `None` of a text, and of what is no number.
+fn count_value(payload: &Payload) -> Option<CountValue> {
+    match payload {
+        Payload::Uint(number) => Some(CountValue::Whole(number.cast_signed())),
+        Payload::Int(number) => Some(CountValue::Whole(*number)),
+        Payload::Float(number) if number.is_finite() => Some(CountValue::Real(*number)),
+        Payload::None | Payload::Float(_) | Payload::Text(_) => None,
+    }
 }
 
-impl Payload {
-    fn new(texts: &Texts, payload_type: PayloadType, word: u64) -> Payload {
-        match payload_type {
-            PayloadType::none => Payload::None,
-            PayloadType::int64 => Payload::Int(word as i64),
-            PayloadType::float64 => Payload::Text(f64::from_bits(word).to_string()),
-            PayloadType::text => {
-                let number = u32::try_from(word).unwrap_or(0);
-                Payload::Text(texts.text(number).unwrap_or_default().into_owned())
-            }
-            _ => Payload::Uint(word),
-        }
+/// A counter that grows by a number. What is too large to be a number leaves it as it is.
+fn sum(before: CountValue, more: CountValue) -> CountValue {
+    if let (CountValue::Whole(before), CountValue::Whole(more)) = (before, more) {
+        return CountValue::Whole(before.wrapping_add(more));
     }
+    let number = |value: CountValue| value.real().unwrap_or(value.rounded() as f64);
+    let sum = number(before) + number(more);
+    if sum.is_finite() { CountValue::Real(sum) } else { before }
+}
 
-    fn value(&self) -> Option<Value<'_>> {
-        match self {
-            Payload::None => None,
-            Payload::Uint(number) => Some(Value::Uint(*number)),
-            Payload::Int(number) => Some(Value::Int(*number)),
-            Payload::Text(text) => Some(Value::Text(text)),
-        }
+/// A number with a fraction, in words: arguments have no such numbers.
+fn number(payload: &Payload) -> Option<String> {
+    match payload {
+        Payload::Float(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// A payload as the value of an argument; `number`: its [`number`].
+fn value<'a>(payload: &'a Payload, number: &'a Option<String>) -> Option<Value<'a>> {
+    match payload {
+        Payload::None => None,
+        Payload::Uint(number) => Some(Value::Uint(*number)),
+        Payload::Int(number) => Some(Value::Int(*number)),
+        Payload::Float(_) => number.as_deref().map(Value::Text),
+        Payload::Text(text) => Some(Value::Text(text)),
     }
 }
 

@@ -17,6 +17,7 @@
 mod activity;
 mod code;
 mod cut;
+mod phases;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -49,6 +50,8 @@ pub(crate) struct Samples {
     waiting: FastMap<u64, usize>,
     /// Explicit tasks that are not complete, or have created such.
     creations: FastMap<u64, Creation>,
+    /// The frames of phases, by their regions; none where nobody wants them.
+    phases: BTreeMap<u32, StackFrame>,
 }
 
 /// A thread.
@@ -66,6 +69,8 @@ struct Pending {
     weight_ns: u64,
     activity: Option<RuntimeActivity>,
     stack: Part,
+    /// The phases around it, from the outermost.
+    phases: Vec<StackFrame>,
 }
 
 /// The inner frames of a stack.
@@ -216,11 +221,13 @@ impl Interpreter<'_, '_> {
         if own.is_complete {
             self.learn_contexts(thread, &own);
         }
+        let phases = self.phases_of(thread);
         self.samples.threads[thread].pending.push_back(Pending {
             at,
             weight_ns: e.weight_ns,
             activity,
             stack,
+            phases,
         });
         self.complete_newest(thread);
         self.report_samples(thread);
@@ -558,6 +565,7 @@ impl Interpreter<'_, '_> {
         let pending = &mut self.samples.threads[thread].pending;
         while let Some(sample) = pending.pop_front_if(|sample| sample.stack.rest == Rest::None) {
             let mut frames = sample.stack.frames;
+            frames.extend(sample.phases.iter().rev());
             frames.reverse();
             self.stage.sample(&Sample {
                 at: sample.at,

@@ -269,6 +269,7 @@ fn rare(item: &Item<'_>) -> Option<Rare> {
         Item::Counted(Counted { at, since, values }) => {
             giving(values.to_vec(), move |values| Item::Counted(Counted { at, since, values }))
         }
+        Item::Annotation(annotation) => giving(annotation.clone(), |annotation| Item::Annotation(annotation)),
         Item::Note(process, text) => giving(text.to_owned(), move |text| Item::Note(process, text)),
         Item::Segment => giving((), |()| Item::Segment),
         Item::Summary(process, summary) => {

@@ -250,7 +250,7 @@ mod tests {
             name: "counter".to_owned(),
             unit: "tasks",
         }));
-        sink.item(&Item::Count(Count { counter: CounterId(15), time: 16, value: -17 }));
+        sink.item(&Item::Count(Count { counter: CounterId(15), time: 16, value: (-17).into() }));
         sink.item(&Item::Enter(Enter {
             at,
             region,

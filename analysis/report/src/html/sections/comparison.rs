@@ -31,7 +31,7 @@ pub(crate) fn comparison(out: &mut String, report: &Report<'_>, limits: &Limits)
             };
             vec![
                 Cell::Name(row.subject().unwrap_or_else(|| "whole run".to_owned())),
-                Cell::Name(row.metric.name().replace('_', " ")),
+                Cell::Name(row.label()),
                 value(row, row.before.mean),
                 value(row, row.after.mean),
                 change.map_or(Cell::unknown(), |(text, value)| Cell::Number(text, value)),

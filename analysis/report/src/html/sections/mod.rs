@@ -9,6 +9,7 @@ mod processes;
 mod provenance;
 mod regions;
 mod sources;
+mod steps;
 mod tables;
 
 use std::collections::BTreeMap;
@@ -34,6 +35,7 @@ pub(crate) use processes::processes;
 pub(crate) use provenance::{origin, provenance};
 pub(crate) use regions::regions;
 pub(crate) use sources::sources;
+pub(crate) use steps::steps;
 use tables::heat;
 pub(crate) use tables::tables;
 

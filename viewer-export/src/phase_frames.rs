@@ -1,0 +1,42 @@
+//! The phases of a program as the outermost frames of stacks: `solver/step;main;solve`.
+
+use std::borrow::Cow;
+
+use omptrace_timeline::model::{Folding, Function, FunctionKind, Wants};
+
+use crate::format::options::{FormatOption, FormatOptions, ON};
+
+/// The option of formats that have stacks.
+pub(crate) const OPTIONS: &[FormatOption] = &[PHASES];
+
+const PHASES: FormatOption = FormatOption {
+    name: "phases",
+    value_name: "",
+    values: &[],
+    default: "",
+    help: "start each stack with the phases that the thread was in; phases whose names differ only in numbers are combined",
+};
+
+/// Whether the user wants phases around stacks.
+pub(crate) fn are_wanted(options: &FormatOptions) -> bool {
+    options.get(&PHASES) == ON
+}
+
+/// What a sink of samples wants, with or without phases.
+pub(crate) fn wanted(has_phases: bool) -> Wants {
+    match has_phases {
+        true => Wants::SAMPLES.and(Wants::PHASE_FRAMES),
+        false => Wants::SAMPLES,
+    }
+}
+
+/// The names of functions; those of phases that differ in numbers only are one.
+pub(crate) fn names(functions: &[Function]) -> Vec<Cow<'_, str>> {
+    let is_phase = |function: &&Function| function.kind == FunctionKind::Phase;
+    let folding = Folding::of(functions.iter().filter(is_phase).map(|phase| &phase.name));
+    let names = functions.iter().map(|function| match function.kind {
+        FunctionKind::Phase => folding.name(&function.name).into(),
+        _ => Cow::from(&function.name),
+    });
+    names.collect()
+}
