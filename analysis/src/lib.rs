@@ -26,6 +26,7 @@ mod devices;
 mod findings;
 mod info;
 mod model;
+mod mpi_job;
 mod overview;
 mod passes;
 mod scaling;
@@ -35,7 +36,7 @@ mod talp;
 mod text;
 mod what_if;
 
-pub use check::{check, check_job, job_notes};
+pub use check::{check, check_job};
 pub use constructs::counters::CounterStats;
 pub use constructs::flame::{FlameFrame, FlameGraph};
 pub use constructs::functions::{FunctionStats, SampledTime};
@@ -46,6 +47,7 @@ pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Site, Transfers};
 pub use info::Info;
 pub use model::mpi::{MPI_NOT_SEEN, calls_hidden_by};
 pub use model::process_stats::ProcessStats;
+pub use mpi_job::MpiJob;
 pub use model::stats::{
     Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
     Times,

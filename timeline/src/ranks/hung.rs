@@ -1,12 +1,15 @@
 //! The calls that ranks are in when their traces end: who waits for whom in a job that hangs, or was killed.
 
 use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Serialize;
 
 use crate::ranks::calls::name_of;
 use crate::ranks::matching::{Job, Operation, Pair};
 
 /// A call that a rank is in when its trace ends, and the ranks that it waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WaitingRank {
     /// The rank.
     pub rank: u32,
@@ -14,6 +17,22 @@ pub struct WaitingRank {
     pub function: &'static str,
     /// The ranks, in order. None where any rank may send the message.
     pub waits_for: Vec<u32>,
+}
+
+impl fmt::Display for WaitingRank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// Ranks that are named.
+        const MOST: usize = 12;
+
+        write!(f, "rank {} is in {} and waits for ", self.rank, self.function)?;
+        let named: Vec<String> = self.waits_for.iter().take(MOST).map(u32::to_string).collect();
+        let more = if self.waits_for.len() > MOST { ", ..." } else { "" };
+        match &self.waits_for[..] {
+            [] => f.write_str("any rank"),
+            [rank] => write!(f, "rank {rank}"),
+            _ => write!(f, "ranks {}{more}", named.join(", ")),
+        }
+    }
 }
 
 impl Job {

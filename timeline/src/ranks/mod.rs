@@ -134,22 +134,7 @@ impl HostClocks {
 impl Ranks {
     /// Words about the ranks that wait for others when their traces end, a line each, and about a deadlock.
     pub fn waiting_notes(&self) -> Vec<String> {
-        /// Ranks that a line names.
-        const MOST: usize = 12;
-
-        let named = |ranks: &[u32]| {
-            let all: Vec<String> = ranks.iter().take(MOST).map(u32::to_string).collect();
-            let more = if ranks.len() > MOST { ", ..." } else { "" };
-            match ranks {
-                [] => "any rank".to_owned(),
-                [rank] => format!("rank {rank}"),
-                _ => format!("ranks {}{more}", all.join(", ")),
-            }
-        };
-        let waits = self.waiting.iter().map(|waiting| {
-            let WaitingRank { rank, function, waits_for } = waiting;
-            format!("rank {rank} is in {function} and waits for {}", named(waits_for))
-        });
+        let waits = self.waiting.iter().map(ToString::to_string);
         let cycle = self.deadlock.iter().map(|ranks| {
             let way: Vec<String> = ranks.iter().chain(ranks.first()).map(u32::to_string).collect();
             format!("deadlock: each of these ranks waits for the next: {}", way.join(" -> "))
