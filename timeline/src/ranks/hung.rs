@@ -37,7 +37,12 @@ impl fmt::Display for WaitingRank {
 
 impl Job {
     /// The ranks that wait, in order.
-    pub(super) fn waiting_ranks(&self, pairs: &[Pair], operations: &[Operation]) -> Vec<WaitingRank> {
+    pub(super) fn waiting_ranks(
+        &self,
+        pairs: &[Pair],
+        operations: &[Operation],
+        fences: &[Operation],
+    ) -> Vec<WaitingRank> {
         if self.processes.iter().all(|calls| calls.open.is_empty()) {
             return Vec::new();
         }
@@ -62,10 +67,11 @@ impl Job {
                     is_waiting = true;
                     ranks.extend(self.communicators.world_rank(process as usize, calls, of, peer));
                 }
-                for place in &open.collectives {
-                    let is_it = |part: &&(u32, u32)| **part == (process, *place as u32);
-                    let operation = operations.iter().find(|it| it.parts.iter().any(|part| is_it(&part)));
-                    let Some(operation) = operation else { continue };
+                let of_kind = [(&open.collectives, operations), (&open.fences, fences)];
+                let all_open = of_kind.into_iter().flat_map(|(places, all)| places.iter().map(move |it| (it, all)));
+                for (place, all) in all_open {
+                    let is_it = |part: &(u32, u32)| *part == (process, *place as u32);
+                    let Some(operation) = all.iter().find(|it| it.parts.iter().any(is_it)) else { continue };
                     let there = |rank: &&u32| {
                         let mut parts = operation.parts.iter();
                         parts.any(|(process, _)| self.processes[*process as usize].rank == **rank)
