@@ -11,13 +11,12 @@ use serde::Serialize;
 use crate::check::{findings, of_recording};
 use crate::constructs::Collector;
 use crate::model::mpi;
-use crate::mpi_job::MpiJob;
 use crate::model::process_stats::ProcessStats;
+use crate::mpi_job::MpiJob;
 use crate::passes::selection::SelectedThreads;
 use omptrace_symbols::Table;
 use omptrace_timeline::{
-    DeviceReport, Dialect, EventCounts, Manner, ThreadIntroduction, WaitingRank, process_name,
-    replay_with,
+    DeviceReport, Dialect, EventCounts, Manner, ThreadIntroduction, WaitingRank, process_name, replay_with,
 };
 
 /// Summary of one trace. Texts are empty and numbers 0 where the trace does not say.

@@ -47,11 +47,11 @@ pub use devices::{DeviceUse, PlaceMemory, PlaceTransfers, Site, Transfers};
 pub use info::Info;
 pub use model::mpi::{MPI_NOT_SEEN, calls_hidden_by};
 pub use model::process_stats::ProcessStats;
-pub use mpi_job::MpiJob;
 pub use model::stats::{
     Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
     Times,
 };
+pub use mpi_job::MpiJob;
 pub use omptrace_symbols::printable::{is_unprintable, printable};
 pub use overview::ranks::{Outlier, Ranks};
 pub use passes::{Input, NoAnswer, Options};

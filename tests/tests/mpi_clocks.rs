@@ -16,7 +16,7 @@ const RANKS: usize = 4;
 /// The first rank of the second host.
 const SECOND: u64 = 2;
 /// How far the second host's clock is ahead.
-const SKEW_NS: i64 = 5_000_000;
+const SKEW_S: i64 = 5;
 
 /// A script that runs the program on one of two hosts, by the rank.
 fn on_two_hosts(folder: &Path, program: &Path) -> PathBuf {
@@ -27,10 +27,9 @@ fn on_two_hosts(folder: &Path, program: &Path) -> PathBuf {
     let text = format!(
         "#!/bin/sh\n\
          [ ${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}} -lt {SECOND} ] && exec {program} \"$@\"\n\
-         exec {unshare} --mount --time sh -ec '\n\
+         exec {unshare} --mount --time --monotonic {SKEW_S} --fork --kill-child sh -ec '\n\
          id=$(mktemp); echo 00000000-1111-2222-3333-444444444444 > $id\n\
          mount --bind $id /proc/sys/kernel/random/boot_id; rm $id\n\
-         echo \"monotonic 0 {SKEW_NS}\" > /proc/self/timens_offsets\n\
          \"$@\"' sh {program} \"$@\"\n"
     );
     let script = folder.join("on_host.sh");
@@ -39,13 +38,16 @@ fn on_two_hosts(folder: &Path, program: &Path) -> PathBuf {
     script
 }
 
-/// A job on two hosts, or on one.
-fn job((compiler, launcher, _): Library, hosts: usize, options: &[&str], how: &[&str]) -> (Traces, Output) {
+/// A job on two hosts, or on one, and how it ends. Debian's MPICH goes through UCX, which takes the namespaces for hosts, too, and then
+/// hangs now and then in `MPI_Finalize`, also without the tracer: on two hosts, it aborts the job instead.
+fn job((compiler, launcher, name): Library, hosts: usize, options: &[&str]) -> (Traces, Output) {
+    let how: &[&str] = if hosts > 1 && name == "mpich" { &["abort"] } else { &[] };
     let program = compile("tests/programs/mpi_waits.c", compiler, &["-fno-openmp"]);
     let traces = Traces::folder();
     let program = if hosts > 1 { on_two_hosts(traces.path(), &program) } else { program };
     let options = [&["--quiet"], options].concat();
     let output = launched(traces.path(), (launcher, RANKS), &program, Some(&options), how);
+    assert_eq!(output.status.success(), how.is_empty(), "{output:?}");
     (traces, output)
 }
 
@@ -56,14 +58,15 @@ fn comparisons(trace: &Path) -> Vec<Value> {
 #[test]
 fn clocks_of_hosts_are_compared_to_half_the_round_trip() {
     for library in LIBRARIES {
-        let (traces, output) = job(library, 2, &["--mpi-clocks"], &[]);
-        assert!(output.status.success(), "{output:?}");
+        let (traces, output) = job(library, 2, &["--mpi-clocks"]);
         let found = comparisons(&trace(traces.path(), 0));
-        assert_eq!(found.len(), 2, "at the begin and at the end: {found:?}");
+        // At the begin, and at the end where the job is not aborted.
+        let measurements = if output.status.success() { 2 } else { 1 };
+        assert_eq!(found.len(), measurements, "{found:?}");
         for row in &found {
             let number = |name: &str| row[name].as_i64().unwrap_or_else(|| panic!("{name}: {row}"));
             assert_eq!(row["peer"], SECOND, "{row}");
-            let error = number("peer_ns") - number("own_ns") - SKEW_NS;
+            let error = number("peer_ns") - number("own_ns") - SKEW_S * 1_000_000_000;
             assert!(error.abs() <= number("round_trip_ns") / 2 + 1, "{error} ns: {row}");
         }
         for rank in 1..RANKS {
@@ -73,7 +76,7 @@ fn clocks_of_hosts_are_compared_to_half_the_round_trip() {
         let readers: Vec<Reader> = readers.collect();
         let timeline = Timeline::of(&readers.iter().collect::<Vec<_>>()).with_ranks();
         let hosts = timeline.ranks().and_then(|ranks| ranks.hosts).expect("two hosts");
-        assert_eq!((hosts.hosts, hosts.measurements), (2, 2));
+        assert_eq!((hosts.hosts, hosts.measurements), (2, measurements as u64));
         assert!(hosts.error_ns.is_some(), "{hosts:?}");
     }
 }
@@ -81,10 +84,10 @@ fn clocks_of_hosts_are_compared_to_half_the_round_trip() {
 #[test]
 fn clocks_are_compared_only_where_all_ranks_of_several_hosts_are_recorded() {
     for library in LIBRARIES {
-        let cases: [(usize, &[&str]); 3] = [(2, &[]), (2, &["--mpi-clocks", "--ranks", "0,2"]), (1, &["--mpi-clocks"])];
+        let cases: [(usize, &[&str]); 3] =
+            [(2, &[]), (2, &["--mpi-clocks", "--ranks", "0,2"]), (1, &["--mpi-clocks"])];
         for (hosts, options) in cases {
-            let (traces, output) = job(library, hosts, options, &[]);
-            assert!(output.status.success(), "{output:?}");
+            let (traces, _) = job(library, hosts, options);
             assert_eq!(comparisons(&trace(traces.path(), 0)), [] as [Value; 0], "{options:?}");
         }
     }
@@ -92,9 +95,12 @@ fn clocks_are_compared_only_where_all_ranks_of_several_hosts_are_recorded() {
 
 #[test]
 fn a_job_that_aborts_ends_where_clocks_are_compared() {
-    for library in LIBRARIES {
-        let (_, alone) = job(library, 2, &[], &["abort"]);
-        let (_, output) = job(library, 2, &["--mpi-clocks"], &["abort"]);
-        assert_eq!(output.status, alone.status, "{output:?}");
-    }
+    let (compiler, launcher, _) = LIBRARIES[0];
+    let program = compile("tests/programs/mpi_waits.c", compiler, &["-fno-openmp"]);
+    let run = |options: &[&str]| {
+        let traces = Traces::folder();
+        let program = on_two_hosts(traces.path(), &program);
+        launched(traces.path(), (launcher, RANKS), &program, Some(options), &["abort"]).status
+    };
+    assert_eq!(run(&["--quiet", "--mpi-clocks"]), run(&["--quiet"]));
 }

@@ -38,7 +38,8 @@ fn a_job_that_hangs_names_the_deadlock() {
             assert!(begin.elapsed() < PATIENCE, "{name}: no deadlock is seen");
             sleep(Duration::from_millis(100));
         };
-        let wait = |rank: usize| json!({"rank": rank, "function": "MPI_Recv", "waits_for": [(rank + 1) % RANKS]});
+        let wait =
+            |rank: usize| json!({"rank": rank, "function": "MPI_Recv", "waits_for": [(rank + 1) % RANKS]});
         assert_eq!(found["mpi_waits"], (0..RANKS).map(wait).collect::<Value>(), "{name}");
         let text = omptrace(["top".as_ref(), "--once".as_ref(), folder]);
         let text = String::from_utf8_lossy(&text.stdout).into_owned();

@@ -21,15 +21,16 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use omptrace_device::memory;
+use omptrace_settings::Settings;
+use omptrace_settings::value::Switch;
 use omptrace_trace_format::Event;
 use omptrace_trace_format::event::{
-    CallBegin, CallEnd, CallObjects, ClockMeasured, CompactRow, ObjectDefined, ObjectFreed, ObjectNamed, WideRow,
+    CallBegin, CallEnd, CallObjects, ClockMeasured, CompactRow, ObjectDefined, ObjectFreed, ObjectNamed,
+    WideRow,
 };
 use omptrace_trace_format::field::{Address, CallClass, CallRole, Numbers, ObjectKind, Text};
 use omptrace_trace_format::liveness;
 use omptrace_trace_format::metadata::{Metadata, Mpi};
-use omptrace_settings::Settings;
-use omptrace_settings::value::Switch;
 
 use crate::callbacks::control_tool;
 use crate::os::loader;

@@ -159,9 +159,8 @@ impl Channel<'_> {
         let address = words.as_ptr() as usize as u64;
         let (byte, bytes) = (self.context.family.byte(), size_of_val(&words) as u64);
         // SAFETY: by the caller's promise.
-        let is_sent = unsafe {
-            SEND.succeeds_with([address, bytes, byte, self.peer, Self::TAG, self.communicator, 0])
-        };
+        let is_sent =
+            unsafe { SEND.succeeds_with([address, bytes, byte, self.peer, Self::TAG, self.communicator, 0]) };
         is_sent.then_some(())
     }
 

@@ -100,7 +100,9 @@ impl Family {
     /// `MPI_ERRORS_RETURN`, where it is known.
     pub(crate) fn errors_return(&self) -> Option<u64> {
         match self.interface {
-            Interface::OpenMpi => Some(symbol(c"ompi_mpi_errors_return") as u64).filter(|handler| *handler != 0),
+            Interface::OpenMpi => {
+                Some(symbol(c"ompi_mpi_errors_return") as u64).filter(|handler| *handler != 0)
+            }
             Interface::Mpich => Some(0x5400_0001),
             Interface::Abi => None,
         }

@@ -107,8 +107,7 @@ fn once(arguments: &Top, choice: &Choice, watched: &mut [Watched]) -> Result<Out
     let looks = watched.iter_mut().map(|process| process.look(choice, MAX_EVENTS_OF_ONE_LOOK));
     let processes = looks.collect::<Result<Vec<Look>>>()?;
     let job = job::read(watched);
-    let looks =
-        Looks { schema: SCHEMA, processes, mpi_waits: job.waiting, mpi_deadlock: job.deadlock };
+    let looks = Looks { schema: SCHEMA, processes, mpi_waits: job.waiting, mpi_deadlock: job.deadlock };
     if arguments.answer.is_json() {
         arguments.answer.print(&looks)?;
     } else {

@@ -68,7 +68,8 @@ impl Job {
                     ranks.extend(self.communicators.world_rank(process as usize, calls, of, peer));
                 }
                 let of_kind = [(&open.collectives, operations), (&open.fences, fences)];
-                let all_open = of_kind.into_iter().flat_map(|(places, all)| places.iter().map(move |it| (it, all)));
+                let all_open =
+                    of_kind.into_iter().flat_map(|(places, all)| places.iter().map(move |it| (it, all)));
                 for (place, all) in all_open {
                     let is_it = |part: &(u32, u32)| *part == (process, *place as u32);
                     let Some(operation) = all.iter().find(|it| it.parts.iter().any(is_it)) else { continue };
