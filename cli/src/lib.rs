@@ -52,6 +52,10 @@ pub fn main() -> ExitCode {
         && help == "help"
         && let Some(text) = options::help::of_findings(names)
     {
+        let text = match text {
+            Ok(text) => text,
+            Err(failure) => return ExitCode::from(failure.report()),
+        };
         // A closed pipe is no failure.
         let mut stdout = streams::text();
         let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());

@@ -373,6 +373,17 @@ fn openacc_on_the_host_is_heard() {
 }
 
 #[test]
+fn statically_linked_programs_load_the_tracer_unharmed() {
+    let program = compile("tests/programs/static_with_tools.c", Compiler::Gcc, &["-static"]);
+    let mut record = Command::new(omptrace_program());
+    let folder = Traces::folder();
+    record.args(["record", "--quiet", "-o"]).arg(folder.path().join("%p.omptrace")).arg("--").arg(&program);
+    let output = record.output().expect("the program can be run");
+    assert_eq!((output.status.code(), &*text(&output.stdout)), (Some(0), "4950\n"), "{output:?}");
+    assert!(text(&output.stderr).contains("loaded 4\n"), "{output:?}");
+}
+
+#[test]
 fn another_tool_that_was_set_before_gets_all_calls() {
     // The tracer itself, in a copy of the library that is asked for its own trace, would do as well as any.
     let other = compile("tests/programs/annotation_tool.c", Compiler::Gcc, &["-shared", "-fPIC"]);

@@ -62,11 +62,11 @@ impl Part {
         };
         // Where it is seen who had the processors, that is no work already.
         let with_counters = match self.not_seen.contains_key(&Cause::Preempted) {
-            true => "; --cpu-time shows where",
+            true => "; record with --cpu-time to see where",
             false => "",
         };
         Some(format!(
-            "threads ran for only {:.0} % of the time in which they were running or ready to run, because other programs or threads used the CPUs: {remedy}{with_counters}",
+            "threads had a CPU for only {:.0} % of the time in which they could have run, because other programs or threads used the CPUs: {remedy}{with_counters}",
             share * 100.0
         ))
     }
@@ -74,7 +74,11 @@ impl Part {
     /// See [`Answers::waits_note`].
     fn waits_note(&self) -> Option<String> {
         let (ns, is_certain) = self.waits_unseen()?;
-        let or = if is_certain { "" } else { " they waited, and --cpu-time shows where others used the CPU" };
+        let or = if is_certain {
+            ""
+        } else {
+            " they waited, and omptrace record --cpu-time shows where others used the CPU"
+        };
         Some(format!(
             "threads were off the CPU for {:.2} s of the time that counts as useful work: omptrace record --waits shows where{or}",
             ns as f64 / 1e9

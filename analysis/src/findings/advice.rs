@@ -11,6 +11,15 @@ use crate::model::place::Place;
 use crate::model::within::Within;
 
 impl Case<'_> {
+    /// The schedule of the loop that a region is combined with: GCC's code has both in one line.
+    fn schedule_of_combined(&self, region: &Place) -> Option<&&'static str> {
+        let is_there =
+            |place: &Place| place.line.is_some() && (&place.file, place.line) == (&region.file, region.line);
+        let loops = self.part.places.iter().filter(|(_, sums)| !sums.schedules.is_empty());
+        let mut combined = loops.filter(|(place, _)| is_there(place));
+        combined.next().and_then(|(_, sums)| sums.schedules.iter().next())
+    }
+
     pub(super) fn advice(&self, row: &Row<'_>) -> Option<Advice> {
         let at = at(row.place);
         let mut evidence = Map::new();
@@ -34,9 +43,9 @@ impl Case<'_> {
             ),
             Cause::Imbalance if row.sums.tasks > 0 => self.tasks(row, &at),
             Cause::Imbalance => {
-                let schedule = row.sums.schedules.iter().next();
+                let schedule = row.sums.schedules.iter().next().or_else(|| self.schedule_of_combined(row.place));
                 let advice = match schedule {
-                    Some(&"static") => "try schedule(dynamic) or schedule(guided)",
+                    Some(&"static") => "try schedule(dynamic)",
                     Some(&"dynamic" | &"guided") => "try smaller chunks, or start the longest iterations first",
                     None if self.part.hides_static_loops() => {
                         "if this loop is schedule(static), try schedule(dynamic); otherwise divide the work more evenly, or use tasks"

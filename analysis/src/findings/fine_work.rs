@@ -205,7 +205,7 @@ impl Case<'_> {
             others => format!(" and {others} other locations"),
         };
         let text = format!(
-            "{} tasks {}{others} do {grain} ns of work each, and managing each costs another {each} ns: {advice}",
+            "{} tasks, created {}{others}, do {grain} ns of work each, and managing each costs another {each} ns: {advice}",
             all.tasks,
             at(place)
         );
@@ -253,9 +253,18 @@ impl Case<'_> {
         if sums.chunks <= MIN_GRAINS || mean >= MIN_CHUNK_NS || !self.is_worth_it(gain) {
             return None;
         }
-        let figures = [("chunks", sums.chunks), ("chunk_mean_ns", mean), ("assumed_chunk_cost_ns", cost)];
+        // As for tasks: what is left to hand out costs a small share of the work, and there are enough chunks to balance it.
+        let work = mean.saturating_sub(cost).max(1);
+        let times = (cost as f64 / (MAX_TASK_COST * work as f64)).ceil() as u64;
+        let times = times.next_power_of_two().min(sums.chunks / MIN_GRAINS).max(2);
+        let figures = [
+            ("chunks", sums.chunks),
+            ("chunk_mean_ns", mean),
+            ("assumed_chunk_cost_ns", cost),
+            ("larger_by", times),
+        ];
         let text = format!(
-            "the chunks of the loop {} take only {mean} ns on average: use a larger chunk size in the schedule clause",
+            "the chunks of the loop {} take only {mean} ns on average: make them at least {times} times as large in the schedule clause",
             at(place)
         );
         Some(Candidate {

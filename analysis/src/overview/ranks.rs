@@ -96,7 +96,8 @@ impl Ranks {
         outliers.sort_by_key(|outlier| (outlier.distance_ns, outlier.rank));
         self.median = outliers.first().map(|nearest| nearest.rank);
         let least = (median.total() as f64 * MIN_SHARE) as u64;
-        let far = outliers.into_iter().rev();
+        // The nearest is no outlier, however far all are from each other.
+        let far = outliers.into_iter().skip(1).rev();
         let far = far.filter(|outlier| outlier.distance_ns > least);
         self.outliers = far.take(MAX_OUTLIERS).collect();
     }

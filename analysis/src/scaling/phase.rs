@@ -225,6 +225,11 @@ impl Phase {
         self.in_sections = 0;
     }
 
+    /// Nothing more is kept: it cannot be scheduled.
+    pub(crate) fn is_full(&self) -> bool {
+        self.steps >= MAX_STEPS
+    }
+
     /// How many steps it has.
     pub(crate) fn steps(&self) -> usize {
         self.steps

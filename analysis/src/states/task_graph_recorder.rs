@@ -91,6 +91,10 @@ impl<const S: usize> Threads<S> {
                         open.strand = (phase.number, strand);
                     }
                     creator = creator.or(open.task.map(Creator::Task));
+                    // What a task does that there was no room for changes nothing.
+                    if open.strand.1.is_none() && phase.is_full() {
+                        break;
+                    }
                     open.strand.1
                 }
                 Kind::Alone => of_thread.alone,

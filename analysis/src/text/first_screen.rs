@@ -149,6 +149,10 @@ impl Answers {
     /// The first `top` findings; the number of the others is said by who knows the command that shows them.
     pub fn finding_cards(&self, top: usize, look: Look) -> Lines {
         let mut lines = Lines::default();
+        if self.findings.is_empty() {
+            let words = "No change that omptrace knows of would save 3 % of the wall time or more.";
+            lines.words(Line::of(Tint::Plain, "  "), words, Tint::Plain, look);
+        }
         for (index, finding) in self.findings.iter().take(top).enumerate() {
             self.write_card(&mut lines, index + 1, finding, look);
         }
@@ -221,8 +225,10 @@ impl Stats {
         lines.gap();
         self.write_efficiencies(&mut lines, look);
         let top = rows.unwrap_or(3);
-        if !answers.findings.is_empty() {
-            lines.gap();
+        lines.gap();
+        if answers.findings.is_empty() {
+            lines.extend(answers.finding_cards(top, look));
+        } else {
             let title = Line::of(Tint::Bold, "Findings");
             lines.push(title.and(Tint::Dim, " (estimated savings of wall time; they overlap)"));
             lines.extend(answers.finding_cards(top, look));

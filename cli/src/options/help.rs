@@ -7,6 +7,9 @@ use clap::builder::StyledStr;
 use clap::{Arg, Command};
 use omptrace_analysis::answers::{RULES, Rule};
 
+use crate::output::failure::{Failure, Result};
+use crate::output::message;
+
 /// The options of `record` that `-h` shows: what the first hour needs.
 const OF_RECORD: &[&str] =
     &["output", "events", "sample", "counters", "cpu-time", "libgomp", "quiet", "live", "program", "help"];
@@ -47,14 +50,31 @@ fn first_sentence(help: &str) -> &str {
     end.map_or(help, |end| &help[..end])
 }
 
-/// What the rules with these ids find, or the list of all for `findings`; `None` where one of the names is none of these.
-pub(crate) fn of_findings(names: &[OsString]) -> Option<String> {
-    if names.len() == 1 && names[0] == "findings" {
-        return Some(list());
+/// What the rules with these ids find, or the list of all for `findings`; `None` where the first name cannot be that of a finding.
+///
+/// # Errors
+/// There is no finding of a name.
+pub(crate) fn of_findings(names: &[OsString]) -> Option<Result<String>> {
+    let names: Vec<&str> = names.iter().map(|name| name.to_str()).collect::<Option<_>>()?;
+    if names == ["findings"] {
+        return Some(Ok(list()));
     }
-    let rules: Option<Vec<&Rule>> = names.iter().map(|name| Rule::by_id(name.to_str()?)).collect();
-    let pages: Vec<&str> = rules.filter(|rules| !rules.is_empty())?.iter().map(|rule| rule.page()).collect();
-    Some(pages.join("\n"))
+    // Nearly all findings have an underscore in their names, and no command has one.
+    let first = names.first()?;
+    if Rule::by_id(first).is_none() && !first.contains('_') {
+        return None;
+    }
+    let pages = names.iter().map(|name| Rule::by_id(name).map(Rule::page).ok_or_else(|| no_finding(name)));
+    Some(pages.collect::<Result<Vec<&str>>>().map(|pages| pages.join("\n")))
+}
+
+fn no_finding(name: &str) -> Failure {
+    let likeness = |rule: &&Rule| strsim::normalized_damerau_levenshtein(name, rule.id);
+    let nearest = RULES.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let meant = nearest.filter(|rule| likeness(rule) > 0.6);
+    let meant = meant.map_or(String::new(), |rule| format!("did you mean {}? ", rule.id));
+    Failure::new(format!("no finding is called {}", message::shell_word(name.as_ref())))
+        .hint(format!("{meant}`omptrace help findings` lists all"))
 }
 
 fn list() -> String {
@@ -85,9 +105,13 @@ mod tests {
     #[test]
     fn findings_are_explained_by_name() {
         let of = |names: &[&str]| of_findings(&names.iter().map(OsString::from).collect::<Vec<_>>());
-        assert!(of(&["load_imbalance"]).unwrap().starts_with("# Load imbalance\n"));
-        assert!(of(&["load_imbalance", "serial_part"]).unwrap().contains("\n# Serial code\n"));
-        assert!(of(&["findings"]).unwrap().contains("late_wake_up"));
-        assert_eq!((of(&["record"]), of(&[]), of(&["load_imbalance", "nonsense"])), (None, None, None));
+        let text = |names: &[&str]| of(names).and_then(Result::ok).unwrap_or_default();
+        assert!(text(&["load_imbalance"]).starts_with("# Load imbalance\n"));
+        assert!(text(&["load_imbalance", "serial_part"]).contains("\n# Serial code\n"));
+        assert!(text(&["findings"]).contains("late_wake_up"));
+        assert!(of(&["record"]).is_none() && of(&[]).is_none());
+        assert!(of(&["load_imbalance", "nonsense"]).is_some_and(|text| text.is_err()));
+        let mistyped = of(&["load_imbalence"]).and_then(Result::err).map(|failure| format!("{failure:?}"));
+        assert!(mistyped.is_some_and(|text| text.contains("did you mean load_imbalance?")), "not suggested");
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn typed(trace: &Path) -> String {
 /// no others, else all of them.
 pub(crate) fn typed_all(traces: &[PathBuf]) -> String {
     /// So many are typed by their names.
-    const MAX_NAMES: usize = 3;
+    const MAX_NAMES: usize = 1;
 
     let names = || traces.iter().map(|trace| typed(trace)).collect::<Vec<_>>().join(" ");
     if traces.len() <= MAX_NAMES {

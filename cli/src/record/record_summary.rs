@@ -97,10 +97,8 @@ fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> L
         lines.extend(answers.doubts(look));
         lines.gap();
         lines.extend(answers.efficiency_bars(look));
-        if !answers.findings.is_empty() {
-            lines.gap();
-            lines.extend(answers.finding_cards(MAX_FINDINGS, look));
-        }
+        lines.gap();
+        lines.extend(answers.finding_cards(MAX_FINDINGS, look));
         let more = answers.findings.len().saturating_sub(MAX_FINDINGS);
         if more > 0 {
             lines.push(Line::of(Tint::Dim, format!("  {more} more: omptrace stats {arguments}")));

@@ -17,6 +17,7 @@ use crate::recorder::recorder::Mode;
 use crate::recorder::registers::Registers;
 use crate::recorder::this_thread;
 use crate::recorder::thread_stream::Stream;
+use crate::runtime::lookup::Lookup;
 use crate::session::cold_path;
 use crate::session::part::{OfSessions, Part};
 use crate::session::{self, Session};
@@ -151,7 +152,8 @@ impl Counters {
             }
         }
         // Relaxed: see `is_called`.
-        if !IS_CALLED.load(Ordering::Relaxed) {
+        // Before the runtime is there, as in a session that begins with MPI, nothing is known of its callbacks.
+        if Lookup::current().is_some() && !IS_CALLED.load(Ordering::Relaxed) {
             let why = "the runtime's tools interface has no callbacks in which counters could be read";
             counting.problems.push(why.to_owned());
         }

@@ -30,6 +30,9 @@ pub(crate) fn is_global() -> bool {
 #[used]
 static CONSTRUCTOR: extern "C" fn() = {
     extern "C" fn constructor() {
+        if !loader::is_running() {
+            return;
+        }
         thread_word::prepare();
         loader::prepare();
         libgomp_threads::prepare();

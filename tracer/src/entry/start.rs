@@ -70,6 +70,9 @@ pub(crate) extern "C" fn ompt_start_tool(
     omp_version: c_uint,
     runtime_version: *const c_char,
 ) -> *mut ompt_start_tool_result_t {
+    if !loader::is_running() {
+        return null_mut();
+    }
     let start = || {
         // SAFETY: the runtime passes a C string of its own.
         let runtime_version = unsafe { text(runtime_version) };
@@ -246,6 +249,9 @@ fn runtime_comes_later() -> bool {
 #[used]
 static DESTRUCTOR: extern "C" fn() = {
     extern "C" fn destructor() {
+        if !loader::is_running() {
+            return;
+        }
         if contained(runtime_comes_later).unwrap_or(false) {
             let _ = contained(|| session::note_end("destructor"));
         } else {

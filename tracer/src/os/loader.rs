@@ -23,6 +23,21 @@ use crate::os::forks;
 /// `dlopen`.
 pub(crate) type Dlopen = unsafe extern "C" fn(name: *const c_char, flags: c_int) -> *mut c_void;
 
+/// Whether the loader that this library is bound to has loaded the program. A program that is linked statically loads libraries by itself.
+/// The loader that comes with them has not started then, and reaches no thread's variables: the library must do nothing there.
+pub(crate) fn is_running() -> bool {
+    /// The begin of glibc's `r_debug`.
+    #[repr(C)]
+    struct Debug {
+        version: c_int,
+    }
+    unsafe extern "C" {
+        static _r_debug: Debug;
+    }
+    // SAFETY: the loader writes it when it starts, before any other code runs.
+    unsafe { (&raw const _r_debug.version).read_volatile() != 0 }
+}
+
 /// The C library's `dlopen`.
 pub(crate) fn dlopen_of_c_library() -> Dlopen {
     unsafe extern "C" fn none(_: *const c_char, _: c_int) -> *mut c_void {

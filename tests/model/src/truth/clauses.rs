@@ -3,7 +3,7 @@
 use crate::program::{Ns, Schedule};
 
 /// What handing out a chunk takes in LLVM's runtime; a chunk's time in a trace has it.
-pub const CHUNK_COST: f64 = 600.0;
+pub const CHUNK_COST: f64 = 450.0;
 
 /// The chunks of a loop, in order: how many iterations each has.
 pub fn chunks(schedule: Schedule, count: usize, threads: usize) -> Vec<usize> {

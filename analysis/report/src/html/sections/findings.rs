@@ -15,7 +15,7 @@ pub(crate) fn findings(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let answers = &report.stats.answers;
     if answers.findings.is_empty() {
         section(out, "findings", "Findings", "");
-        *out += "<p>No finding would save 3 % of the wall time or more.</p></section>";
+        *out += "<p>No change that omptrace knows of would save 3 % of the wall time or more.</p></section>";
         return;
     }
     let lead = "Savings are in wall time and estimated by replaying the run without the problem. Savings of several findings may overlap.";
