@@ -112,17 +112,19 @@ unsafe fn compare(context: &Context, communicator: u64) {
     const MOST_NS: u64 = 1_000_000_000;
     const MOST_FOR_ONE_NS: u64 = 10_000_000;
 
-    // SAFETY: by the caller's promise, here and below.
+    // SAFETY: by the caller's promise.
     let Some((rank, size)) = (unsafe { rank_and_size(communicator) }) else { return };
     let channel = |peer: u64| Channel { context, communicator, peer };
     if rank != 0 {
         // A failure is the program's own: it will see it.
+        // SAFETY: the first one asks.
         let _ = unsafe { channel(FIRST).answer() };
         return;
     }
     let others = size.max(1) as u64 - 1;
     let limit = (MOST_NS / others.max(1)).min(MOST_FOR_ONE_NS);
     for peer in 1..=others {
+        // SAFETY: the others answer.
         if let Some(best) = unsafe { channel(peer).ask(limit) } {
             (context.tracer.measured)(best.rank, best.own_ns, best.peer_ns, best.round_trip_ns);
         }

@@ -14,6 +14,7 @@ use crate::options::units;
 use crate::output::failure::{Outcome, Result};
 use crate::output::json_output::{AnswerOptions, WithSchema};
 use crate::output::{message, streams};
+use crate::system::fd_limit;
 
 /// `omptrace info`.
 #[derive(Args, Debug)]
@@ -46,6 +47,7 @@ pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
     if let Some(max_bytes) = arguments.splits.and_then(NonZero::new) {
         return list_parts(arguments, max_bytes);
     }
+    let _ = fd_limit::allow_most();
     let width = message::columns(&streams::stdout());
     let mut stdout = streams::text();
     let mut tally = Tally::default();
