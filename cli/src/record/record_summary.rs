@@ -182,7 +182,9 @@ fn headline(lines: &mut Lines, run: &RunEnd<'_>, traces: usize, stats: Option<&S
             .ok()
             .map(|cpus| format!("{cpus} CPU{}", if cpus.get() == 1 { "" } else { "s" })),
     );
-    let cpu = run.ran.cpu_ns.map(|ns| format!("{} CPU; ", time(ns))).unwrap_or_default();
+    // Of a job, it is rank 0's alone.
+    let cpu = run.ran.cpu_ns.filter(|_| run.job.is_none());
+    let cpu = cpu.map(|ns| format!("{} CPU; ", time(ns))).unwrap_or_default();
     let rest = format!("{ended} ({cpu}{})", on.join(", "));
     let begin = Line::of(Tint::Bold, format!("omptrace: {command}"));
     match begin.columns() + rest.chars().count() <= look.width {
