@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use omptrace_trace_format::{Diagnostic, DiagnosticKind, Finding, Reader, Severity};
 
-use crate::model::mpi::missing_ranks;
 use omptrace_symbols::nameless;
 use omptrace_timeline::null_sink::NullSink;
 use omptrace_timeline::{ProcessReport, RankMessages, Repair, Timeline, Unmatched, halves, replay};
@@ -41,19 +40,6 @@ pub fn check_job(readers: &[&Reader]) -> BTreeMap<PathBuf, Vec<Finding>> {
         Some((reader.path().to_owned(), of_messages(ranks.process(number)?)))
     });
     processes.collect()
-}
-
-/// Words about an MPI job as a whole, whose traces these are: the clocks of its hosts, ranks that are missing, and who waits for whom where
-/// the job hangs or was killed.
-pub fn job_notes(readers: &[&Reader]) -> Vec<String> {
-    if readers.len() < 2 || readers.iter().all(|reader| reader.metadata().mpi.is_none()) {
-        return Vec::new();
-    }
-    let timeline = Timeline::of(readers).with_ranks();
-    let Some(ranks) = timeline.ranks() else { return Vec::new() };
-    let missing = missing_ranks(ranks).into_iter();
-    let clocks = ranks.hosts.map(|hosts| hosts.note(timeline.uncertainty_ns));
-    missing.chain(clocks).chain(ranks.waiting_notes()).collect()
 }
 
 fn of_messages(messages: &RankMessages) -> Vec<Finding> {

@@ -12,10 +12,11 @@ use crate::check::{findings, of_recording};
 use crate::constructs::Collector;
 use crate::model::mpi;
 use crate::model::process_stats::ProcessStats;
+use crate::mpi_job::MpiJob;
 use crate::passes::selection::SelectedThreads;
 use omptrace_symbols::Table;
 use omptrace_timeline::{
-    DeviceReport, Dialect, EventCounts, Manner, ThreadIntroduction, process_name, replay_with,
+    DeviceReport, Dialect, EventCounts, Manner, ThreadIntroduction, WaitingRank, process_name, replay_with,
 };
 
 /// Summary of one trace. Texts are empty and numbers 0 where the trace does not say.
@@ -79,6 +80,13 @@ pub struct Info {
     /// What to know of serial time where the program uses MPI; left out where it does not, and where its calls were recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mpi_note: Option<String>,
+    /// The calls in which the rank waits for others when its trace ends, where the traces of all ranks are given; left out where there are
+    /// none. See [`MpiJob`](crate::MpiJob).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mpi_waits: Vec<WaitingRank>,
+    /// Ranks of which each waits for the next, and the last for the first, if this rank is among them; else left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mpi_deadlock: Vec<u32>,
     /// The flaws of the trace, the worst first.
     pub findings: Vec<Finding>,
 }
@@ -268,12 +276,24 @@ impl Info {
             withheld: metadata.withheld.clone(),
             mpi: metadata.mpi.clone(),
             mpi_note: mpi::unseen(reader),
+            mpi_waits: Vec::new(),
+            mpi_deadlock: Vec::new(),
             findings: findings(&process).into_iter().chain(of_recording(reader)).collect(),
         }
     }
 }
 
 impl Info {
+    /// Adds what the traces of all ranks of its job show of it.
+    pub fn add_job(&mut self, job: &MpiJob) {
+        let rank = self.mpi.as_ref().and_then(|mpi| mpi.rank);
+        let Some(rank) = rank else { return };
+        self.mpi_waits = job.waits_of(rank).cloned().collect();
+        if job.deadlock.contains(&rank) {
+            self.mpi_deadlock.clone_from(&job.deadlock);
+        }
+    }
+
     /// How the program ended, in words: with the exit status that `record` saw, where the process has ended.
     pub fn end_words(&self) -> String {
         let status = self.record.as_ref().and_then(|record| record.exit_status);

@@ -26,6 +26,7 @@ mod devices;
 mod findings;
 mod info;
 mod model;
+mod mpi_job;
 mod overview;
 mod passes;
 mod scaling;
@@ -35,7 +36,7 @@ mod talp;
 mod text;
 mod what_if;
 
-pub use check::{check, check_job, job_notes};
+pub use check::{check, check_job};
 pub use constructs::counters::CounterStats;
 pub use constructs::flame::{FlameFrame, FlameGraph};
 pub use constructs::functions::{FunctionStats, SampledTime};
@@ -50,6 +51,7 @@ pub use model::stats::{
     Analysed, ConstructStats, DeviceStats, LockStats, LoopStats, PhaseStats, Stats, TeamStats, ThreadStats,
     Times,
 };
+pub use mpi_job::MpiJob;
 pub use omptrace_symbols::printable::{is_unprintable, printable};
 pub use overview::ranks::{Outlier, Ranks};
 pub use passes::{Input, NoAnswer, Options};

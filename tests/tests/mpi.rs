@@ -1,10 +1,11 @@
 //! Calls of MPI, recorded from programs on Open MPI and MPICH that measure themselves, and messages, which they count.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use omptrace_tests::env::compile;
+use omptrace_tests::env::{compile, omptrace_program};
 use omptrace_tests::mpi::{LIBRARIES, counted, launched, matched, trace};
 use omptrace_tests::otf2::{assert_sound, printed};
 use omptrace_tests::trace::{Traces, accounts_add_up, convert, count, dump, info, omptrace};
@@ -127,6 +128,35 @@ fn nothing_of_mpi_is_recorded_where_that_is_not_wanted() {
     assert!(output.status.success(), "{output:?}");
     let info = info(&trace(traces.path(), 0));
     assert!(info["mpi"].is_null() && !info["mpi_note"].is_null(), "{info}");
+}
+
+/// `mpirun omptrace record ./app`: the traces of all ranks are summarised once, where rank 0 finds them.
+#[test]
+fn rank_0_speaks_for_all_ranks_that_are_recorded_one_by_one() {
+    for (compiler, launcher, name) in LIBRARIES {
+        let program = compile(SOURCE, compiler, &["-fno-openmp"]);
+        let cases = [
+            ("all", "2 ranks", "omptrace report"),
+            ("$OMPI_COMM_WORLD_RANK$PMI_RANK", "rank 0 of 2", "omptrace stats"),
+        ];
+        for (place, of, next) in cases {
+            let traces = Traces::folder();
+            let folder = traces.path();
+            let script = folder.join("recorded.sh");
+            let (omptrace, program) = (omptrace_program().display().to_string(), program.display());
+            let output = format!("{place}/rank%r.omptrace");
+            let text = format!(
+                "#!/bin/sh\nmkdir -p {place}\nexec {omptrace} record -o \"{output}\" -- {program} \"$@\"\n"
+            );
+            fs::write(&script, text).expect("the folder is ours");
+            fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("the file is ours");
+            let output = launched(folder, (launcher, RANKS), &script, None, &[]);
+            assert!(output.status.success(), "{output:?}");
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(said.contains(of) && said.contains(next), "{name}, {place}: {said}");
+            assert_eq!(said.matches("omptrace view").count(), 1, "{name}, {place}: {said}");
+        }
+    }
 }
 
 /// Rank 0 waits for a message that rank 1 sends after a tenth of a second.

@@ -18,14 +18,18 @@ use std::borrow::Cow;
 use std::ffi::{c_char, c_void};
 use std::mem::transmute;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use omptrace_device::memory;
+use omptrace_settings::Settings;
+use omptrace_settings::value::Switch;
 use omptrace_trace_format::Event;
 use omptrace_trace_format::event::{
-    CallBegin, CallEnd, CallObjects, CompactRow, ObjectDefined, ObjectFreed, ObjectNamed, WideRow,
+    CallBegin, CallEnd, CallObjects, ClockMeasured, CompactRow, ObjectDefined, ObjectFreed, ObjectNamed,
+    WideRow,
 };
 use omptrace_trace_format::field::{Address, CallClass, CallRole, Numbers, ObjectKind, Text};
+use omptrace_trace_format::liveness;
 use omptrace_trace_format::metadata::{Metadata, Mpi};
 
 use crate::callbacks::control_tool;
@@ -34,6 +38,7 @@ use crate::os::system;
 use crate::os::threads::containment::contained;
 use crate::os::threads::lock::Mutex;
 use crate::os::threads::stack;
+use crate::os::time::clock;
 use crate::recorder::guarded::guarded;
 use crate::recorder::recorder::Mode;
 use crate::recorder::this_thread;
@@ -61,6 +66,10 @@ struct Functions {
     named: unsafe extern "C" fn(u32, u64, *const c_char),
     freed: extern "C" fn(u32, u64),
     pauses: extern "C" fn(bool),
+    compares_clocks: extern "C" fn() -> bool,
+    host: extern "C" fn() -> u32,
+    raw_clock: extern "C" fn() -> u64,
+    measured: extern "C" fn(u32, u64, u64, u64),
 }
 
 #[repr(C)]
@@ -87,8 +96,22 @@ struct CallEnds {
     code: *const c_void,
 }
 
-static FUNCTIONS: Functions =
-    Functions { version: 1, starts, describe, begins, ends, objects, defined, named, freed, pauses };
+static FUNCTIONS: Functions = Functions {
+    version: 2,
+    starts,
+    describe,
+    begins,
+    ends,
+    objects,
+    defined,
+    named,
+    freed,
+    pauses,
+    compares_clocks,
+    host,
+    raw_clock,
+    measured,
+};
 
 /// Begins a session without an OpenMP runtime; true where there is one, or now is.
 type BeginSession = fn() -> bool;
@@ -328,4 +351,36 @@ extern "C" fn pauses(pauses: bool) {
     const PAUSE: u64 = 2;
     let command = if pauses { PAUSE } else { START };
     guarded(|| control_tool::control(command, 0, std::ptr::null_mut(), std::ptr::null()));
+}
+
+/// Whether the clocks of hosts are to be compared.
+static COMPARES_CLOCKS: AtomicBool = AtomicBool::new(false);
+
+/// The settings are known. All ranks must take part in comparing clocks, so that is left out where only some are recorded.
+pub(crate) fn configure(settings: &Settings) {
+    let compares = settings.mpi_clocks == Switch::On && settings.ranks.is_none();
+    // Relaxed: the thread that asks has read the settings, or waits for the one that does.
+    COMPARES_CLOCKS.store(compares, Ordering::Relaxed);
+}
+
+extern "C" fn compares_clocks() -> bool {
+    // Relaxed: as above.
+    COMPARES_CLOCKS.load(Ordering::Relaxed)
+}
+
+/// A number of the host, which another one hardly has: of its boot. It takes two hosts for one at worst, which are not compared then.
+extern "C" fn host() -> u32 {
+    let number = || {
+        let boot = liveness::boot();
+        boot.bytes().fold(0_u32, |number, byte| number.wrapping_mul(31).wrapping_add(byte.into())) >> 1
+    };
+    contained(|| stack::with_much(number)).unwrap_or(0)
+}
+
+extern "C" fn raw_clock() -> u64 {
+    clock::raw_ns()
+}
+
+extern "C" fn measured(peer: u32, own_ns: u64, peer_ns: u64, round_trip_ns: u64) {
+    put_wide(|| ClockMeasured { peer, own_ns, peer_ns, round_trip_ns });
 }

@@ -4,11 +4,13 @@
 //! start) and `event`. The arguments follow under their OMPT names, with `endpoint` where the event has one. Ids, addresses,
 //! flags and unknown enumerators are hex strings. An id is `null` for a null pointer and `"0x0"` for data that was
 //! never set. Other numbers beyond 2^53, which many readers of JSON round, are decimal strings, and so are all times since 1970.
+//! Of a call of MPI, `function_name` comes behind the number `function`; text has the name instead of the number.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 
 use omptrace_symbols::printable::printable;
+use omptrace_timeline::model::called_function;
 use omptrace_timeline::records_in_order;
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::field::{Dependence, Id, Value};
@@ -39,6 +41,9 @@ const SCHEMA: u32 = 2;
 
 /// Numbers up to this are the same as doubles, which many readers of JSON make of them.
 const MAX_EXACT: u64 = 1 << 53;
+
+/// The argument with the number of a function, of an interface that a program calls.
+const FUNCTION: &str = "function";
 
 /// Writes one event.
 type WriteLine = fn(&mut Vec<u8>, &Reader, u32, &Record);
@@ -89,6 +94,10 @@ fn json_line(out: &mut Vec<u8>, reader: &Reader, stream: u32, record: &Record) {
                 json::string(out, &number.to_string());
             }
             value => json_value(out, reader, &value),
+        }
+        if let Some(function) = called_function(&record.event).filter(|_| name == FUNCTION) {
+            out.extend_from_slice(b",\"function_name\":");
+            json::string(out, function);
         }
     });
     out.push(b'}');
@@ -147,7 +156,10 @@ fn text_line(out: &mut Vec<u8>, reader: &Reader, stream: u32, record: &Record) {
         out.push(b' ');
         out.extend_from_slice(name.as_bytes());
         out.push(b'=');
-        text_value(out, reader, &value);
+        match called_function(&record.event).filter(|_| name == FUNCTION) {
+            Some(function) => out.extend_from_slice(function.as_bytes()),
+            None => text_value(out, reader, &value),
+        }
     });
 }
 

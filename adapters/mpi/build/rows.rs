@@ -210,6 +210,8 @@ fn kind(function: &Function) -> &'static str {
         "MPI_Type_free" => "FreeType",
         name if name.starts_with("MPI_Type_") => "NewType",
         "MPI_Pcontrol" => "Pcontrol",
+        "MPI_Finalize" => "Finalize",
+        "MPI_Abort" => "Abort",
         _ if function.class == Class::Management && creates_communicator(function) => "NewCommunicator",
         _ => "Plain",
     }

@@ -88,6 +88,26 @@ impl Family {
         }
     }
 
+    /// `MPI_BYTE`.
+    pub(crate) fn byte(&self) -> u64 {
+        match self.interface {
+            Interface::OpenMpi => symbol(c"ompi_mpi_byte") as u64,
+            Interface::Mpich => 0x4c00_010d,
+            Interface::Abi => ABI_BYTE,
+        }
+    }
+
+    /// `MPI_ERRORS_RETURN`, where it is known.
+    pub(crate) fn errors_return(&self) -> Option<u64> {
+        match self.interface {
+            Interface::OpenMpi => {
+                Some(symbol(c"ompi_mpi_errors_return") as u64).filter(|handler| *handler != 0)
+            }
+            Interface::Mpich => Some(0x5400_0001),
+            Interface::Abi => None,
+        }
+    }
+
     /// A rank as traces have it.
     #[inline(always)]
     pub(crate) fn peer(&self, rank: i32) -> i32 {

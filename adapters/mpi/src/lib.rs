@@ -29,6 +29,7 @@
 //! | [`completion`] | calls that wait for requests or test them |
 //! | [`communicator_size`] | how many counts there are in an array with one for each rank |
 //! | [`object`] | communicators, windows, files, datatypes |
+//! | [`clocks`] | comparisons of the clocks of several hosts |
 //! | [`initialization`] | what is known when MPI is initialized |
 //! | [`thread`] | whether the thread is in a call already |
 //! | [`tracer`] | the tracer's functions |
@@ -41,6 +42,7 @@
 #[macro_use]
 mod wrapper;
 mod call;
+mod clocks;
 mod communicator_size;
 mod completion;
 mod direct;

@@ -192,11 +192,20 @@ impl Pmpi {
     /// # Safety
     /// As of the function.
     pub(crate) unsafe fn call(&self, [a, b, c, d, e]: [u64; 5]) -> Option<u64> {
-        type Function = unsafe extern "C-unwind" fn(u64, u64, u64, u64, u64) -> u64;
+        // SAFETY: by the caller's promise.
+        unsafe { self.call_with([a, b, c, d, e, 0, 0]) }
+    }
+
+    /// The same with more words.
+    ///
+    /// # Safety
+    /// As of the function.
+    unsafe fn call_with(&self, [a, b, c, d, e, f, g]: [u64; 7]) -> Option<u64> {
+        type Function = unsafe extern "C-unwind" fn(u64, u64, u64, u64, u64, u64, u64) -> u64;
         // SAFETY: 0, or a function, all of whose parameters are words.
         let function = unsafe { transmute::<usize, Option<Function>>(self.address()) }?;
         // SAFETY: by the caller's promise.
-        Some(unsafe { function(a, b, c, d, e) })
+        Some(unsafe { function(a, b, c, d, e, f, g) })
     }
 
     /// Calls it; true where it returns success.
@@ -206,6 +215,15 @@ impl Pmpi {
     pub(crate) unsafe fn succeeds(&self, arguments: [u64; 5]) -> bool {
         // SAFETY: by the caller's promise.
         unsafe { self.call(arguments) }.is_some_and(|result| result as i32 == 0)
+    }
+
+    /// The same with more words.
+    ///
+    /// # Safety
+    /// As of the function.
+    pub(crate) unsafe fn succeeds_with(&self, arguments: [u64; 7]) -> bool {
+        // SAFETY: by the caller's promise.
+        unsafe { self.call_with(arguments) }.is_some_and(|result| result as i32 == 0)
     }
 }
 

@@ -5,6 +5,7 @@ use core::ptr::null;
 use omptrace_mpi_api::wrappers::Spelling;
 
 use crate::call::{Call, Context, Errno};
+use crate::clocks;
 use crate::communicator_size;
 use crate::completion;
 use crate::direct::{self, Direct};
@@ -118,7 +119,8 @@ fn report(context: &mut Context, call: &mut Call) -> u64 {
         }
         Kind::Attempt => attempt(context, call),
         Kind::Init | Kind::InitThread | Kind::SessionInit => {
-            if !(context.tracer.starts)() {
+            // Where clocks are compared, others wait for this rank.
+            if !(context.tracer.starts)() && !(context.tracer.compares_clocks)() {
                 // Nothing will be recorded: from now on, calls go on at once.
                 tracer::forget();
                 return context.go_on(call);
@@ -135,7 +137,8 @@ fn usual(context: &mut Context, call: &mut Call) -> u64 {
     let object = call.object(context.family);
     let begins = call.begins(context.family, object);
     let is_recorded = context.begins(&begins);
-    if is_recorded || call.row.kind == Kind::FreeCommunicator {
+    let matters = matches!(call.row.kind, Kind::FreeCommunicator | Kind::Finalize | Kind::Abort);
+    if is_recorded || matters {
         before(context, call, object);
     }
     let mut own_status = [0; STATUS_WORDS];
@@ -192,6 +195,9 @@ fn before(context: &Context, call: &Call, object: u64) {
         Kind::FreeWindow => freed(kind::WINDOW),
         Kind::CloseFile => freed(kind::FILE),
         Kind::FreeRequest => freed(kind::REQUEST),
+        // SAFETY: by the promise of the call.
+        Kind::Finalize => unsafe { clocks::end(context) },
+        Kind::Abort => clocks::abort(),
         Kind::SendAndReceive => context.tracer.tell(role::RECEIVED, &call.received(context.family)),
         _ => {}
     }
@@ -203,7 +209,11 @@ fn after(context: &Context, call: &Call, object: u64, new: u64) {
     // SAFETY: by the caller's promise.
     unsafe {
         match call.row.kind {
-            Kind::Init | Kind::InitThread | Kind::SessionInit => initialization::describe(context, call),
+            Kind::Init | Kind::InitThread => {
+                initialization::describe(context, call);
+                clocks::begin(context);
+            }
+            Kind::SessionInit => initialization::describe(context, call),
             Kind::NewCommunicator => object::new_communicator(context, new, object),
             Kind::NewCommunicatorLater => object::copied_communicator(context, new, object),
             Kind::NewWindow => object::new_window(context, new, [object, call.long(1), call.unit(2)]),

@@ -42,6 +42,8 @@ pub(crate) enum Kind {
     NewType,
     FreeType,
     Pcontrol,
+    Finalize,
+    Abort,
 }
 
 /// What a handle stands for.

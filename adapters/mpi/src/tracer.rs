@@ -102,6 +102,14 @@ pub(crate) struct Tracer {
     pub(crate) named: extern "C" fn(u32, u64, *const c_char),
     pub(crate) freed: extern "C" fn(u32, u64),
     pub(crate) pauses: extern "C" fn(bool),
+    /// Whether clocks of hosts are to be compared: the same on all ranks, also where nothing is recorded.
+    pub(crate) compares_clocks: extern "C" fn() -> bool,
+    /// A number below 2^31 of the host, which another one hardly has.
+    pub(crate) host: extern "C" fn() -> u32,
+    /// Nanoseconds of `CLOCK_MONOTONIC_RAW`.
+    pub(crate) raw_clock: extern "C" fn() -> u64,
+    /// A comparison: the other one's rank, the time here in the middle of it, the time there, how long it took.
+    pub(crate) measured: extern "C" fn(u32, u64, u64, u64),
 }
 
 impl Tracer {
@@ -116,7 +124,7 @@ impl Tracer {
 }
 
 /// The version of [`Tracer`].
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Read by the code that wrappers go on in.
 pub(crate) static TRACER: AtomicPtr<Tracer> = AtomicPtr::new(null_mut());

@@ -5,7 +5,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 
 use clap::Args;
-use omptrace_analysis::{Info as Summary, job_notes, printable};
+use omptrace_analysis::{Info as Summary, MpiJob, printable};
 use omptrace_viewer_export::splits;
 use serde::Serialize;
 
@@ -14,6 +14,7 @@ use crate::options::units;
 use crate::output::failure::{Outcome, Result};
 use crate::output::json_output::{AnswerOptions, WithSchema};
 use crate::output::{message, streams};
+use crate::system::fd_limit;
 
 /// `omptrace info`.
 #[derive(Args, Debug)]
@@ -46,6 +47,7 @@ pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
     if let Some(max_bytes) = arguments.splits.and_then(NonZero::new) {
         return list_parts(arguments, max_bytes);
     }
+    let _ = fd_limit::allow_most();
     let width = message::columns(&streams::stdout());
     let mut stdout = streams::text();
     let mut tally = Tally::default();
@@ -58,7 +60,7 @@ pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
         };
         let info = Summary::of(&reader);
         if arguments.answer.is_json() {
-            answers.push(WithSchema::new(info));
+            answers.push(info);
         } else {
             if !is_first {
                 writeln!(stdout)?;
@@ -66,21 +68,23 @@ pub(crate) fn run(arguments: &Info) -> Result<Outcome> {
             is_first = false;
             let text = message::folded(&info.to_string(), width, Some(VALUES));
             write!(stdout, "{text}")?;
-            readers.push(reader);
         }
+        readers.push(reader);
     }
-    let notes = job_notes(&readers.iter().collect::<Vec<_>>());
-    if !notes.is_empty() {
+    let job = MpiJob::of(&readers.iter().collect::<Vec<_>>());
+    if arguments.answer.is_json() {
+        answers.iter_mut().for_each(|info| info.add_job(&job));
+        arguments.answer.print_all(answers.into_iter().map(WithSchema::new))?;
+        return tally.finish().map(|()| Outcome::Success);
+    }
+    if !job.notes.is_empty() {
         writeln!(stdout)?;
     }
-    for note in notes {
+    for note in job.notes {
         let text = message::folded(&format!("{:<VALUES$}{note}\n", "MPI job"), width, Some(VALUES));
         write!(stdout, "{text}")?;
     }
     stdout.flush()?;
-    if arguments.answer.is_json() {
-        arguments.answer.print_all(answers)?;
-    }
     tally.finish()?;
     Ok(Outcome::Success)
 }

@@ -28,6 +28,7 @@ use crate::record::crash_hints;
 use crate::record::diagnosis::{self, Diagnosis, Traceable};
 use crate::record::energy::{Meter, POWERCAP};
 use crate::record::find_tracer::{self, prepended};
+use crate::record::job_traces;
 use crate::record::kept_modules::Keeper;
 use crate::record::launched_rank::LaunchedRank;
 use crate::record::libgomp::{self, Decision};
@@ -351,7 +352,10 @@ fn report_end(arguments: &Record, ran: &Ran, done: &[Done], added: Option<Added>
         _ => None,
     };
     let notes = hidden.into_iter().chain(mpi_hidden(done)).chain(clock_of(done)).collect();
-    let end = RunEnd { program: &arguments.program, ran: *ran, done, notes, rank };
+    let of_job = rank.filter(|_| arguments.analyse != Analyse::Later);
+    let job =
+        of_job.and_then(|rank| job_traces::of_all_ranks(&summaries::completed(done), rank, ran.started));
+    let end = RunEnd { program: &arguments.program, ran: *ran, done, notes, rank, job };
     record_summary::report(&end, added);
 }
 

@@ -18,7 +18,8 @@
 //!   observed_process what `record` itself saw of the process
 //!   crash_hints, separate_namespaces, libgomp_replacement
 //!                    what is said of a death, of libraries that were not reached, of a runtime that was replaced
-//!   record_summary   how it ended, where the time went, where the trace is; launched_rank: one rank speaks for all
+//!   record_summary   how it ended, where the time went, where the trace is; launched_rank, job_traces: one
+//!                    rank speaks for all
 //! ```
 
 pub(crate) mod advice;
@@ -29,6 +30,7 @@ pub(crate) mod crash_hints;
 pub(crate) mod diagnosis;
 pub(crate) mod energy;
 pub(crate) mod find_tracer;
+pub(crate) mod job_traces;
 pub(crate) mod kept_modules;
 pub(crate) mod launched_rank;
 pub(crate) mod libgomp;

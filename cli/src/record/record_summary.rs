@@ -13,6 +13,7 @@
 //! ```
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -25,6 +26,7 @@ use crate::input::input_choice::{ReadFrom, Sources, Wanted};
 use crate::output::message;
 use crate::output::quoted_path;
 use crate::record::child_process::{End, Ran, signal_name};
+use crate::record::job_traces;
 use crate::record::launched_rank::LaunchedRank;
 use crate::seal::sealing::{self, Done};
 use crate::seal::summaries::{self, Added, Beginning};
@@ -49,6 +51,8 @@ pub(crate) struct RunEnd<'a> {
     pub(crate) notes: Vec<String>,
     /// The rank of the program, where each rank is recorded by itself.
     pub(crate) rank: Option<LaunchedRank>,
+    /// The traces of all ranks, where these are there.
+    pub(crate) job: Option<Vec<PathBuf>>,
 }
 
 /// The numbers of the traces.
@@ -62,12 +66,13 @@ enum Answer {
 
 /// Says all of it. `added`: the numbers of a single trace; `None` where nothing is to be analysed.
 pub(crate) fn report(run: &RunEnd<'_>, added: Option<Added>) {
-    let traces = summaries::completed(run.done);
+    let traces = run.job.clone().unwrap_or_else(|| summaries::completed(run.done));
     let answer = match added {
+        Some(_) if run.job.is_some() => in_time(&traces, job_traces::PATIENCE),
         None => Answer::None,
         Some(Added { stats: Some(stats), .. }) => Answer::Known(Box::new(stats)),
         Some(added) if added.is_late => Answer::Late(added.beginning),
-        Some(_) => in_time(&traces),
+        Some(_) => in_time(&traces, MAX_WAIT),
     };
     let look = message::look(&crate::output::streams::stderr());
     message::block(&block(run, &traces, &answer, look), look);
@@ -104,7 +109,14 @@ fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> L
     }
     lines.gap();
     let label = if traces.len() == 1 { "  Trace  " } else { "  Traces " };
-    let (held, is_whole) = sealing::held(run.done);
+    let (held, is_whole) = match &run.job {
+        // What is missing in its own, each rank says.
+        Some(traces) => (
+            message::bytes(traces.iter().filter_map(|it| fs::metadata(it).ok()).map(|it| it.len()).sum()),
+            true,
+        ),
+        None => sealing::held(run.done),
+    };
     let shown = match traces {
         [_] => arguments.clone(),
         _ => format!("{} in {arguments}", counted(traces.len() as u64, "file")),
@@ -114,7 +126,8 @@ fn block(run: &RunEnd<'_>, traces: &[PathBuf], answer: &Answer, look: Look) -> L
     for note in &run.notes {
         lines.words(Line::of(Tint::Plain, "         "), note, Tint::Dim, look);
     }
-    next_commands(&mut lines, &arguments, stats.is_some(), run.rank, look);
+    let is_part = run.rank.is_some() && run.job.is_none();
+    next_commands(&mut lines, &arguments, stats.is_some() && !is_part, look);
     lines
 }
 
@@ -155,10 +168,12 @@ fn headline(lines: &mut Lines, run: &RunEnd<'_>, traces: usize, stats: Option<&S
         End::Signal(signal) => format!(" was killed by {} after {wall}", signal_name(signal)),
     };
     let mut on = Vec::new();
-    if let Some(rank) = run.rank {
-        on.push(format!("rank {} of {}", rank.rank, rank.ranks));
+    match run.rank {
+        Some(rank) if run.job.is_some() => on.push(counted(rank.ranks.into(), "rank")),
+        Some(rank) => on.push(format!("rank {} of {}", rank.rank, rank.ranks)),
+        None => {}
     }
-    if traces > 1 {
+    if traces > 1 && run.job.is_none() {
         on.push(counted(traces as u64, "process").replace("processs", "processes"));
     }
     on.extend(stats.map(|stats| counted(stats.answers.threads.into(), "thread")));
@@ -167,7 +182,9 @@ fn headline(lines: &mut Lines, run: &RunEnd<'_>, traces: usize, stats: Option<&S
             .ok()
             .map(|cpus| format!("{cpus} CPU{}", if cpus.get() == 1 { "" } else { "s" })),
     );
-    let cpu = run.ran.cpu_ns.map(|ns| format!("{} CPU; ", time(ns))).unwrap_or_default();
+    // Of a job, it is rank 0's alone.
+    let cpu = run.ran.cpu_ns.filter(|_| run.job.is_none());
+    let cpu = cpu.map(|ns| format!("{} CPU; ", time(ns))).unwrap_or_default();
     let rest = format!("{ended} ({cpu}{})", on.join(", "));
     let begin = Line::of(Tint::Bold, format!("omptrace: {command}"));
     match begin.columns() + rest.chars().count() <= look.width {
@@ -180,16 +197,10 @@ fn headline(lines: &mut Lines, run: &RunEnd<'_>, traces: usize, stats: Option<&S
 }
 
 /// The commands to type next, each with what it shows where there is room for that.
-fn next_commands(
-    lines: &mut Lines,
-    arguments: &str,
-    has_answer: bool,
-    rank: Option<LaunchedRank>,
-    look: Look,
-) {
-    let first = match (rank, has_answer) {
-        (Some(_), _) | (None, false) => ("stats", "where the time went"),
-        (None, true) => ("report", "web page to share"),
+fn next_commands(lines: &mut Lines, arguments: &str, has_answer: bool, look: Look) {
+    let first = match has_answer {
+        false => ("stats", "where the time went"),
+        true => ("report", "web page to share"),
     };
     let commands = [first, ("view", "timeline in the browser")];
     let commands = commands.map(|(command, shows)| (format!("omptrace {command} {arguments}"), shows));
@@ -201,8 +212,8 @@ fn next_commands(
     }
 }
 
-/// The numbers of all traces together, unless they take longer than [`MAX_WAIT`].
-fn in_time(traces: &[PathBuf]) -> Answer {
+/// The numbers of all traces together, unless they take longer than that.
+fn in_time(traces: &[PathBuf], patience: Duration) -> Answer {
     let analysed = traces.to_vec();
     let (sender, receiver) = mpsc::channel();
     let analysis = move || {
@@ -213,7 +224,7 @@ fn in_time(traces: &[PathBuf]) -> Answer {
     if thread::Builder::new().spawn(analysis).is_err() {
         return Answer::None;
     }
-    match receiver.recv_timeout(MAX_WAIT) {
+    match receiver.recv_timeout(patience) {
         Ok(stats) => stats.map_or(Answer::None, |stats| Answer::Known(Box::new(stats))),
         Err(RecvTimeoutError::Timeout) => Answer::Late(None),
         Err(RecvTimeoutError::Disconnected) => Answer::None,

@@ -7,6 +7,7 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
+use super::job::Standstill;
 use super::screen::{self, View};
 use super::watch::{Choice, Look, Watched};
 use crate::output::failure::{Failure, Result};
@@ -53,6 +54,7 @@ pub(super) struct Session<'s> {
     look: Option<Look>,
     view: View,
     has_begun: bool,
+    standstill: Standstill,
 }
 
 /// What the user asks for besides another view.
@@ -74,7 +76,7 @@ impl<'s> Session<'s> {
     /// Of one trace or more.
     pub(super) fn new(choice: &'s Choice, watched: &'s mut Vec<Watched>) -> Session<'s> {
         let view = View { processes: watched.len(), period: MIN_PERIOD, ..View::default() };
-        Session { choice, watched, look: None, view, has_begun: false }
+        Session { choice, watched, look: None, view, has_begun: false, standstill: Standstill::default() }
     }
 
     /// Further processes.
@@ -98,7 +100,10 @@ impl<'s> Session<'s> {
             watched.begin(self.choice)?;
         }
         if !self.view.is_paused {
-            self.look = Some(watched.look(self.choice, MAX_EVENTS)?);
+            let mut look = watched.look(self.choice, MAX_EVENTS)?;
+            let rank = watched.rank_in_mpi();
+            self.standstill.note(&mut look, rank, self.watched);
+            self.look = Some(look);
         }
         self.draw(terminal)?;
         // A look is followed by a pause a hundred times as long as the processor time that it took.
@@ -155,6 +160,7 @@ impl<'s> Session<'s> {
             KeyCode::Tab => {
                 view.selected = (view.selected + 1) % view.processes;
                 view.first_thread = 0;
+                self.standstill = Standstill::default();
                 let watched = &mut self.watched[view.selected];
                 watched.begin(self.choice)?;
                 self.look = Some(watched.look(self.choice, MAX_EVENTS)?);

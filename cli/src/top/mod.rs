@@ -6,6 +6,7 @@
 
 mod find;
 mod interact;
+mod job;
 mod live;
 mod screen;
 mod text;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use clap::Args;
 use omptrace_analysis::answers::SCHEMA;
+use omptrace_timeline::WaitingRank;
 use serde::Serialize;
 
 use crate::options::shared::DebugDirs;
@@ -68,6 +70,11 @@ pub(crate) struct Top {
 struct Looks {
     schema: u32,
     processes: Vec<Look>,
+    /// The ranks of an MPI job that wait for others, and those of which each waits for the next.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mpi_waits: Vec<WaitingRank>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mpi_deadlock: Vec<u32>,
 }
 
 /// Shows it.
@@ -98,7 +105,9 @@ fn once(arguments: &Top, choice: &Choice, watched: &mut [Watched]) -> Result<Out
         thread::sleep(choice.interval);
     }
     let looks = watched.iter_mut().map(|process| process.look(choice, MAX_EVENTS_OF_ONE_LOOK));
-    let looks = Looks { schema: SCHEMA, processes: looks.collect::<Result<Vec<Look>>>()? };
+    let processes = looks.collect::<Result<Vec<Look>>>()?;
+    let job = job::read(watched);
+    let looks = Looks { schema: SCHEMA, processes, mpi_waits: job.waiting, mpi_deadlock: job.deadlock };
     if arguments.answer.is_json() {
         arguments.answer.print(&looks)?;
     } else {
@@ -110,6 +119,12 @@ fn once(arguments: &Top, choice: &Choice, watched: &mut [Watched]) -> Result<Out
                 writeln!(stdout)?;
             }
             write!(stdout, "{}", text::of(look, width, rows))?;
+        }
+        if !job.notes.is_empty() {
+            writeln!(stdout)?;
+        }
+        for note in job.notes {
+            write!(stdout, "{}", message::folded(&format!("MPI job: {note}\n"), width, Some(2)))?;
         }
         stdout.flush()?;
     }

@@ -127,6 +127,15 @@ impl Watched {
         })
     }
 
+    pub(super) fn trace(&self) -> &Path {
+        self.follower.reader().path()
+    }
+
+    /// Its rank in an MPI job, where calls of MPI are recorded.
+    pub(super) fn rank_in_mpi(&self) -> Option<u32> {
+        self.follower.reader().metadata().mpi.as_ref()?.rank
+    }
+
     /// The program's `CLOCK_MONOTONIC_RAW`.
     fn now(&self) -> u64 {
         raw_ns().saturating_add_signed(self.ahead_ns)

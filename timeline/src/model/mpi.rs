@@ -2,6 +2,8 @@
 
 use std::num::NonZeroU64;
 
+use omptrace_trace_format::Event;
+
 use crate::model::ids::Ns;
 
 /// The number of a communicator, the same in all processes of the job.
@@ -124,6 +126,19 @@ impl Collective {
     pub fn operation(&self) -> String {
         operation(self.function_name()).unwrap_or_default()
     }
+}
+
+/// The name in C of the function that an event is the begin or the end of a call of; `None` where it is none of MPI's.
+pub fn called_function(event: &Event<'_>) -> Option<&'static str> {
+    /// The number of MPI among the interfaces whose calls are recorded.
+    const MPI: u32 = 1;
+    let (domain, function) = match event {
+        Event::CallBegin(e) => (e.domain, e.function),
+        Event::CallEnd(e) => (e.domain, e.function),
+        _ => return None,
+    };
+    let function = omptrace_mpi_api::function(function).filter(|_| domain == MPI);
+    function.map(|function| function.name)
 }
 
 /// The operation that a function is for; `None` where it is not MPI's.

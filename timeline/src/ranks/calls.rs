@@ -16,7 +16,7 @@ use crate::ranks::communicator::{Communicator, Origin};
 use crate::ranks::forbidden::ThreadRules;
 use crate::ranks::open_call;
 use crate::ranks::posting::Posting;
-use crate::ranks::process_calls::{Collective, ProcessCalls, Receive, ReceiveState, Send, Span};
+use crate::ranks::process_calls::{Collective, Fence, ProcessCalls, Receive, ReceiveState, Send, Span};
 use crate::ranks::requests::{Completed, Meaning, Posted, Request, is_collective_init, is_send_init};
 
 /// Peers that are no ranks, as the tracer writes them.
@@ -62,6 +62,9 @@ pub(super) struct Calls {
     /// How many communicators were made from each, and how many collective operations there were.
     made: BTreeMap<u32, u32>,
     operations: BTreeMap<u32, u32>,
+    /// Of each window, the place of its communicator, which window of that it is, and how many fences there were.
+    windows: FastMap<u64, (u32, u32, u32)>,
+    windows_made: BTreeMap<u32, u32>,
     datatypes: FastMap<u64, u64>,
     /// Places of receives by the handle of a matched message (`MPI_Mprobe`).
     messages: FastMap<u64, usize>,
@@ -85,6 +88,8 @@ impl Calls {
             is_freed: Vec::new(),
             made: BTreeMap::new(),
             operations: BTreeMap::new(),
+            windows: FastMap::default(),
+            windows_made: BTreeMap::new(),
             datatypes: FastMap::default(),
             messages: FastMap::default(),
             is_finalized: false,
@@ -137,6 +142,7 @@ impl Calls {
                 open.receives.push(*receive);
             }
             (Posted::Collective { place }, CallClass::collective) => open.collectives.push(*place),
+            (Posted::Fence { place }, _) => open.fences.push(*place),
             _ => {}
         }
         for (handle, number) in &call.awaited {
@@ -196,6 +202,7 @@ impl Calls {
                 let place = self.messages.remove(&e.object.0)?;
                 return Some(Posted::Receive { place });
             }
+            "MPI_Win_fence" => return self.fence(e.object.0, posted.begin),
             _ => *self.communicators.get(&e.object.0)?,
         };
         let room = self.datatypes.get(&e.datatype.0).map(|bytes| bytes.saturating_mul(e.count));
@@ -276,6 +283,21 @@ impl Calls {
             wait: None,
             number: None,
         }
+    }
+
+    /// The next fence of a window.
+    fn fence(&mut self, window: u64, begin: Ns) -> Option<Posted> {
+        let (communicator, window, next) = self.windows.get_mut(&window)?;
+        let ordinal = *next;
+        *next += 1;
+        self.all.fences.push(Fence {
+            communicator: *communicator,
+            window: *window,
+            ordinal,
+            begin,
+            done: None,
+        });
+        Some(Posted::Fence { place: self.all.fences.len() - 1 })
     }
 
     fn post_send(&mut self, send: Send) -> Option<usize> {
@@ -462,6 +484,7 @@ impl Calls {
                 self.all.collectives[place].request = number;
             }
             Posted::Collective { place } => self.all.collectives[place].wait = Some(span),
+            Posted::Fence { place } => self.all.fences[place].done = Some(span),
             Posted::PersistentSend(send) => {
                 let is_synchronous = name == "MPI_Ssend_init";
                 self.request(
@@ -570,6 +593,14 @@ impl Calls {
                     self.datatypes.insert(e.handle.0, *bytes);
                 }
             }
+            // All members of the communicator make windows in the same order.
+            ObjectKind::window => {
+                if let Some(communicator) = self.communicators.get(&e.parent.0) {
+                    let next = self.windows_made.entry(*communicator).or_default();
+                    self.windows.insert(e.handle.0, (*communicator, *next, 0));
+                    *next += 1;
+                }
+            }
             ObjectKind::communicator => {
                 let call = self.open.get(thread).and_then(Option::as_ref);
                 let (function, tag) = call.map_or((0, NONE), |call| (call.function, call.tag));
@@ -643,6 +674,9 @@ impl Calls {
             }
             ObjectKind::datatype => {
                 self.datatypes.remove(&e.handle.0);
+            }
+            ObjectKind::window => {
+                self.windows.remove(&e.handle.0);
             }
             // What it has started goes on.
             ObjectKind::request => {

@@ -1,12 +1,15 @@
 //! The calls that ranks are in when their traces end: who waits for whom in a job that hangs, or was killed.
 
 use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Serialize;
 
 use crate::ranks::calls::name_of;
 use crate::ranks::matching::{Job, Operation, Pair};
 
 /// A call that a rank is in when its trace ends, and the ranks that it waits for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WaitingRank {
     /// The rank.
     pub rank: u32,
@@ -16,9 +19,30 @@ pub struct WaitingRank {
     pub waits_for: Vec<u32>,
 }
 
+impl fmt::Display for WaitingRank {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// Ranks that are named.
+        const MOST: usize = 12;
+
+        write!(f, "rank {} is in {} and waits for ", self.rank, self.function)?;
+        let named: Vec<String> = self.waits_for.iter().take(MOST).map(u32::to_string).collect();
+        let more = if self.waits_for.len() > MOST { ", ..." } else { "" };
+        match &self.waits_for[..] {
+            [] => f.write_str("any rank"),
+            [rank] => write!(f, "rank {rank}"),
+            _ => write!(f, "ranks {}{more}", named.join(", ")),
+        }
+    }
+}
+
 impl Job {
     /// The ranks that wait, in order.
-    pub(super) fn waiting_ranks(&self, pairs: &[Pair], operations: &[Operation]) -> Vec<WaitingRank> {
+    pub(super) fn waiting_ranks(
+        &self,
+        pairs: &[Pair],
+        operations: &[Operation],
+        fences: &[Operation],
+    ) -> Vec<WaitingRank> {
         if self.processes.iter().all(|calls| calls.open.is_empty()) {
             return Vec::new();
         }
@@ -43,10 +67,12 @@ impl Job {
                     is_waiting = true;
                     ranks.extend(self.communicators.world_rank(process as usize, calls, of, peer));
                 }
-                for place in &open.collectives {
-                    let is_it = |part: &&(u32, u32)| **part == (process, *place as u32);
-                    let operation = operations.iter().find(|it| it.parts.iter().any(|part| is_it(&part)));
-                    let Some(operation) = operation else { continue };
+                let of_kind = [(&open.collectives, operations), (&open.fences, fences)];
+                let all_open =
+                    of_kind.into_iter().flat_map(|(places, all)| places.iter().map(move |it| (it, all)));
+                for (place, all) in all_open {
+                    let is_it = |part: &(u32, u32)| *part == (process, *place as u32);
+                    let Some(operation) = all.iter().find(|it| it.parts.iter().any(is_it)) else { continue };
                     let there = |rank: &&u32| {
                         let mut parts = operation.parts.iter();
                         parts.any(|(process, _)| self.processes[*process as usize].rank == **rank)

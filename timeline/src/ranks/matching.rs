@@ -161,6 +161,22 @@ impl Job {
     }
 }
 
+impl Job {
+    /// The fences, each with its calls on all ranks.
+    pub(super) fn fences(&self) -> Vec<Operation> {
+        let mut fences: BTreeMap<(u32, u32, u32), Vec<(u32, u32)>> = BTreeMap::new();
+        for (process, calls) in (0..).zip(&self.processes) {
+            for (place, fence) in (0..).zip(&calls.fences) {
+                if let Some(number) = self.communicators.number(process as usize, fence.communicator) {
+                    fences.entry((number, fence.window, fence.ordinal)).or_default().push((process, place));
+                }
+            }
+        }
+        let all = fences.into_iter();
+        all.map(|((communicator, ..), parts)| Operation { communicator, parts }).collect()
+    }
+}
+
 impl Unmatched {
     fn add(&mut self, rank: u32, tag: i32) {
         self.count += 1;

@@ -14,6 +14,8 @@
 //!   destination and tag, because messages do not overtake each other. A receive from any source, or with any tag, has the key that its
 //!   status shows at completion, and keeps its place in the order of posting.
 //! * **Collective operations** match by the communicator and their order on it.
+//! * **Fences** match by the window and their order on it. Windows are identified like communicators: by the communicator that they were made
+//!   of, and by how many were made of that before.
 //! * **Waits.** In a call, a rank waits until another one has begun what the call needs: see [`WaitKind`].
 //!
 //! Memory: about 150 bytes for each end of a message and each part in a collective operation, for the whole job at once; 50 more where
@@ -134,22 +136,7 @@ impl HostClocks {
 impl Ranks {
     /// Words about the ranks that wait for others when their traces end, a line each, and about a deadlock.
     pub fn waiting_notes(&self) -> Vec<String> {
-        /// Ranks that a line names.
-        const MOST: usize = 12;
-
-        let named = |ranks: &[u32]| {
-            let all: Vec<String> = ranks.iter().take(MOST).map(u32::to_string).collect();
-            let more = if ranks.len() > MOST { ", ..." } else { "" };
-            match ranks {
-                [] => "any rank".to_owned(),
-                [rank] => format!("rank {rank}"),
-                _ => format!("ranks {}{more}", all.join(", ")),
-            }
-        };
-        let waits = self.waiting.iter().map(|waiting| {
-            let WaitingRank { rank, function, waits_for } = waiting;
-            format!("rank {rank} is in {function} and waits for {}", named(waits_for))
-        });
+        let waits = self.waiting.iter().map(ToString::to_string);
         let cycle = self.deadlock.iter().map(|ranks| {
             let way: Vec<String> = ranks.iter().chain(ranks.first()).map(u32::to_string).collect();
             format!("deadlock: each of these ranks waits for the next: {}", way.join(" -> "))
@@ -269,10 +256,12 @@ fn matched(
     let mut job = Job::new(processes, size);
     let pairs = job.pairs(&mut results);
     let operations = job.operations();
-    let waiting = job.waiting_ranks(&pairs, &operations);
+    let fences = job.fences();
+    let waiting = job.waiting_ranks(&pairs, &operations, &fences);
     let mut waits: Vec<Vec<Joint>> = vec![Vec::new(); results.len()];
     job.wait_for_messages(&pairs, &mut waits);
     operations.iter().for_each(|operation| job.wait_in_operation(operation, &mut waits));
+    fences.iter().for_each(|fence| job.wait_at_fence(fence, &mut waits));
     for (result, waits) in results.iter_mut().zip(waits) {
         result.joints = Joints::of(waits);
     }

@@ -20,6 +20,8 @@ pub(super) struct ProcessCalls {
     pub(super) sends: Vec<Send>,
     pub(super) receives: Vec<Receive>,
     pub(super) collectives: Vec<Collective>,
+    /// Calls of `MPI_Win_fence`.
+    pub(super) fences: Vec<Fence>,
     /// Comparisons with clocks of other hosts.
     pub(super) measured: Vec<ClockMeasured>,
     /// Calls that threads are in at the end.
@@ -38,6 +40,7 @@ impl ProcessCalls {
     /// Keeps what is known without other processes: communicators and their handles.
     pub(super) fn forget_messages(&mut self) {
         (self.sends, self.receives, self.collectives) = (Vec::new(), Vec::new(), Vec::new());
+        self.fences = Vec::new();
         for communicator in &mut self.communicators {
             (communicator.made, communicator.freed) = (None, None);
         }
@@ -144,4 +147,17 @@ pub(super) struct Collective {
     pub(super) wait: Option<Span>,
     /// Its number in the job; `None` until it is matched.
     pub(super) number: Option<NonZeroU64>,
+}
+
+/// The rank's part in the synchronization of a window by all ranks that have it.
+#[derive(Clone, Debug)]
+pub(super) struct Fence {
+    /// The place of the communicator that the window was made of.
+    pub(super) communicator: u32,
+    /// Windows count up from 0 on each communicator, and fences on each window.
+    pub(super) window: u32,
+    pub(super) ordinal: u32,
+    pub(super) begin: Ns,
+    /// The call, once it has returned.
+    pub(super) done: Option<Span>,
 }

@@ -79,6 +79,7 @@ pub(super) enum Posted {
     Receive { place: usize },
     Both { send: Option<usize>, receive: usize },
     Collective { place: usize },
+    Fence { place: usize },
     PersistentSend(Send),
     PersistentReceive(Receive),
     PersistentCollective(Collective),

@@ -469,6 +469,32 @@ fn a_nonblocking_operation_is_waited_for_where_its_request_is() {
 }
 
 #[test]
+fn a_fence_waits_for_the_last_rank_at_the_same_window() {
+    let mut ranks: Vec<Rank> = (0..3).map(|rank| Rank::new(rank, 3)).collect();
+    for (number, rank) in ranks.iter_mut().enumerate() {
+        // Handles are the rank's own, and the first window has gone when the third is made.
+        let windows = [0x700, 0x710, 0x700].map(|handle: u64| handle + number as u64);
+        for (window, when) in [(windows[0], 10), (windows[1], 20)] {
+            rank.begin(when, "MPI_Win_create", (WORLD, NONE, NONE, 0));
+            rank.define(ObjectKind::window, window, WORLD, &[WORLD, 64, 8]);
+            rank.end(when + 5, window, None);
+        }
+        let late = [0, 40, 20][number];
+        rank.call((100 + late, 150), "MPI_Win_fence", (windows[1], NONE, NONE, 0), 0, None);
+        // These need not wait: they return at once.
+        rank.call((200 + late, 205 + late), "MPI_Win_fence", (windows[0], NONE, NONE, 0), 0, None);
+        rank.event(300, ObjectFreed { domain: 1, kind: ObjectKind::window, handle: Address(windows[0]) });
+        rank.define(ObjectKind::window, windows[2], WORLD, &[WORLD, 64, 8]);
+        rank.call((400 - late, 450), "MPI_Win_fence", (windows[2], NONE, NONE, 0), 0, None);
+    }
+    let all = all(ranks);
+    let barrier = WaitKind::Barrier;
+    assert_eq!(waits(&all[0]), [(100, 140, 1, barrier)]);
+    assert_eq!(waits(&all[1]), [(360, 400, 0, barrier)]);
+    assert_eq!(waits(&all[2]), [(120, 140, 1, barrier), (380, 400, 0, barrier)]);
+}
+
+#[test]
 fn what_has_no_partner_is_told() {
     let all = two(|first, second| {
         first.send((10, 11), 1, 4, 1);

@@ -6,7 +6,7 @@ use crate::model::Ns;
 use crate::ranks::calls::name_of;
 use crate::ranks::joints::{Joint, WaitKind};
 use crate::ranks::matching::{Job, Operation, Pair};
-use crate::ranks::process_calls::{Collective, Span};
+use crate::ranks::process_calls::{Collective, Fence, Span};
 use crate::ranks::shape::Shape;
 
 /// The waits of each process.
@@ -82,6 +82,24 @@ impl Job {
             }
             // Traces do not say who is next to whom.
             Shape::Neighbours => {}
+        }
+    }
+
+    /// Waits at a fence that all ranks come to. One that waits for nobody, as some need not, has returned before the last one comes.
+    pub(super) fn wait_at_fence(&self, fence: &Operation, waits: &mut Waits) {
+        let parts = fence.parts.iter().map(|(process, place)| {
+            let calls = &self.processes[*process as usize];
+            (*process as usize, calls.rank, &calls.fences[*place as usize])
+        });
+        let parts: Vec<(usize, u32, &Fence)> = parts.collect();
+        let last = parts.iter().max_by_key(|(_, rank, fence)| (fence.begin, *rank));
+        let Some((_, rank, last)) = last else { return };
+        if parts.len() != self.communicators.members(fence.communicator).len() {
+            return;
+        }
+        for (process, _, fence) in &parts {
+            let span = fence.done.filter(|span| span.end >= last.begin);
+            waits[*process].extend(span.and_then(|span| wait(span, last.begin, *rank, WaitKind::Barrier)));
         }
     }
 

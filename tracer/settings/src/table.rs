@@ -278,6 +278,19 @@ settings! {
             help: "Record only these ranks of an MPI job, for example 0,1,100-107; other ranks run without the tracer. Waits for other ranks are known only if all ranks are recorded [default: all]",
         }),
     }
+    mpi_clocks: Switch {
+        variable: "OMPTRACE_MPI_CLOCKS",
+        default: "0",
+        recorded: true,
+        meaning: "1 compares the clocks of an MPI job's hosts at the end of `MPI_Init` and at the start of `MPI_Finalize`. All ranks of the job must be recorded, because a rank that runs without omptrace would block the others in `MPI_Init`. It has no effect if all ranks run on one host or if `OMPTRACE_RANKS` is set.",
+        option: Some(CommandLineOption {
+            long: "mpi-clocks",
+            short: None,
+            value_name: "SWITCH",
+            bare: Some("1"),
+            help: "Compare the clocks of an MPI job's hosts in MPI_Init and MPI_Finalize. Only for jobs of which all ranks are recorded: a rank without omptrace would block the others; `--mpi-clocks` alone means 1",
+        }),
+    }
     log: LogLevel {
         variable: "OMPTRACE_LOG",
         default: "warn",

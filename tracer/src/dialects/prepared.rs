@@ -7,6 +7,7 @@ use omptrace_trace_format::block::ClockPair;
 use omptrace_trace_format::metadata::{Metadata, Registration, Runtime};
 
 use crate::callbacks::control_tool;
+use crate::calls;
 use crate::config::Config;
 use crate::dialects::dialect::recordable;
 use crate::dialects::parts::PARTS;
@@ -38,6 +39,7 @@ pub(crate) fn configured() -> Option<Config> {
         return None;
     }
     let config = Config::from_environment(recordable());
+    calls::configure(&config);
     config.is_enabled().then(|| {
         part::register(&PARTS);
         fork::watch();

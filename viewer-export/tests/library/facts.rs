@@ -13,6 +13,14 @@ pub(crate) fn with_trace<T>(text: &str, look: impl Fn(&Reader) -> T) -> T {
     look(&fixture::open(text, folder.path())[0])
 }
 
+fn text_of(text: &str) -> String {
+    with_trace(text, |reader| {
+        let out = Shared::default();
+        dump_text(reader, Box::new(out.clone())).expect("memory can be written");
+        String::from_utf8(out.bytes()).expect("UTF-8")
+    })
+}
+
 pub(crate) fn json_of(text: &str) -> String {
     with_trace(text, |reader| {
         let out = Shared::default();
@@ -54,14 +62,33 @@ fn events_are_in_the_order_of_time_and_streams() {
 
 #[test]
 fn text_names_flags_and_enumerators() {
-    let dumped = with_trace("12 1 task_create task=1 new=? flags=0x10000004 code=0x1234\n", |reader| {
-        let out = Shared::default();
-        dump_text(reader, Box::new(out.clone())).expect("memory can be written");
-        String::from_utf8(out.bytes()).expect("UTF-8")
-    });
+    let dumped = text_of("12 1 task_create task=1 new=? flags=0x10000004 code=0x1234\n");
     assert!(dumped.starts_with("             12    1 task_create "), "{dumped}");
     assert!(dumped.contains(" flags=0x10000004:task_explicit|task_untied codeptr_ra=0x1234\n"), "{dumped}");
     assert!(dumped.contains(" new_task_data=unset "), "{dumped}");
+}
+
+#[test]
+fn functions_of_mpi_have_names_as_far_as_there_are_such() {
+    let calls = "5 1 call_begin class=1 function=346 domain=1 object=0x10 peer=1 tag=3 count=4 datatype=0x20\n\
+         7 1 call_end class=1 function=346 domain=1 peer=-4 tag=-4\n\
+         8 1 call_begin class=1 function=0 domain=1 peer=-4 tag=-4\n\
+         9 1 call_begin class=1 function=4294967295 domain=1 peer=-4 tag=-4\n\
+         10 1 call_begin class=1 function=346 domain=7 peer=-4 tag=-4\n";
+    let text = text_of(calls);
+    let functions: Vec<&str> =
+        text.split_ascii_whitespace().filter_map(|word| word.strip_prefix("function=")).collect();
+    assert_eq!(functions, ["MPI_Send", "MPI_Send", "0", "4294967295", "346"]);
+    let json = json_of(calls);
+    let events = json.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let functions: Vec<(Option<u64>, Option<String>)> = events
+        .map(|event| (event["function"].as_u64(), event["function_name"].as_str().map(str::to_owned)))
+        .collect();
+    let send = || (Some(346), Some("MPI_Send".to_owned()));
+    assert_eq!(
+        functions,
+        [send(), send(), (Some(0), None), (Some(u32::MAX.into()), None), (Some(346), None)]
+    );
 }
 
 const SOUND: &str = include_str!("../fixtures/nested_regions.trace");

@@ -101,6 +101,11 @@ fn clock_ns(clock: libc::clockid_t) -> u64 {
     vdso::clock_ns(clock).unwrap_or_else(|| system::clock_ns(clock))
 }
 
+/// `CLOCK_MONOTONIC_RAW`, in nanoseconds: what all processes of a host have, and no correction changes.
+pub(crate) fn raw_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC_RAW)
+}
+
 /// The session's clock, whichever it is.
 #[inline]
 pub(crate) fn ticks() -> u64 {
