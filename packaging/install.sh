@@ -4,10 +4,14 @@
 #     curl -LsSf https://github.com/omptrace/omptrace/releases/latest/download/install.sh | sh
 #     sh install.sh --prefix ~/.local
 #
-# OMPTRACE_RELEASE names another place of the release's files: an address, or a folder.
+# A release's files in the folder of this script are used. OMPTRACE_RELEASE names another place of them: an address, or a folder.
 set -eu
 
-release=${OMPTRACE_RELEASE:-https://github.com/omptrace/omptrace/releases/latest/download}
+release=https://github.com/omptrace/omptrace/releases/latest/download
+case $0 in
+*install.sh) [ -f "$(dirname "$0")/SHA256SUMS" ] && release=$(cd "$(dirname "$0")" && pwd) ;;
+esac
+release=${OMPTRACE_RELEASE:-$release}
 prefix=${HOME:-/root}/.local
 
 fail() {
