@@ -146,7 +146,11 @@ pub(crate) fn run(arguments: &Doctor) -> Result<Outcome> {
         .into_iter()
         .map(|(what, remedy)| Remark { what, remedy })
         .collect();
-    problems.extend(refused_by_all(&runtimes, &tool));
+    // A program may bring a runtime from a folder that nobody else looks in.
+    let is_traceable = program.as_ref().is_some_and(|verdict| {
+        matches!(verdict.diagnosis.traceable, Traceable::Yes | Traceable::Observed | Traceable::Replaced)
+    });
+    problems.extend(refused_by_all(&runtimes, &tool).filter(|_| !is_traceable));
     problems.extend(full_disks());
     let remarks = programs.iter().flat_map(|program| {
         // The verdict names a tool of the program's own.
