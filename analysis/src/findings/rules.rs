@@ -305,6 +305,7 @@ mod tests {
             include_str!("fine_work.rs"),
             include_str!("functions.rs"),
             include_str!("mutexes.rs"),
+            include_str!("ranks.rs"),
         ];
         for Rule { id, .. } in RULES {
             let name = match *id {
