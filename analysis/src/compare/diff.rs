@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::compare::condition::{Condition, Measured, Unmet};
 use crate::compare::functions;
-use crate::compare::metric::{Metric, RegionPair, Row};
+use crate::compare::metric::{Metric, RegionPair, Row, row};
 use crate::compare::named_place::{NamedPlace, PairOfPlaces, together};
 use crate::compare::pairs::pairs;
 use crate::compare::run::Run;
@@ -296,37 +296,6 @@ fn places(runs: &[Run]) -> Vec<Place> {
     places.sort();
     places.dedup();
     places
-}
-
-/// A row, unless a run lacks the number.
-pub(super) fn row(
-    metric: Metric,
-    region: Option<&RegionPair>,
-    before: Option<Vec<f64>>,
-    after: Option<Vec<f64>>,
-) -> Option<Row> {
-    let (before, after) = (Summary::of(&before?), Summary::of(&after?));
-    let is_nothing = |of: &Summary| of.mean == 0.0;
-    if metric.is_time() && is_nothing(&before) && is_nothing(&after) {
-        return None;
-    }
-    let difference = Difference::of(&before, &after);
-    let value = after.mean - before.mean;
-    Some(Row {
-        region: region.cloned(),
-        function: None,
-        steps: None,
-        metric,
-        unit: if metric.is_time() { "ns" } else { "share" },
-        before,
-        after,
-        difference: value,
-        relative: (before.mean > 0.0).then(|| value / before.mean),
-        interval: difference.map(|difference| difference.interval()),
-        chance: difference.map(|difference| difference.chance()),
-        is_different: false,
-        is_large: false,
-    })
 }
 
 /// Marks the rows whose difference is large enough and more than chance, which makes any of the parts' differ by that chance.

@@ -3,8 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::compare::functions::FunctionPair;
-use crate::compare::sample::Summary;
-use crate::compare::steps::StepNumbers;
+use crate::compare::sample::{Difference, Summary};
 use crate::model::accounting::Accounting;
 use crate::model::answers::{Answers, Efficiency, RegionAnswer};
 use crate::model::cause::Cause;
@@ -157,4 +156,48 @@ pub struct Row {
     pub is_different: bool,
     /// Whether it is large enough.
     pub is_large: bool,
+}
+
+/// The time steps that a number is of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StepNumbers {
+    /// The range whose instances they are.
+    pub name: String,
+    /// The first of them, from 1; `None` of a number of all steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first: Option<u64>,
+    /// The last of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<u64>,
+}
+
+/// A row, unless a run lacks the number.
+pub(super) fn row(
+    metric: Metric,
+    region: Option<&RegionPair>,
+    before: Option<Vec<f64>>,
+    after: Option<Vec<f64>>,
+) -> Option<Row> {
+    let (before, after) = (Summary::of(&before?), Summary::of(&after?));
+    let is_nothing = |of: &Summary| of.mean == 0.0;
+    if metric.is_time() && is_nothing(&before) && is_nothing(&after) {
+        return None;
+    }
+    let difference = Difference::of(&before, &after);
+    let value = after.mean - before.mean;
+    Some(Row {
+        region: region.cloned(),
+        function: None,
+        steps: None,
+        metric,
+        unit: if metric.is_time() { "ns" } else { "share" },
+        before,
+        after,
+        difference: value,
+        relative: (before.mean > 0.0).then(|| value / before.mean),
+        interval: difference.map(|difference| difference.interval()),
+        chance: difference.map(|difference| difference.chance()),
+        is_different: false,
+        is_large: false,
+    })
 }

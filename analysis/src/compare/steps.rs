@@ -1,25 +1,9 @@
 //! Time steps of two sets of runs, beside each other: the median, what 95 % do not exceed, the drift, and step by step.
 
-use serde::Serialize;
-
-use crate::compare::diff::row;
-use crate::compare::metric::{Metric, Row};
+use crate::compare::metric::{Metric, Row, StepNumbers, row};
 use crate::compare::run::Run;
 use crate::compare::sample::real;
 use crate::constructs::steps::Steps;
-
-/// The time steps that a number is of.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct StepNumbers {
-    /// The range whose instances they are.
-    pub name: String,
-    /// The first of them, from 1; `None` of a number of all steps.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub first: Option<u64>,
-    /// The last of them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub last: Option<u64>,
-}
 
 /// Time steps, compared.
 #[derive(Debug, Default)]

@@ -179,7 +179,7 @@ mod tests {
         for version in ["LLVM OMP version: 5.0.20140926", "another", ""] {
             let other = reports(version);
             assert!(other.inlined && other.barrier_kinds, "{version}");
-            assert_eq!(other.chunk_cost_ns, 600, "{version}");
+            assert_eq!(other.chunk_cost_ns, 450, "{version}");
         }
     }
 }

@@ -18,9 +18,9 @@ use std::collections::BTreeMap;
 use omptrace_trace_format::field::{AnnotationKind, AnnotationSource, MemoryChange, ValueRole};
 
 use super::*;
-use crate::model::{Annotated, CountValue, CounterId, LocationId, Looks, Payload};
+use crate::model::{Annotated, Annotation, CountValue, CounterId, LocationId, Looks, Payload};
 pub(crate) use texts::Texts;
-use verbatim::{Named, OpenRanges, RangeKey, payload};
+use verbatim::{Named, OpenRanges, RangeKey, is_of_process, payload};
 
 /// Ranges of the process that are open at once. A program that ends none would have a track for each.
 const MAX_OPEN: usize = 1 << 12;
@@ -80,10 +80,6 @@ impl Annotations {
 fn key(source: AnnotationSource, domain: u32, instance: u64) -> u64 {
     // Other phases have the numbers of regions, which have 32 bits.
     1 << 63 | u64::from(source.0 & 0xff) << 52 | u64::from(domain) << 24 ^ instance
-}
-
-fn is_of_process(kind: AnnotationKind) -> bool {
-    matches!(kind, AnnotationKind::process | AnnotationKind::frame)
 }
 
 fn is_kernel(construct: Construct) -> bool {
@@ -378,5 +374,59 @@ fn label(name: &str, number: u32) -> String {
     match name.char_indices().nth(MAX_LABEL) {
         Some((end, _)) => format!("{}... #{number}", &name[..end]),
         None => name.to_owned(),
+    }
+}
+
+impl Interpreter<'_, '_> {
+    /// A range begins.
+    fn begin_verbatim(&mut self, key: RangeKey, range: Annotation) {
+        self.annotations.verbatim.begin(key, range);
+    }
+
+    /// A range ends.
+    fn end_verbatim(&mut self, key: RangeKey, time: Ns) {
+        if let Some(mut range) = self.annotations.verbatim.end(key) {
+            if let Annotated::Range { end, .. } = &mut range.what {
+                *end = Some(time.max(range.time));
+            }
+            self.stage.item(&Item::Annotation(&range));
+        }
+    }
+
+    /// The trace ends.
+    fn finish_verbatim(&mut self) {
+        for range in self.annotations.verbatim.take() {
+            self.stage.item(&Item::Annotation(&range));
+        }
+    }
+
+    /// Something that a thread says.
+    fn verbatim(
+        &self,
+        thread: usize,
+        time: Ns,
+        named: Named,
+        payload: Payload,
+        what: Annotated,
+    ) -> Annotation {
+        let texts = &self.annotations.texts;
+        let domain = texts.text(named.domain).filter(|domain| !domain.is_empty());
+        Annotation {
+            thread: self.threads[thread].location,
+            time,
+            source: named.source,
+            domain: domain.map(|domain| domain.into_owned()),
+            name: texts.text(named.name).unwrap_or_default().into_owned(),
+            instance: named.instance,
+            payload,
+            what,
+        }
+    }
+
+    /// How a range or a mark is to look.
+    fn looks(&self, domain: u32, category: u32, colour: u32) -> Looks {
+        let texts = &self.annotations.texts;
+        let category = (category != 0).then(|| texts.category(domain, category).into_owned());
+        Looks { category, colour }
     }
 }

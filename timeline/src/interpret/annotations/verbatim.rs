@@ -6,12 +6,16 @@ use std::collections::BTreeMap;
 
 use omptrace_trace_format::field::{AnnotationKind, AnnotationSource, PayloadType};
 
-use super::super::Interpreter;
-use super::{Texts, is_of_process};
-use crate::model::{Annotated, Annotation, Item, Looks, Ns, Payload};
+use super::texts::Texts;
+use crate::model::{Annotation, Payload};
 
 /// Ranges that are open at once. Stops a program that ends none: it would fill the memory.
 const MAX_OPEN: usize = 1 << 20;
+
+/// Whether ranges of this kind are the process's.
+pub(super) fn is_of_process(kind: AnnotationKind) -> bool {
+    matches!(kind, AnnotationKind::process | AnnotationKind::frame)
+}
 
 /// What tells an open range from others: its thread, unless it is one of the process, its kind, source, domain and instance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,14 +62,14 @@ pub(super) struct OpenRanges {
 }
 
 impl OpenRanges {
-    fn begin(&mut self, key: RangeKey, range: Annotation) {
+    pub(super) fn begin(&mut self, key: RangeKey, range: Annotation) {
         if self.count < MAX_OPEN {
             self.ranges.entry(key).or_default().push(range);
             self.count += 1;
         }
     }
 
-    fn end(&mut self, key: RangeKey) -> Option<Annotation> {
+    pub(super) fn end(&mut self, key: RangeKey) -> Option<Annotation> {
         let open = self.ranges.get_mut(&key)?;
         let range = open.pop();
         if open.is_empty() {
@@ -75,63 +79,9 @@ impl OpenRanges {
         range
     }
 
-    fn take(&mut self) -> impl Iterator<Item = Annotation> {
+    pub(super) fn take(&mut self) -> impl Iterator<Item = Annotation> {
         self.count = 0;
         std::mem::take(&mut self.ranges).into_values().flatten()
-    }
-}
-
-impl Interpreter<'_, '_> {
-    /// A range begins.
-    pub(super) fn begin_verbatim(&mut self, key: RangeKey, range: Annotation) {
-        self.annotations.verbatim.begin(key, range);
-    }
-
-    /// A range ends.
-    pub(super) fn end_verbatim(&mut self, key: RangeKey, time: Ns) {
-        if let Some(mut range) = self.annotations.verbatim.end(key) {
-            if let Annotated::Range { end, .. } = &mut range.what {
-                *end = Some(time.max(range.time));
-            }
-            self.stage.item(&Item::Annotation(&range));
-        }
-    }
-
-    /// The trace ends.
-    pub(super) fn finish_verbatim(&mut self) {
-        for range in self.annotations.verbatim.take() {
-            self.stage.item(&Item::Annotation(&range));
-        }
-    }
-
-    /// Something that a thread says.
-    pub(super) fn verbatim(
-        &self,
-        thread: usize,
-        time: Ns,
-        named: Named,
-        payload: Payload,
-        what: Annotated,
-    ) -> Annotation {
-        let texts = &self.annotations.texts;
-        let domain = texts.text(named.domain).filter(|domain| !domain.is_empty());
-        Annotation {
-            thread: self.threads[thread].location,
-            time,
-            source: named.source,
-            domain: domain.map(|domain| domain.into_owned()),
-            name: texts.text(named.name).unwrap_or_default().into_owned(),
-            instance: named.instance,
-            payload,
-            what,
-        }
-    }
-
-    /// How a range or a mark is to look.
-    pub(super) fn looks(&self, domain: u32, category: u32, colour: u32) -> Looks {
-        let texts = &self.annotations.texts;
-        let category = (category != 0).then(|| texts.category(domain, category).into_owned());
-        Looks { category, colour }
     }
 }
 

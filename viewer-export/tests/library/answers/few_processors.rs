@@ -199,7 +199,7 @@ fn threads_that_sleep_are_not_too_many() {
 fn a_busy_machine_is_said_first() {
     let answers = late(with_cpu_time!("3,5", "7000000", "7000000", "14000000"));
     let note = answers.cpu_note.as_deref().expect("a note");
-    assert!(note.contains("ran for only 50 % of the time"), "{note}");
+    assert!(note.contains("had a CPU for only 50 % of the time"), "{note}");
     assert!(note.contains("idle machine") && note.contains("--cpu-time"), "{note}");
     assert!(answers.headline().expect("a headline").contains(note));
     assert!(!ids(&answers).contains(&"late_wake_up"), "{:?}", answers.findings);
