@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::compare::condition::{Condition, Measured, Unmet};
 use crate::compare::functions;
-use crate::compare::metric::{Metric, RegionPair, Row, row};
+use crate::compare::metric::{Metric, RegionPair, Row, mark, row};
 use crate::compare::named_place::{NamedPlace, PairOfPlaces, together};
 use crate::compare::pairs::pairs;
 use crate::compare::run::Run;
@@ -139,7 +139,7 @@ impl Diff {
         }
         let steps = ComparedSteps::of(before, after, options.min_effect, MAX_CHANCE / 4.0);
         let of_others = if steps.rows.is_empty() { MAX_CHANCE / 2.0 } else { MAX_CHANCE / 4.0 };
-        mark(&mut rows, least_ns, of_others);
+        mark_families(&mut rows, least_ns, of_others);
         let measured = options.conditions.iter().map(|condition| match &condition.place {
             Some(place) => at_place(condition.metric, place, before, after),
             None => {
@@ -298,8 +298,8 @@ fn places(runs: &[Run]) -> Vec<Place> {
     places
 }
 
-/// Marks the rows whose difference is large enough and more than chance, which makes any of the parts' differ by that chance.
-fn mark(rows: &mut [Row], least_ns: f64, of_parts: f64) {
+/// Marks the rows of both families; `of_parts` is the chance of equal programs to differ in any of the parts'.
+fn mark_families(rows: &mut [Row], least_ns: f64, of_parts: f64) {
     for (is_of_whole, chance) in [(true, MAX_CHANCE / 2.0), (false, of_parts)] {
         // Tests of what is too small to be reported would only make the others harder.
         let is_tested = |row: &Row| {
@@ -307,12 +307,7 @@ fn mark(rows: &mut [Row], least_ns: f64, of_parts: f64) {
             let is_seen = row.before.mean.max(row.after.mean) >= least_ns;
             is_whole == is_of_whole && (is_seen || !row.metric.is_time())
         };
-        let tested: Vec<usize> = (0..rows.len()).filter(|index| is_tested(&rows[*index])).collect();
-        let chances: Option<Vec<f64>> = tested.iter().map(|index| rows[*index].chance).collect();
-        for (index, is_real) in tested.iter().zip(real(&chances.unwrap_or_default(), chance)) {
-            let row = &mut rows[*index];
-            row.is_different = is_real && row.is_large;
-        }
+        mark(&mut rows.iter_mut().filter(|row| is_tested(row)).collect::<Vec<_>>(), chance);
     }
 }
 

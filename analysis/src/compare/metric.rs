@@ -3,7 +3,7 @@
 use serde::{Serialize, Serializer};
 
 use crate::compare::functions::FunctionPair;
-use crate::compare::sample::{Difference, Summary};
+use crate::compare::sample::{Difference, Summary, real};
 use crate::model::accounting::Accounting;
 use crate::model::answers::{Answers, Efficiency, RegionAnswer};
 use crate::model::cause::Cause;
@@ -200,4 +200,12 @@ pub(super) fn row(
         is_different: false,
         is_large: false,
     })
+}
+
+/// Marks the rows whose difference is large enough and real, where `chance` is that of equal programs to differ in any of them.
+pub(super) fn mark(rows: &mut [&mut Row], chance: f64) {
+    let chances: Option<Vec<f64>> = rows.iter().map(|row| row.chance).collect();
+    for (row, is_real) in rows.iter_mut().zip(real(&chances.unwrap_or_default(), chance)) {
+        row.is_different = is_real && row.is_large;
+    }
 }

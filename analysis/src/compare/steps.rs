@@ -1,8 +1,7 @@
 //! Time steps of two sets of runs, beside each other: the median, what 95 % do not exceed, the drift, and step by step.
 
-use crate::compare::metric::{Metric, Row, StepNumbers, row};
+use crate::compare::metric::{Metric, Row, StepNumbers, mark, row};
 use crate::compare::run::Run;
-use crate::compare::sample::real;
 use crate::constructs::steps::Steps;
 
 /// Time steps, compared.
@@ -65,7 +64,7 @@ impl ComparedSteps {
                 ..row
             }));
         }
-        mark(&mut rows, chance);
+        mark(&mut rows.iter_mut().collect::<Vec<_>>(), chance);
         rows[numbers..].sort_by(|a, b| {
             let by_size = b.difference.abs().total_cmp(&a.difference.abs());
             b.is_different.cmp(&a.is_different).then(by_size)
@@ -97,14 +96,6 @@ fn bins(old: &[Steps], new: &[Steps]) -> (usize, Option<String>) {
             let note = "single time steps are not compared: the runs have very different numbers of them";
             (0, Some(note.to_owned()))
         }
-    }
-}
-
-/// Marks the rows whose difference is large enough and more than chance.
-fn mark(rows: &mut [Row], chance: f64) {
-    let chances: Option<Vec<f64>> = rows.iter().map(|row| row.chance).collect();
-    for (row, is_real) in rows.iter_mut().zip(real(&chances.unwrap_or_default(), chance)) {
-        row.is_different = is_real && row.is_large;
     }
 }
 

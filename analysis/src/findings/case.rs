@@ -79,6 +79,17 @@ impl Case<'_> {
     }
 }
 
+/// A finding without worst instances.
+pub(crate) fn finding(
+    id: &str,
+    place: Place,
+    gain_ns: u64,
+    text: String,
+    figures: &[(&str, u64)],
+) -> Finding {
+    Finding { id: id.to_owned(), place, gain_ns, text, evidence: evidence(figures), instances: Vec::new() }
+}
+
 /// The figures that a finding rests on.
 pub(crate) fn evidence(figures: &[(&str, u64)]) -> Map<String, Value> {
     let figures = figures.iter();

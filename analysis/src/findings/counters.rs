@@ -1,6 +1,6 @@
 //! What the processor's counters show of constructs in which threads work.
 
-use super::case::{at, evidence};
+use super::case::{at, finding};
 use super::rules::{MAX_IPC, MIN_GAIN, MIN_MISSES, MIN_STALLED};
 use crate::model::answers::Finding;
 use crate::model::place::Place;
@@ -48,14 +48,7 @@ fn of_place(counts: &WorkCounts, threads: u64, duration: u64) -> Option<Finding>
         "threads execute {ipc:.2} instructions per cycle {}, which is typical of code that waits for memory: process data in memory order and in blocks that fit into the caches, and initialise data on the thread that uses it",
         at(&counts.place)
     );
-    Some(Finding {
-        id: "memory_bound".to_owned(),
-        place: counts.place.clone(),
-        gain_ns,
-        text,
-        evidence: evidence(&figures),
-        instances: Vec::new(),
-    })
+    Some(finding("memory_bound", counts.place.clone(), gain_ns, text, &figures))
 }
 
 #[cfg(test)]

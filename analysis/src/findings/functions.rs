@@ -1,7 +1,7 @@
 //! Rules about functions, by samples. Their times are processor time, which says nothing of how busy the machine was. So they are
 //! compared with that of all samples, and not with the wall time.
 
-use super::case::{Candidate, Case, evidence};
+use super::case::{Candidate, Case, finding};
 use crate::model::answers::{Finding, FunctionName};
 use crate::model::place::Place;
 use crate::model::state_sums::SerialTimes;
@@ -51,7 +51,7 @@ fn serial_function(case: &Case<'_>, name: &FunctionName, times: SerialTimes) -> 
         "the function {} runs only in serial code: divide its work among threads, or run it in parallel with other work",
         name.function
     );
-    let finding = finding("serial_function", "serial code", name, text, &evidence);
+    let finding = finding("serial_function", place("serial code", name), 0, text, &evidence);
     candidate(finding, serial_ns - case.gain(serial_ns))
 }
 
@@ -66,19 +66,12 @@ fn spinning(case: &Case<'_>, name: &FunctionName, is_flush: bool, ns: u64) -> Ca
         name.function
     );
     let evidence = [("spinning_ns", ns), ("threads", case.threads)];
-    let finding = finding("user_spinning", "loop of the program", name, text, &evidence);
+    let finding = finding("user_spinning", place("loop of the program", name), 0, text, &evidence);
     candidate(finding, case.gain(ns))
 }
 
-fn finding(id: &str, construct: &str, name: &FunctionName, text: String, figures: &[(&str, u64)]) -> Finding {
-    Finding {
-        id: id.to_owned(),
-        place: Place::at(construct, name.file.as_deref(), None, Some(&name.function)),
-        gain_ns: 0,
-        text,
-        evidence: evidence(figures),
-        instances: Vec::new(),
-    }
+fn place(construct: &str, name: &FunctionName) -> Place {
+    Place::at(construct, name.file.as_deref(), None, Some(&name.function))
 }
 
 fn candidate(finding: Finding, gain_ns: u64) -> Candidate {

@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 pub(crate) use case::at;
-use case::{Candidate, Case, evidence, without_region_cost};
+use case::{Candidate, Case, evidence, finding, without_region_cost};
 use devices::is_small_kernel;
 use rules::{
     CHANCE_EXPLAINS, DELAYS, MAX_SHARE_OF_ONE, MAX_SHARE_OF_REPEATED, MAX_TRACER, MAY_BE_MPI, MIN_GAIN,

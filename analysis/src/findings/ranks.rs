@@ -3,11 +3,12 @@
 use omptrace_timeline::Ranks;
 
 use super::rules::MIN_GAIN;
-use super::{at, evidence};
+use super::{at, finding};
 use crate::model::answers::{Answers, Finding};
 use crate::model::cause::Cause;
 use crate::model::process_stats::ProcessStats;
 use crate::model::sum::sum;
+use crate::overview::mpi_efficiency::outside_ns;
 
 /// A rank: its time outside of MPI, and how long it waited for others.
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +25,10 @@ pub(crate) fn rank_imbalance(
     processes: &[ProcessStats],
     answers: &Answers,
 ) -> Option<Finding> {
-    let ranks = ranks.filter(|ranks| ranks.are_complete() && ranks.size == processes.len())?;
     if answers.cpu_note.is_some() {
         return None;
     }
-    let all = processes.iter().enumerate().map(|(number, process)| {
-        let in_calls = ranks.process(number)?.in_calls_ns;
-        let outside_ns = process.duration_ns.saturating_sub(in_calls);
+    let all = outside_ns(ranks?, processes)?.into_iter().zip(processes).map(|(outside_ns, process)| {
         Some(Rank { number: process.rank?, outside_ns, waits_ns: process.accounting[Cause::MpiWait] })
     });
     of_ranks(&all.collect::<Option<Vec<Rank>>>()?, answers)
@@ -61,14 +59,7 @@ fn of_ranks(ranks: &[Rank], answers: &Answers) -> Option<Finding> {
         seconds(mean_ns),
         at(&waits.place)
     );
-    Some(Finding {
-        id: "rank_imbalance".to_owned(),
-        place: waits.place.clone(),
-        gain_ns,
-        text,
-        evidence: evidence(&figures),
-        instances: Vec::new(),
-    })
+    Some(finding("rank_imbalance", waits.place.clone(), gain_ns, text, &figures))
 }
 
 #[cfg(test)]

@@ -31,6 +31,15 @@ pub struct MpiEfficiency {
 /// A process: its time outside of MPI, and its threads.
 type Outside = (u64, u32);
 
+/// How long each process of a job is outside of MPI; `None` unless all ranks are there.
+pub(crate) fn outside_ns(ranks: &Ranks, processes: &[ProcessStats]) -> Option<Vec<u64>> {
+    let is_job = ranks.are_complete() && ranks.size == processes.len();
+    let outside = processes.iter().enumerate().map(|(number, process)| {
+        Some(process.duration_ns.saturating_sub(ranks.process(number)?.in_calls_ns))
+    });
+    outside.collect::<Option<Vec<u64>>>().filter(|_| is_job)
+}
+
 impl MpiEfficiency {
     /// That of a job of which all ranks are there; `None` of any other.
     pub(crate) fn of(
@@ -38,13 +47,9 @@ impl MpiEfficiency {
         processes: &[ProcessStats],
         (duration_ns, efficiency): (u64, &Efficiency),
     ) -> Option<MpiEfficiency> {
-        let ranks = ranks.filter(|ranks| ranks.are_complete() && ranks.size == processes.len())?;
-        let outside = processes.iter().enumerate().map(|(number, process)| {
-            let in_calls = ranks.process(number)?.in_calls_ns;
-            Some((process.duration_ns.saturating_sub(in_calls), process.threads.max(1)))
-        });
-        let outside: Option<Vec<Outside>> = outside.collect();
-        MpiEfficiency::of_times(&outside?, duration_ns, efficiency)
+        let times = outside_ns(ranks?, processes)?.into_iter();
+        let outside = times.zip(processes).map(|(ns, process)| (ns, process.threads.max(1)));
+        MpiEfficiency::of_times(&outside.collect::<Vec<Outside>>(), duration_ns, efficiency)
     }
 
     fn of_times(outside: &[Outside], duration_ns: u64, efficiency: &Efficiency) -> Option<MpiEfficiency> {
