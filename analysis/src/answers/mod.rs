@@ -14,7 +14,7 @@ pub use crate::findings::{RULES, Rule};
 pub use crate::model::accounting::Accounting;
 pub use crate::model::answers::{
     Answers, Blame, Blocked, CriticalPath, Efficiency, Finding, FunctionName, FunctionShare, Moment,
-    NotPredicted, NotSeen, OtherThreads, PathRow, RegionAnswer, SCHEMA, TaskRegion, WhatIf,
+    NO_FINDING, NotPredicted, NotSeen, OtherThreads, PathRow, RegionAnswer, SCHEMA, TaskRegion, WhatIf,
 };
 pub use crate::model::cause::Cause;
 pub use crate::model::place::{Place, Position};

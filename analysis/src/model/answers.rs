@@ -254,6 +254,9 @@ pub struct Finding {
     pub instances: Vec<Moment>,
 }
 
+/// Where there is none.
+pub const NO_FINDING: &str = "No change that omptrace knows of would save 3 % of the wall time or more.";
+
 impl Finding {
     /// The address of the page about findings of this id.
     pub fn page_address(id: &str) -> String {

@@ -99,6 +99,13 @@ pub struct Analysed {
     pub threads: Vec<String>,
 }
 
+impl Stats {
+    /// Whether there would be findings, if anything were found: they are about whole teams, so not where threads are selected.
+    pub fn looks_for_findings(&self) -> bool {
+        self.analysed.as_ref().is_none_or(|analysed| analysed.threads.is_empty())
+    }
+}
+
 /// A phase of the program, summed over all instances: the time in which a thread of any process was in the
 /// phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

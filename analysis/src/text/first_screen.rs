@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use super::styled::{Line, Lines, Look, Tint, shortened};
 use crate::findings::{Rule, at};
-use crate::model::answers::{Answers, Finding};
+use crate::model::answers::{Answers, Finding, NO_FINDING};
 use crate::model::cause::Cause;
 use crate::model::place::Place;
 use crate::model::stats::Stats;
@@ -151,8 +151,7 @@ impl Answers {
     pub fn finding_cards(&self, top: usize, look: Look) -> Lines {
         let mut lines = Lines::default();
         if self.findings.is_empty() {
-            let words = "No change that omptrace knows of would save 3 % of the wall time or more.";
-            lines.words(Line::of(Tint::Plain, "  "), words, Tint::Plain, look);
+            lines.words(Line::of(Tint::Plain, "  "), NO_FINDING, Tint::Plain, look);
         }
         for (index, finding) in self.findings.iter().take(top).enumerate() {
             self.write_card(&mut lines, index + 1, finding, look);
@@ -226,15 +225,16 @@ impl Stats {
         lines.gap();
         self.write_efficiencies(&mut lines, look);
         let top = rows.unwrap_or(3);
-        lines.gap();
-        if answers.findings.is_empty() {
+        if self.looks_for_findings() {
+            lines.gap();
+            if !answers.findings.is_empty() {
+                let title = Line::of(Tint::Bold, "Findings");
+                lines.push(title.and(Tint::Dim, " (estimated savings of wall time; they overlap)"));
+            }
             lines.extend(answers.finding_cards(top, look));
-        } else {
-            let title = Line::of(Tint::Bold, "Findings");
-            lines.push(title.and(Tint::Dim, " (estimated savings of wall time; they overlap)"));
-            lines.extend(answers.finding_cards(top, look));
-            let help = answers.help_command(top).unwrap_or_default();
-            lines.push(Line::of(Tint::Dim, format!("  What this means: {help}")));
+            if let Some(help) = answers.help_command(top) {
+                lines.push(Line::of(Tint::Dim, format!("  What this means: {help}")));
+            }
         }
         lines.gap();
         for not_seen in answers.not_seen.iter().filter(|row| row.cause != Cause::Preempted) {
@@ -384,6 +384,7 @@ fn sentence(words: &str) -> String {
 mod tests {
     use super::*;
     use crate::model::answers::{Blame, Efficiency, NotSeen};
+    use crate::model::stats::Analysed;
 
     fn at(function: &str, line: u32) -> Place {
         Place::at("!$omp parallel", Some("/src/stencil.c"), Some(line), Some(function))
@@ -496,6 +497,17 @@ Not visible: reductions: GCC inlines them
 More: --full (constructs, critical path, threads), --by , --json
 "
         );
+    }
+
+    #[test]
+    fn that_nothing_was_found_is_said_only_where_it_was_looked_for() {
+        let mut stats = stats();
+        stats.answers.findings.clear();
+        let text = |stats: &Stats| stats.first_screen(Line::default(), None, Look::PLAIN).text(Look::PLAIN);
+        let words = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(text(&stats)).contains(NO_FINDING));
+        stats.analysed = Some(Analysed { threads: vec!["thread 1".to_owned()], ..Analysed::default() });
+        assert!(!words(text(&stats)).contains(NO_FINDING));
     }
 
     #[test]

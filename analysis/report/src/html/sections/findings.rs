@@ -1,7 +1,7 @@
 //! Possible improvements, as cards.
 
 use super::*;
-use omptrace_analysis::answers::{Position, Rule};
+use omptrace_analysis::answers::{NO_FINDING, Position, Rule};
 
 /// The command that opens a moment in a viewer.
 pub(crate) fn view_command(view: &str, moment: &Moment) -> String {
@@ -14,8 +14,11 @@ pub(crate) fn view_command(view: &str, moment: &Moment) -> String {
 pub(crate) fn findings(out: &mut String, report: &Report<'_>, limits: &Limits) {
     let answers = &report.stats.answers;
     if answers.findings.is_empty() {
+        if !report.stats.looks_for_findings() {
+            return;
+        }
         section(out, "findings", "Findings", "");
-        *out += "<p>No change that omptrace knows of would save 3 % of the wall time or more.</p></section>";
+        let _ = write!(out, "<p>{NO_FINDING}</p></section>");
         return;
     }
     let lead = "Savings are in wall time and estimated by replaying the run without the problem. Savings of several findings may overlap.";
