@@ -4,9 +4,10 @@
 //! began, and that each rank has one.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use omptrace_trace_format::Reader;
 
@@ -20,6 +21,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 const PAUSE: Duration = Duration::from_millis(50);
 /// A trace that began this long before `record` started its rank may be of this run: clocks of hosts differ.
 const SKEW_NS: u64 = 1_000_000_000;
+/// The same of the time of a file, which a file server gives.
+const FILE_SKEW: Duration = Duration::from_secs(600);
 
 /// The traces of all ranks, in the order of ranks, once they are complete. `None` where they are not in the directory of `own`, are not
 /// complete in time, or where a rank has several.
@@ -35,6 +38,13 @@ pub(crate) fn of_all_ranks(own: &[PathBuf], rank: LaunchedRank, started: Now) ->
     }
 }
 
+/// Whether a file was written last so long before that it is no trace of this run: there may be very many, and none is opened for that.
+fn is_old(path: &Path, started: Now) -> bool {
+    let Ok(written) = fs::metadata(path).and_then(|metadata| metadata.modified()) else { return false };
+    let earliest = Duration::from_nanos(started.realtime_ns).saturating_sub(FILE_SKEW);
+    written.duration_since(UNIX_EPOCH).is_ok_and(|written| written < earliest)
+}
+
 struct Found {
     traces: Vec<PathBuf>,
     are_complete: bool,
@@ -44,6 +54,9 @@ struct Found {
 fn look(folder: &Path, rank: LaunchedRank, started: Now) -> Option<Found> {
     let mut found: BTreeMap<u32, (PathBuf, bool)> = BTreeMap::new();
     for path in inputs::traces(&[folder.to_owned()]).ok()? {
+        if is_old(&path, started) {
+            continue;
+        }
         // Where one is being completed, it may be gone for a moment.
         let Ok(reader) = Reader::open(&path) else { continue };
         let of = reader.metadata().rank().filter(|of| *of < rank.ranks);
