@@ -19,11 +19,8 @@ pub(crate) fn typed(trace: &Path) -> String {
 /// Several traces as arguments of a command to be typed: their directory where it has no others, a pattern where that matches
 /// no others, else all of them.
 pub(crate) fn typed_all(traces: &[PathBuf]) -> String {
-    /// So many are typed by their names.
-    const MAX_NAMES: usize = 1;
-
     let names = || traces.iter().map(|trace| typed(trace)).collect::<Vec<_>>().join(" ");
-    if traces.len() <= MAX_NAMES {
+    if traces.len() < 2 {
         return names();
     }
     let Some(inside) = common_folder(traces).and_then(|folder| inputs::traces(&[folder.to_owned()]).ok())

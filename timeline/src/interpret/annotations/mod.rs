@@ -93,13 +93,14 @@ fn is_kernel(construct: Construct) -> bool {
 
 impl Interpreter<'_, '_> {
     pub(super) fn annotation_begin(&mut self, thread: usize, time: Ns, e: &AnnotationBegin) {
+        let payload = payload(&self.annotations.texts, e.payload_type, e.payload);
         if self.stage.wants_annotations() {
             let named = Named { source: e.source, domain: e.domain, name: e.name, instance: e.instance };
-            let payload = payload(&self.annotations.texts, e.payload_type, e.payload);
             let looks = self.looks(e.domain, e.category, e.colour);
             let what = Annotated::Range { kind: e.kind, end: None, looks };
-            let range = self.verbatim(thread, time, named, payload, what);
-            self.begin_verbatim(RangeKey::new(thread, e.kind, (e.source, e.domain, e.instance)), range);
+            let range = self.verbatim(thread, time, named, payload.clone(), what);
+            let key = RangeKey::new(thread, e.kind, (e.source, e.domain, e.instance));
+            self.annotations.verbatim.begin(key, range);
         }
         if is_of_process(e.kind) {
             return self.open_range_of_process(time, (e.source, e.domain, e.instance), e.kind, e.name);
@@ -111,7 +112,6 @@ impl Interpreter<'_, '_> {
             0 => "".into(),
             category => self.annotations.texts.category(e.domain, category),
         };
-        let payload = payload(&self.annotations.texts, e.payload_type, e.payload);
         let number = number(&payload);
         let arguments = [
             (e.category != 0).then(|| ("category", Value::Text(&category))),
@@ -321,7 +321,9 @@ impl Interpreter<'_, '_> {
 
     /// The trace ends: ranges of the process that are open do, too.
     pub(super) fn finish_annotations(&mut self, time: Ns) {
-        self.finish_verbatim();
+        for range in self.annotations.verbatim.take() {
+            self.stage.item(&Item::Annotation(&range));
+        }
         for ((source, domain, _), ranges) in std::mem::take(&mut self.annotations.open) {
             for range in &ranges {
                 self.show_range((source, domain), range, time);
@@ -378,24 +380,12 @@ fn label(name: &str, number: u32) -> String {
 }
 
 impl Interpreter<'_, '_> {
-    /// A range begins.
-    fn begin_verbatim(&mut self, key: RangeKey, range: Annotation) {
-        self.annotations.verbatim.begin(key, range);
-    }
-
     /// A range ends.
     fn end_verbatim(&mut self, key: RangeKey, time: Ns) {
         if let Some(mut range) = self.annotations.verbatim.end(key) {
             if let Annotated::Range { end, .. } = &mut range.what {
                 *end = Some(time.max(range.time));
             }
-            self.stage.item(&Item::Annotation(&range));
-        }
-    }
-
-    /// The trace ends.
-    fn finish_verbatim(&mut self) {
-        for range in self.annotations.verbatim.take() {
             self.stage.item(&Item::Annotation(&range));
         }
     }
