@@ -14,7 +14,7 @@ use omptrace_trace_format::event::{
     AnnotationBegin, AnnotationEnd, AnnotationMark, AnnotationMemory, AnnotationPause, AnnotationSpan,
     AnnotationValue, ObjectDefined,
 };
-use omptrace_trace_format::field::{Address, AnnotationSource, MonitoringChange, ObjectKind, Text};
+use omptrace_trace_format::field::{Address, AnnotationSource, MonitoringChange, ObjectKind, Text, domain};
 use omptrace_trace_format::metadata::Metadata;
 
 use crate::callbacks::control_tool;
@@ -26,9 +26,6 @@ use crate::recorder::guarded::guarded;
 use crate::recorder::recorder::Mode;
 use crate::session::part::Part;
 use crate::session::{self, Session, cold_path};
-
-/// The number of annotations among the interfaces whose objects are recorded (`domain`).
-const ANNOTATIONS: u32 = 2;
 
 /// Begins a session without an OpenMP runtime; true where there is one, or now is.
 type BeginSession = fn() -> bool;
@@ -117,7 +114,7 @@ impl annotations::Recorder for Tracer {
 
     fn define(&self, kind: ObjectKind, number: u32, parent: u32, text: Option<&[u8]>) -> bool {
         let row = ObjectDefined {
-            domain: ANNOTATIONS,
+            domain: domain::ANNOTATIONS,
             kind,
             handle: Address(number.into()),
             parent: Address(parent.into()),

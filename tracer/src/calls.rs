@@ -28,7 +28,7 @@ use omptrace_trace_format::event::{
     CallBegin, CallEnd, CallObjects, ClockMeasured, CompactRow, ObjectDefined, ObjectFreed, ObjectNamed,
     WideRow,
 };
-use omptrace_trace_format::field::{Address, CallClass, CallRole, Numbers, ObjectKind, Text};
+use omptrace_trace_format::field::{Address, CallClass, CallRole, Numbers, ObjectKind, Text, domain};
 use omptrace_trace_format::liveness;
 use omptrace_trace_format::metadata::{Metadata, Mpi};
 
@@ -45,8 +45,6 @@ use crate::recorder::this_thread;
 use crate::session::part::Part;
 use crate::session::{self, Session, cold_path};
 
-/// The number of MPI among the interfaces whose calls are recorded (`domain`).
-const MPI: u32 = 1;
 /// The longest name of an object, and the longest description.
 const MAX_NAME: usize = 1 << 10;
 const MAX_DESCRIPTION: usize = 1 << 14;
@@ -256,7 +254,7 @@ impl CallBegins {
         CallBegin {
             class: CallClass(self.class),
             function: self.function,
-            domain: MPI,
+            domain: domain::MPI,
             object: Address(self.object),
             peer: self.peer,
             tag: self.tag,
@@ -273,7 +271,7 @@ impl CallEnds {
         CallEnd {
             class: CallClass(self.class),
             function: self.function,
-            domain: MPI,
+            domain: domain::MPI,
             object: Address(self.object),
             peer: self.peer,
             tag: self.tag,
@@ -320,7 +318,7 @@ unsafe extern "C" fn defined(
     text: *const c_char,
 ) {
     put_wide(|| ObjectDefined {
-        domain: MPI,
+        domain: domain::MPI,
         kind: ObjectKind(kind),
         handle: Address(handle),
         parent: Address(parent),
@@ -334,7 +332,7 @@ unsafe extern "C" fn defined(
 /// `text` is null or a C string.
 unsafe extern "C" fn named(kind: u32, handle: u64, text: *const c_char) {
     put_wide(|| ObjectNamed {
-        domain: MPI,
+        domain: domain::MPI,
         kind: ObjectKind(kind),
         handle: Address(handle),
         name: name(text),
@@ -342,7 +340,7 @@ unsafe extern "C" fn named(kind: u32, handle: u64, text: *const c_char) {
 }
 
 extern "C" fn freed(kind: u32, handle: u64) {
-    put_often(ObjectFreed { domain: MPI, kind: ObjectKind(kind), handle: Address(handle) });
+    put_often(ObjectFreed { domain: domain::MPI, kind: ObjectKind(kind), handle: Address(handle) });
 }
 
 /// `MPI_Pcontrol` pauses recording, or resumes it.

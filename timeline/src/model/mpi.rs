@@ -3,6 +3,7 @@
 use std::num::NonZeroU64;
 
 use omptrace_trace_format::Event;
+use omptrace_trace_format::field::domain;
 
 use crate::model::ids::Ns;
 
@@ -130,14 +131,12 @@ impl Collective {
 
 /// The name in C of the function that an event is the begin or the end of a call of; `None` where it is none of MPI's.
 pub fn called_function(event: &Event<'_>) -> Option<&'static str> {
-    /// The number of MPI among the interfaces whose calls are recorded.
-    const MPI: u32 = 1;
-    let (domain, function) = match event {
+    let (interface, function) = match event {
         Event::CallBegin(e) => (e.domain, e.function),
         Event::CallEnd(e) => (e.domain, e.function),
         _ => return None,
     };
-    let function = omptrace_mpi_api::function(function).filter(|_| domain == MPI);
+    let function = omptrace_mpi_api::function(function).filter(|_| interface == domain::MPI);
     function.map(|function| function.name)
 }
 

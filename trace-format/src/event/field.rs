@@ -274,6 +274,14 @@ macro_rules! own_enums {
     )* };
 }
 
+/// The interfaces other than OpenMP whose calls and objects are recorded, as their events' `domain` has them.
+pub mod domain {
+    /// The Message Passing Interface.
+    pub const MPI: u32 = 1;
+    /// Those through which programs speak of themselves.
+    pub const ANNOTATIONS: u32 = 2;
+}
+
 own_enums! {
     /// Why recording began, stopped or went on (`omptrace_monitoring`).
     MonitoringChange {

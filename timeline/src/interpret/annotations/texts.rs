@@ -6,11 +6,8 @@
 use omptrace_symbols::fast_map::FastMap;
 use omptrace_symbols::parallel::in_parallel;
 use omptrace_trace_format::event::{Event, ObjectDefined};
-use omptrace_trace_format::field::ObjectKind;
+use omptrace_trace_format::field::{ObjectKind, domain};
 use omptrace_trace_format::reader::{Reader, Stream};
-
-/// The number of annotations among the interfaces whose objects are recorded.
-pub(super) const DOMAIN: u32 = 2;
 
 /// Names of domains, ranges and categories.
 #[derive(Debug, Default)]
@@ -69,7 +66,7 @@ fn key(domain: u64, category: u64) -> u64 {
 fn defined(reader: &Reader, stream: &Stream) -> Vec<ObjectDefined<'static>> {
     let events = reader.events(stream);
     let objects = events.filter_map(|record| match record.event {
-        Event::ObjectDefined(object) if object.domain == DOMAIN => Some(*object),
+        Event::ObjectDefined(object) if object.domain == domain::ANNOTATIONS => Some(*object),
         _ => None,
     });
     objects.collect()
