@@ -16,6 +16,7 @@ mod stats;
 mod symbolize;
 mod view;
 
+use clap::error::ContextKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::options::{help, man, version};
@@ -37,6 +38,7 @@ Examples:
   omptrace report app.omptrace              the same as a web page
   omptrace view app.omptrace                the timeline, in Perfetto
   omptrace help load_imbalance              what a finding means (omptrace help findings lists all)
+  omptrace help tutorial                    the documentation (omptrace help pages lists all)
 
 Exit status: 0 on success, 1 if something was found, 2 on error; `record` returns the program's status.
 Documentation: ", env!("CARGO_PKG_HOMEPAGE"), "/README.md")
@@ -50,7 +52,11 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// The command line of this process. What it asks for by `--help`, and what is wrong with it, is printed, and the process ends.
     pub(crate) fn of_this_process() -> Arguments {
-        let matches = help::definition(Arguments::command()).get_matches();
+        let matches = help::definition(Arguments::command()).try_get_matches().unwrap_or_else(|mut error| {
+            // Its advice, to put `--` before a mistyped option, would make a file's name of it.
+            error.remove(ContextKind::Suggested);
+            error.exit()
+        });
         Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 }
@@ -133,6 +139,8 @@ mod definition {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsString;
+
     use clap::CommandFactory;
 
     use super::*;
@@ -141,5 +149,14 @@ mod tests {
     fn the_definition_is_sound() {
         Arguments::command().debug_assert();
         help::definition(Arguments::command()).debug_assert();
+    }
+
+    #[test]
+    fn no_command_is_hidden_by_a_page() {
+        let names: Vec<OsString> =
+            Arguments::command().get_subcommands().map(|it| it.get_name().into()).collect();
+        for name in names {
+            assert!(help::of_pages(std::slice::from_ref(&name)).is_none(), "{name:?}");
+        }
     }
 }

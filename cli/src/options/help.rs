@@ -1,4 +1,4 @@
-//! Help: short with `-h`, whole with `--help`, and a page for each finding.
+//! Help: short with `-h`, whole with `--help`, and the pages of the documentation.
 
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -7,6 +7,7 @@ use clap::builder::StyledStr;
 use clap::{Arg, Command};
 use omptrace_analysis::answers::{RULES, Rule};
 
+use super::guides::{GUIDES, Guide};
 use crate::output::failure::{Failure, Result};
 use crate::output::message;
 
@@ -50,38 +51,54 @@ fn first_sentence(help: &str) -> &str {
     end.map_or(help, |end| &help[..end])
 }
 
-/// What the rules with these ids find, or the list of all for `findings`; `None` where the first name cannot be that of a finding.
+/// The pages with these names: those of findings and of `docs`; the list of all for `pages`, that of findings for `findings`. `None` where
+/// the first name cannot be that of a page.
 ///
 /// # Errors
-/// There is no finding of a name.
-pub(crate) fn of_findings(names: &[OsString]) -> Option<Result<String>> {
+/// There is no page of a name.
+pub(crate) fn of_pages(names: &[OsString]) -> Option<Result<String>> {
     let names: Vec<&str> = names.iter().map(|name| name.to_str()).collect::<Option<_>>()?;
-    if names == ["findings"] {
-        return Some(Ok(list()));
+    match names[..] {
+        ["findings"] => return Some(Ok(list_of_findings())),
+        ["pages"] => return Some(Ok(list_of_guides() + "\n" + &list_of_findings())),
+        _ => {}
     }
     // Nearly all findings have an underscore in their names, and no command has one.
     let first = names.first()?;
-    if Rule::by_id(first).is_none() && !first.contains('_') {
+    if page(first).is_none() && !first.contains('_') {
         return None;
     }
-    let pages = names.iter().map(|name| Rule::by_id(name).map(Rule::page).ok_or_else(|| no_finding(name)));
+    let pages = names.iter().map(|name| page(name).ok_or_else(|| no_page(name)));
     Some(pages.collect::<Result<Vec<&str>>>().map(|pages| pages.join("\n")))
 }
 
-fn no_finding(name: &str) -> Failure {
-    let likeness = |rule: &&Rule| strsim::normalized_damerau_levenshtein(name, rule.id);
-    let nearest = RULES.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-    let meant = nearest.filter(|rule| likeness(rule) > 0.6);
-    let meant = meant.map_or(String::new(), |rule| format!("did you mean {}? ", rule.id));
-    Failure::new(format!("no finding is called {}", message::shell_word(name.as_ref())))
-        .hint(format!("{meant}`omptrace help findings` lists all"))
+fn page(name: &str) -> Option<&'static str> {
+    Rule::by_id(name).map(Rule::page).or_else(|| Guide::of(name).map(|guide| guide.text))
 }
 
-fn list() -> String {
-    let width = RULES.iter().map(|rule| rule.id.len()).max().unwrap_or(0);
-    let mut text = "Findings; `omptrace help NAME` explains one:\n".to_owned();
-    for rule in RULES {
-        let _ = writeln!(text, "  {:<width$}  {}", rule.id, rule.title);
+fn no_page(name: &str) -> Failure {
+    let names = RULES.iter().map(|rule| rule.id).chain(GUIDES.iter().map(|guide| guide.name));
+    let likeness = |known: &&str| strsim::normalized_damerau_levenshtein(name, known);
+    let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+    let meant = nearest.filter(|known| likeness(known) > 0.6);
+    let meant = meant.map_or(String::new(), |known| format!("did you mean {known}? "));
+    Failure::new(format!("no finding or page is called {}", message::shell_word(name.as_ref())))
+        .hint(format!("{meant}`omptrace help pages` lists all"))
+}
+
+fn list_of_findings() -> String {
+    list("Findings", RULES.iter().map(|rule| (rule.id, rule.title)))
+}
+
+fn list_of_guides() -> String {
+    list("Documentation", GUIDES.iter().map(|guide| (guide.name, guide.title())))
+}
+
+fn list(kind: &str, names_and_titles: impl Iterator<Item = (&'static str, &'static str)> + Clone) -> String {
+    let width = names_and_titles.clone().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut text = format!("{kind}; `omptrace help NAME` prints the page:\n");
+    for (name, title) in names_and_titles {
+        let _ = writeln!(text, "  {name:<width$}  {title}");
     }
     text
 }
@@ -103,12 +120,15 @@ mod tests {
     }
 
     #[test]
-    fn findings_are_explained_by_name() {
-        let of = |names: &[&str]| of_findings(&names.iter().map(OsString::from).collect::<Vec<_>>());
+    fn findings_and_guides_are_printed_by_name() {
+        let of = |names: &[&str]| of_pages(&names.iter().map(OsString::from).collect::<Vec<_>>());
         let text = |names: &[&str]| of(names).and_then(Result::ok).unwrap_or_default();
         assert!(text(&["load_imbalance"]).starts_with("# Load imbalance\n"));
         assert!(text(&["load_imbalance", "serial_part"]).contains("\n# Serial code\n"));
         assert!(text(&["findings"]).contains("late_wake_up"));
+        assert!(text(&["mpi"]).starts_with("# MPI"));
+        assert!(text(&["pages"]).contains("  tutorial") && text(&["pages"]).contains("late_wake_up"));
+        assert!(GUIDES.iter().all(|guide| guide.text.starts_with("# ")), "a page without a title");
         assert!(of(&["record"]).is_none() && of(&[]).is_none());
         assert!(of(&["load_imbalance", "nonsense"]).is_some_and(|text| text.is_err()));
         let mistyped = of(&["load_imbalence"]).and_then(Result::err).map(|failure| format!("{failure:?}"));
