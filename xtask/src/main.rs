@@ -27,7 +27,7 @@ use clap::{Parser, Subcommand};
 
 use checks::{aarch64, compare, fuzz, growth, language, runtimes, sanitize, soak, test};
 use documents::{assets, screenshots, site};
-use setup::requirements::Purpose;
+use setup::requirement::Purpose;
 use setup::{demo, install};
 
 #[derive(Parser)]

@@ -18,7 +18,7 @@ use crate::omptrace::{omptrace, release};
 use crate::process::{cargo, command, output, root, run, succeeds, target};
 use crate::result::Result;
 use crate::setup;
-use crate::setup::requirements::Purpose;
+use crate::setup::requirement::Purpose;
 use crate::setup::tools::tools;
 
 /// Counts its constructs, one group per argument.

@@ -8,7 +8,7 @@ use std::process::Stdio;
 use crate::process::{command, output, root};
 use crate::result::Result;
 use crate::setup;
-use crate::setup::requirements::Purpose;
+use crate::setup::requirement::Purpose;
 use crate::setup::tools::tools;
 
 /// Words of the field and of this project that no dictionary has.

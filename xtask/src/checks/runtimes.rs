@@ -7,7 +7,7 @@ use crate::omptrace::{build, release};
 use crate::process::{cargo, run};
 use crate::result::Result;
 use crate::setup;
-use crate::setup::requirements::Purpose;
+use crate::setup::requirement::Purpose;
 
 /// Tests whether older or newer runtimes that you have are traced as they should be.
 #[derive(Debug, clap::Args)]

@@ -13,7 +13,7 @@ use crate::omptrace::{build, release};
 use crate::process::{End, PATIENCE, cargo, command, host, output, run, run_watched, target};
 use crate::result::Result;
 use crate::setup;
-use crate::setup::requirements::Purpose;
+use crate::setup::requirement::Purpose;
 
 /// A library that is checked, by tests of `tests/tests`.
 struct Subject {

@@ -8,7 +8,7 @@ use crate::omptrace::{build, release};
 use crate::process::{cargo, run};
 use crate::result::Result;
 use crate::setup;
-use crate::setup::requirements::Purpose;
+use crate::setup::requirement::Purpose;
 
 /// Kills, runs random programs, fuzzes and runs the tests of what is rare for hours; also makes packages for aarch64 in dist/, and checks
 /// them.

@@ -8,7 +8,7 @@ use crate::omptrace::{build, release};
 use crate::process::{End, PATIENCE, cargo, command, run_watched};
 use crate::result::Result;
 use crate::setup;
-use crate::setup::requirements::Purpose;
+use crate::setup::requirement::Purpose;
 use crate::setup::tools::{nextest, tools};
 
 /// So much of what a failed check printed is repeated at the end.

@@ -26,7 +26,7 @@ use crate::process::{cargo, command, output, root, run, succeeds, target};
 use crate::result::Result;
 use crate::setup;
 use crate::setup::install;
-use crate::setup::requirements::{Purpose, RELEASE_FOLDER};
+use crate::setup::requirement::{Purpose, RELEASE_FOLDER};
 use crate::setup::tools::tools;
 
 /// What the program and its libraries may take, in bytes.

@@ -11,7 +11,7 @@ use std::time::Instant;
 use super::artefacts::{GLIBC, artefact, file_name, folder};
 use crate::process::{command, host, output, root, run, target};
 use crate::result::Result;
-use crate::setup::requirements::RELEASE_FOLDER;
+use crate::setup::requirement::RELEASE_FOLDER;
 use crate::setup::tools::tools;
 
 /// The releases of Debian, oldest first: glibc 2.31 and 2.36.

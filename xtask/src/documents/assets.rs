@@ -6,7 +6,7 @@ use crate::process;
 use crate::process::{root, target};
 use crate::result::Result;
 use crate::setup;
-use crate::setup::requirements::Purpose;
+use crate::setup::requirement::Purpose;
 use crate::setup::tools::npm;
 
 /// Files of a package, and their names beside our own.

@@ -10,7 +10,7 @@ use crate::process;
 use crate::process::{root, target};
 use crate::result::Result;
 use crate::setup;
-use crate::setup::requirements::Purpose;
+use crate::setup::requirement::Purpose;
 use crate::setup::tools::{node, tools};
 
 /// The examples that have a picture named after them, with arguments. They make a run of which one still sees

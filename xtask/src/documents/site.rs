@@ -12,7 +12,7 @@ use crate::documents::links::{links, resolved};
 use crate::process::{command, root, run, target};
 use crate::result::Result;
 use crate::setup;
-use crate::setup::requirements::Purpose;
+use crate::setup::requirement::Purpose;
 use crate::setup::tools::tools;
 
 /// Pages that lie elsewhere than in `docs/`, and their names in the site.

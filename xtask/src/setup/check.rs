@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::process::{command, output, succeeds, succeeds_with_input};
-use crate::setup::requirements::{Requirement, Source, Test, Unpack};
+use crate::setup::requirement::{Requirement, Source, Test, Unpack};
 use crate::setup::tools::{MARKER, MODULES, openmp_flags, tools};
 
 impl Requirement {
@@ -156,7 +156,7 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
-    use crate::setup::requirements::{Package, mb};
+    use crate::setup::requirement::{Package, mb};
 
     /// An empty folder of the test's own.
     fn folder(test: &str) -> PathBuf {

@@ -4,7 +4,7 @@ use crate::omptrace::{build_quickly, omptrace_in, quick, trace_example};
 use crate::process::{self, target};
 use crate::result::Result;
 use crate::setup;
-use crate::setup::requirements::Purpose;
+use crate::setup::requirement::Purpose;
 
 /// Traces the example that offloads and the stencil, and ends with the stencil's answer, its report and what to type next.
 ///

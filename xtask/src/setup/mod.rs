@@ -3,7 +3,8 @@
 pub(crate) mod check;
 pub(crate) mod demo;
 pub(crate) mod install;
-pub(crate) mod requirements;
+pub(crate) mod requirement;
+mod requirements;
 mod test_programs;
 pub(crate) mod tools;
 
@@ -20,7 +21,8 @@ use std::thread;
 
 use crate::process::{cargo, command, output, run, succeeds, succeeds_with_input};
 use crate::result::Result;
-use crate::setup::requirements::{Package, Purpose, REQUIREMENTS, Requirement, Source, Unpack};
+use crate::setup::requirement::{Package, Purpose, Requirement, Source, Unpack};
+use crate::setup::requirements::REQUIREMENTS;
 use crate::setup::tools::{MODULES, npm, tools};
 
 /// Things that are downloaded and unpacked at a time.

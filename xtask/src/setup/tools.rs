@@ -13,7 +13,7 @@ pub(crate) fn tools() -> PathBuf {
 /// The file in a folder that says which package it was made from.
 pub(super) const MARKER: &str = ".package";
 
-/// The file that says which modules a folder of [`Source::Pip`](super::requirements::Source::Pip) was made from.
+/// The file that says which modules a folder of [`Source::Pip`](super::requirement::Source::Pip) was made from.
 pub(crate) const MODULES: &str = ".modules";
 
 /// The folder of Node.js and npm.
