@@ -27,13 +27,13 @@ pub(crate) struct Firefox {
     /// Each with the period of its sampling clock.
     processes: Vec<(ProcessHandle, u64)>,
     /// By the number of the location.
-    threads: BTreeMap<u32, Lane>,
+    threads: BTreeMap<u32, ThreadMarkers>,
     regions: Vec<OmpMarker>,
     functions: Vec<FrameInfo>,
 }
 
 /// A thread and its open regions.
-struct Lane {
+struct ThreadMarkers {
     thread: ThreadHandle,
     period_ns: u64,
     open: Vec<(RegionId, Ns)>,
@@ -144,8 +144,8 @@ impl Firefox {
         let is_main = role == ThreadRole::Main;
         let thread = self.profile.add_thread(process, os_tid, timestamp(0), is_main);
         self.profile.set_thread_name(thread, &location.name);
-        let lane = Lane { thread, period_ns, open: Vec::new() };
-        self.threads.insert(location.id.0, lane);
+        let thread = ThreadMarkers { thread, period_ns, open: Vec::new() };
+        self.threads.insert(location.id.0, thread);
     }
 
     fn region(&mut self, region: &Region) {
@@ -164,14 +164,14 @@ impl Firefox {
     }
 
     fn enter(&mut self, at: Point, region: RegionId) {
-        if let Some(lane) = self.threads.get_mut(&at.location.0) {
-            lane.open.push((region, at.time));
+        if let Some(thread) = self.threads.get_mut(&at.location.0) {
+            thread.open.push((region, at.time));
         }
     }
 
     fn leave(&mut self, at: Point) {
-        let lane = self.threads.get_mut(&at.location.0);
-        let ended = lane.and_then(|lane| Some((lane.thread, lane.open.pop()?)));
+        let thread = self.threads.get_mut(&at.location.0);
+        let ended = thread.and_then(|thread| Some((thread.thread, thread.open.pop()?)));
         if let Some((thread, (region, begin))) = ended {
             let timing = MarkerTiming::Interval(timestamp(begin), timestamp(at.time));
             let marker = self.regions[region.0 as usize];
@@ -180,26 +180,26 @@ impl Firefox {
     }
 
     fn instant(&mut self, at: Point, region: RegionId) {
-        if let Some(lane) = self.threads.get(&at.location.0) {
+        if let Some(thread) = self.threads.get(&at.location.0) {
             let timing = MarkerTiming::Instant(timestamp(at.time));
             let marker = self.regions[region.0 as usize];
-            self.profile.add_marker(lane.thread, timing, marker);
+            self.profile.add_marker(thread.thread, timing, marker);
         }
     }
 
     fn sample(&mut self, sample: &Sample<'_>) {
-        let Some(lane) = self.threads.get(&sample.at.location.0) else {
+        let Some(thread) = self.threads.get(&sample.at.location.0) else {
             return;
         };
         let frames = sample.stack.iter();
         let frames = frames.map(|frame| self.functions[frame.function.0 as usize].clone());
-        let stack = self.profile.intern_stack_frames(lane.thread, frames);
+        let stack = self.profile.intern_stack_frames(thread.thread, frames);
         self.profile.add_sample(
-            lane.thread,
+            thread.thread,
             timestamp(sample.at.time),
             stack,
             CpuDelta::from_nanos(sample.weight_ns),
-            i32::try_from(sample.periods(lane.period_ns)).unwrap_or(i32::MAX),
+            i32::try_from(sample.periods(thread.period_ns)).unwrap_or(i32::MAX),
         );
     }
 }

@@ -4,6 +4,7 @@ pub(crate) mod chunks;
 pub(crate) mod counters;
 pub(crate) mod flame;
 pub(crate) mod functions;
+mod location_state;
 pub(crate) mod locks;
 pub(crate) mod open_loop;
 pub(crate) mod phases;
@@ -12,7 +13,6 @@ pub(crate) mod resumed_regions;
 mod segments;
 pub(crate) mod steps;
 pub(crate) mod sums;
-mod thread_lane;
 pub(crate) mod thread_times;
 pub(crate) mod wire;
 
@@ -41,7 +41,7 @@ use omptrace_timeline::model::{
     ThreadEvent, ThreadRole, Wants,
 };
 
-use thread_lane::{Lane, Next, Open, ThreadLane};
+use location_state::{LocationState, Next, Open, ThreadState};
 
 /// Adds up the timeline of one process.
 pub(crate) struct Collector {
@@ -56,7 +56,7 @@ pub(crate) struct Collector {
     /// By region.
     constructs: Vec<Collected>,
     /// By location.
-    lanes: Vec<Lane>,
+    locations: Vec<LocationState>,
     tasks: Tasks,
     /// Teams of which something is missing, by process and number.
     teams: FastMap<(u32, TeamId), Team>,
@@ -142,7 +142,7 @@ impl Collector {
             has_windows: false,
             processes: Vec::new(),
             constructs: Vec::new(),
-            lanes: Vec::new(),
+            locations: Vec::new(),
             tasks: Tasks::default(),
             teams: FastMap::default(),
             locks: Locks::default(),
@@ -166,9 +166,9 @@ impl Collector {
         left.into_iter().for_each(|(_, team)| self.team_ended(team));
         let mut whole = |region: usize, ns| self.constructs[region].sums.add_whole(ns);
         self.tasks.end_all(&mut whole);
-        for lane in &mut self.lanes {
-            if let Lane::Thread(lane) = lane {
-                lane.just_left.end(&mut whole);
+        for location in &mut self.locations {
+            if let LocationState::Thread(thread) = location {
+                thread.just_left.end(&mut whole);
             }
         }
 
@@ -176,9 +176,9 @@ impl Collector {
         let Some(mut traced) = self.processes.pop() else {
             return Sums::default();
         };
-        let is_selected = |lane: &Lane| matches!(lane, Lane::Thread(lane) if lane.is_selected);
+        let is_selected = |location: &LocationState| matches!(location, LocationState::Thread(thread) if thread.is_selected);
         let has_time = !self.has_windows || traced.begin() < traced.end();
-        if !has_time || !self.selected.is_all() && !self.lanes.iter().any(is_selected) {
+        if !has_time || !self.selected.is_all() && !self.locations.iter().any(is_selected) {
             return Sums::default();
         }
         let names = self.constructs.iter().map(|construct| {
@@ -193,10 +193,10 @@ impl Collector {
         let name = &traced.process.name;
         let locks = self.locks.stats(number, &traced.process, &names);
         let (mut threads, mut devices) = (Vec::new(), Vec::new());
-        for lane in self.lanes {
-            match lane {
-                Lane::Thread(lane) if lane.is_selected => threads.push(lane.stats),
-                Lane::Queue { name: queue, work, .. } => {
+        for location in self.locations {
+            match location {
+                LocationState::Thread(thread) if thread.is_selected => threads.push(thread.stats),
+                LocationState::Queue { name: queue, work, .. } => {
                     devices.extend(work.into_iter().map(|(what, times)| DeviceStats {
                         process: name.clone(),
                         process_id: number,
@@ -205,7 +205,7 @@ impl Collector {
                         times,
                     }))
                 }
-                Lane::Thread(_) | Lane::Other => {}
+                LocationState::Thread(_) | LocationState::Other => {}
             }
         }
         let device_use = self.devices.stats(name, number);
@@ -250,23 +250,23 @@ impl Collector {
         }
     }
 
-    fn thread(&mut self, at: Point) -> Option<&mut ThreadLane> {
-        match self.lanes.get_mut(at.location.0 as usize)? {
-            Lane::Thread(lane) => Some(lane),
+    fn thread(&mut self, at: Point) -> Option<&mut ThreadState> {
+        match self.locations.get_mut(at.location.0 as usize)? {
+            LocationState::Thread(thread) => Some(thread),
             _ => None,
         }
     }
 
     /// Something was seen on a thread.
-    fn saw(processes: &mut [Traced], lane: &mut ThreadLane, time: Ns) {
-        let traced = &mut processes[lane.process as usize];
+    fn saw(processes: &mut [Traced], thread: &mut ThreadState, time: Ns) {
+        let traced = &mut processes[thread.process as usize];
         traced.last = traced.last.max(time);
-        let doing = match lane.open.last() {
+        let doing = match thread.open.last() {
             Some(open) => open.doing,
-            None => outside(lane.role, &traced.process, lane.has_begun),
+            None => outside(thread.role, &traced.process, thread.has_begun),
         };
-        lane.account.until(time, doing, &traced.gaps);
-        lane.has_begun = true;
+        thread.account.until(time, doing, &traced.gaps);
+        thread.has_begun = true;
     }
 }
 
@@ -284,13 +284,13 @@ impl Collector {
         let process = location.process.0;
         let traced = &self.processes[process as usize];
         let name = location.name.clone();
-        self.lanes.push(match location.kind {
+        self.locations.push(match location.kind {
             LocationKind::Thread { os_tid, stream, role } => {
                 let is_of_process =
-                    |lane: &&Lane| matches!(lane, Lane::Thread(lane) if lane.process == process);
-                let before = self.lanes.iter().filter(is_of_process).count();
+                    |location: &&LocationState| matches!(location, LocationState::Thread(thread) if thread.process == process);
+                let before = self.locations.iter().filter(is_of_process).count();
                 let is_selected = self.selected.has(&name, before as u32, os_tid);
-                Lane::Thread(Box::new(ThreadLane {
+                LocationState::Thread(Box::new(ThreadState {
                     process,
                     is_selected,
                     stats: ThreadStats {
@@ -316,9 +316,9 @@ impl Collector {
                 }))
             }
             LocationKind::DeviceQueue { device_num, host_observed } => {
-                Lane::Queue { process, device_num, host_observed, name, work: BTreeMap::new() }
+                LocationState::Queue { process, device_num, host_observed, name, work: BTreeMap::new() }
             }
-            LocationKind::Lock { .. } | LocationKind::Device { .. } | LocationKind::Track => Lane::Other,
+            LocationKind::Lock { .. } | LocationKind::Device { .. } | LocationKind::Track => LocationState::Other,
         });
     }
 
@@ -347,27 +347,27 @@ impl Collector {
         let region = enter.region.0 as usize;
         let construct = &self.constructs[region];
         let (category, kind) = (construct.category, construct.kind);
-        let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) else {
+        let Some(LocationState::Thread(thread)) = self.locations.get_mut(at.location.0 as usize) else {
             return;
         };
-        Self::saw(&mut self.processes, lane, at.time);
-        let process = &self.processes[lane.process as usize].process;
+        Self::saw(&mut self.processes, thread, at.time);
+        let process = &self.processes[thread.process as usize].process;
         let reports = process.reports;
-        let next = std::mem::take(&mut lane.next);
+        let next = std::mem::take(&mut thread.next);
         let is_further = enter.part == Slice::Further;
         let lock = match (enter.part, enter.awaited) {
             (Slice::First, Some(Awaited::Mutex { lock, held })) => Some((lock, held.is_some())),
             _ => None,
         };
-        let around = lane.open.last();
+        let around = thread.open.last();
         let around_wait = around.and_then(|around| around.wait);
         let goes_on = around_wait.filter(|wait| category == Category::Wait && wait.region == region);
 
         let is_task = matches!(kind, Kind::Task);
         let is_programs =
-            lane.role != ThreadRole::Helper || is_task || around.is_some_and(|around| around.is_counted);
-        let is_counted = is_programs && lane.is_selected;
-        let begins_parallel = match (lane.role, kind) {
+            thread.role != ThreadRole::Helper || is_task || around.is_some_and(|around| around.is_counted);
+        let is_counted = is_programs && thread.is_selected;
+        let begins_parallel = match (thread.role, kind) {
             (ThreadRole::Helper, _) => is_task,
             (_, Kind::Parallel | Kind::Wait(Wait::WakeUp)) => true,
             (ThreadRole::Worker | ThreadRole::Other, _) => {
@@ -383,24 +383,24 @@ impl Collector {
             (Kind::Idle, _) => Doing::Idle,
             _ if in_parallel => Doing::Working,
             (Kind::Tracer, _) => {
-                around.map_or_else(|| outside(lane.role, process, true), |around| around.doing)
+                around.map_or_else(|| outside(thread.role, process, true), |around| around.doing)
             }
-            _ if lane.role == ThreadRole::Helper => Doing::Idle,
+            _ if thread.role == ThreadRole::Helper => Doing::Idle,
             _ => Doing::Serial,
         };
 
         let mut whole = |region: usize, ns| self.constructs[region].sums.add_whole(ns);
         let before = match next.task {
             _ if !is_further => None,
-            Some(task) => self.tasks.resume(lane.process, task).map(|(part, inside)| {
-                lane.just_left.end(&mut whole);
-                lane.just_left = inside;
+            Some(task) => self.tasks.resume(thread.process, task).map(|(part, inside)| {
+                thread.just_left.end(&mut whole);
+                thread.just_left = inside;
                 part
             }),
-            None => lane.just_left.resume(region, &mut whole),
+            None => thread.just_left.resume(region, &mut whole),
         };
         if !is_further {
-            lane.just_left.end(&mut whole);
+            thread.just_left.end(&mut whole);
         }
         let is_new = match (is_further, goes_on) {
             (true, _) => before.is_some_and(|part| !part.is_counted),
@@ -408,14 +408,14 @@ impl Collector {
             (false, None) => true,
         };
         if is_task && !is_further && self.is_inside {
-            lane.tasks += 1;
-            lane.lacks_ids |= next.lacks_id;
+            thread.tasks += 1;
+            thread.lacks_ids |= next.lacks_id;
             self.constructs[region].lacks_ids |= next.lacks_id;
         }
         if let Some(lock) = next.held {
-            self.locks.entered((lane.process, lock), region, self.is_inside);
+            self.locks.entered((thread.process, lock), region, self.is_inside);
         }
-        lane.open.push(Open {
+        thread.open.push(Open {
             region,
             begin: at.time,
             is_new,
@@ -439,7 +439,7 @@ impl Collector {
                 .map(|schedule| OpenLoop { schedule: Some(schedule), ..OpenLoop::default() }),
             lock,
         });
-        let process = lane.process;
+        let process = thread.process;
         if let Some((team, begin)) = next.forked.filter(|_| is_programs && reports.members) {
             let new = Team {
                 region,
@@ -459,12 +459,12 @@ impl Collector {
     }
 
     fn leave(&mut self, at: Point) {
-        let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) else {
+        let Some(LocationState::Thread(thread)) = self.locations.get_mut(at.location.0 as usize) else {
             return;
         };
-        Self::saw(&mut self.processes, lane, at.time);
-        let process = lane.process;
-        if let Some(open) = lane.open.last()
+        Self::saw(&mut self.processes, thread, at.time);
+        let process = thread.process;
+        if let Some(open) = thread.open.last()
             && let Some((lock, _)) = open.lock
             && self.constructs[open.region].is_test
             && self.is_inside
@@ -472,7 +472,7 @@ impl Collector {
             self.locks.not_acquired((process, lock));
         }
         let gaps = &self.processes[process as usize].gaps;
-        let Some(left) = lane.leave(&mut self.constructs, &mut self.tasks, gaps, at.time) else {
+        let Some(left) = thread.leave(&mut self.constructs, &mut self.tasks, gaps, at.time) else {
             return;
         };
         let unobserved_before = |team: &Team| gaps.between(team.begin, left.begin);
@@ -497,15 +497,15 @@ impl Collector {
 
     fn instant(&mut self, at: Point, region: RegionId) {
         let construct = &mut self.constructs[region.0 as usize];
-        if let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) {
-            Self::saw(&mut self.processes, lane, at.time);
-            let innermost = lane.open.last();
+        if let Some(LocationState::Thread(thread)) = self.locations.get_mut(at.location.0 as usize) {
+            Self::saw(&mut self.processes, thread, at.time);
+            let innermost = thread.open.last();
             let is_programs =
-                lane.role != ThreadRole::Helper || innermost.is_some_and(|open| open.is_counted);
-            if !is_programs || !lane.is_selected || !self.is_inside {
+                thread.role != ThreadRole::Helper || innermost.is_some_and(|open| open.is_counted);
+            if !is_programs || !thread.is_selected || !self.is_inside {
                 return;
             }
-            lane.tasks += u64::from(construct.completes_task);
+            thread.tasks += u64::from(construct.completes_task);
         }
         if self.is_inside {
             construct.sums.stats.times.count += 1;
@@ -514,20 +514,20 @@ impl Collector {
 
     fn thread_event(&mut self, at: Point, event: ThreadEvent) {
         let is_inside = self.is_inside;
-        let Some(lane) = self.thread(at) else {
+        let Some(thread) = self.thread(at) else {
             return;
         };
-        let process = lane.process;
+        let process = thread.process;
         match event {
-            ThreadEvent::Fork { team, .. } => lane.next.forked = Some((team, at.time)),
-            ThreadEvent::TeamBegin { team, size, .. } => lane.next.joined = Some((team, size)),
+            ThreadEvent::Fork { team, .. } => thread.next.forked = Some((team, at.time)),
+            ThreadEvent::TeamBegin { team, size, .. } => thread.next.joined = Some((team, size)),
             ThreadEvent::MemberDone => self.member_done(at),
             ThreadEvent::TaskSwitch { task, has_id } => {
-                lane.next.task = Some(task);
-                lane.next.lacks_id = !has_id;
+                thread.next.task = Some(task);
+                thread.next.lacks_id = !has_id;
             }
-            ThreadEvent::Loop { schedule } => lane.next.schedule = Some(schedule),
-            ThreadEvent::Chunks { chunks, iterations } => lane.chunks = Some((chunks, iterations)),
+            ThreadEvent::Loop { schedule } => thread.next.schedule = Some(schedule),
+            ThreadEvent::Chunks { chunks, iterations } => thread.chunks = Some((chunks, iterations)),
             ThreadEvent::TaskComplete { task } => {
                 let mut whole = |region: usize, ns| self.constructs[region].sums.add_whole(ns);
                 self.tasks.end(process, task, &mut whole);
@@ -550,13 +550,13 @@ impl Collector {
                 self.locks.released((process, lock), order, at.time, is_inside);
             }
             ThreadEvent::AcquireLock { lock, kind, order } => {
-                let innermost = lane.open.last_mut();
+                let innermost = thread.open.last_mut();
                 let asked = innermost.and_then(|open| {
                     let (_, is_held) = open.lock.take_if(|(asked, _)| *asked == lock)?;
                     Some((open.region, is_held, at.time.abs_diff(open.begin)))
                 });
                 if is_shown_on_thread(kind) {
-                    lane.next.held = Some(lock);
+                    thread.next.held = Some(lock);
                 }
                 let acquisition = (order, at.time);
                 self.locks.acquired((process, lock), kind, acquisition, asked, is_inside);
@@ -567,10 +567,10 @@ impl Collector {
 
     /// The implicit task has ended, and the thread waits for the end of its region.
     fn member_done(&mut self, at: Point) {
-        if let Some(Lane::Thread(lane)) = self.lanes.get_mut(at.location.0 as usize) {
-            Self::saw(&mut self.processes, lane, at.time);
+        if let Some(LocationState::Thread(thread)) = self.locations.get_mut(at.location.0 as usize) {
+            Self::saw(&mut self.processes, thread, at.time);
             // A helper waits for work then.
-            if let Some(task) = lane.open.last_mut().filter(|task| task.in_parallel) {
+            if let Some(task) = thread.open.last_mut().filter(|task| task.in_parallel) {
                 task.done = Some((at.time, task.inside));
                 task.doing = Doing::Waiting(Wait::Barrier);
             }
@@ -579,8 +579,8 @@ impl Collector {
 
     fn interval(&mut self, interval: &Interval<'_>) {
         let ns = interval.end.abs_diff(interval.begin);
-        if let Some(Lane::Queue { process, device_num, host_observed, work, .. }) =
-            self.lanes.get_mut(interval.track.0 as usize)
+        if let Some(LocationState::Queue { process, device_num, host_observed, work, .. }) =
+            self.locations.get_mut(interval.track.0 as usize)
         {
             self.devices.interval((*process, *device_num), *host_observed, interval);
             match work.get_mut(interval.name) {
@@ -593,8 +593,8 @@ impl Collector {
     /// A kernel was submitted.
     fn link(&mut self, link: &Link) {
         if link.kind == LinkKind::TargetSubmit
-            && let Some(Lane::Queue { process, device_num, host_observed: false, .. }) =
-                self.lanes.get(link.to.location.0 as usize)
+            && let Some(LocationState::Queue { process, device_num, host_observed: false, .. }) =
+                self.locations.get(link.to.location.0 as usize)
         {
             let ns = link.to.time.abs_diff(link.from.time);
             self.devices.launched(*process, *device_num, ns);
@@ -629,27 +629,27 @@ impl Collector {
         let mut seen = Seen { unobserved: false, parts_of_tasks: has_parts };
         let mut main = None;
         let mut threads = 0;
-        for lane in &mut self.lanes {
-            let Lane::Thread(lane) = lane else { continue };
-            if lane.process != process.0 {
+        for location in &mut self.locations {
+            let LocationState::Thread(thread) = location else { continue };
+            if thread.process != process.0 {
                 continue;
             }
             // What has not ended by now is not known to go on.
-            let doing = match lane.role {
-                _ if traced.process.is_overwritten && !lane.has_begun => Doing::Unobserved,
+            let doing = match thread.role {
+                _ if traced.process.is_overwritten && !thread.has_begun => Doing::Unobserved,
                 ThreadRole::Main => Doing::Serial,
                 _ => Doing::Idle,
             };
-            lane.account.until(recorded_until, doing, &traced.gaps);
-            seen.unobserved |= lane.account.unobserved > 0;
-            lane.account.until(end, Doing::Unobserved, &traced.gaps);
-            let is_counted = !(has_parts && lane.lacks_ids);
-            lane.stats.tasks = is_counted.then_some(lane.tasks);
-            lane.stats.duration_ns = end.abs_diff(begin);
-            lane.stats.set(&lane.account, &traced.process.reports, lane.role);
+            thread.account.until(recorded_until, doing, &traced.gaps);
+            seen.unobserved |= thread.account.unobserved > 0;
+            thread.account.until(end, Doing::Unobserved, &traced.gaps);
+            let is_counted = !(has_parts && thread.lacks_ids);
+            thread.stats.tasks = is_counted.then_some(thread.tasks);
+            thread.stats.duration_ns = end.abs_diff(begin);
+            thread.stats.set(&thread.account, &traced.process.reports, thread.role);
             threads += 1;
-            if lane.role == ThreadRole::Main {
-                main = Some(&lane.account);
+            if thread.role == ThreadRole::Main {
+                main = Some(&thread.account);
             }
         }
         traced.stats = ProcessStats::of(&traced.process, begin, end, threads, main);
@@ -669,9 +669,9 @@ impl Collects for Collector {
     }
 
     fn window_begins(&mut self) {
-        for lane in &mut self.lanes {
-            if let Lane::Thread(lane) = lane {
-                lane.open.iter_mut().for_each(|open| open.is_inside = true);
+        for location in &mut self.locations {
+            if let LocationState::Thread(thread) = location {
+                thread.open.iter_mut().for_each(|open| open.is_inside = true);
             }
         }
         self.teams.values_mut().for_each(|team| team.is_inside = true);

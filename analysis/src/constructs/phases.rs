@@ -108,7 +108,7 @@ pub(crate) struct PhaseCollector {
     has_phases: bool,
     has_ranges: bool,
     /// By location, the open phases, with the regions that are open inside each.
-    lanes: Vec<Lane>,
+    locations: Vec<OpenPhases>,
     /// The innermost range around a team's parallel region.
     teams: FastMap<u64, usize>,
     /// By location, whether it has frames of the program's.
@@ -131,12 +131,12 @@ struct Known {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Lane {
+struct OpenPhases {
     open: Vec<Open>,
     /// The range around the team that the thread is a member of.
     of_team: Option<usize>,
     /// The ranges that ended last: one that is cut goes on at the same time.
-    left: Vec<Left>,
+    left: Vec<EndedPhase>,
 }
 
 #[derive(Clone, Debug)]
@@ -150,7 +150,7 @@ struct Open {
 }
 
 #[derive(Clone, Debug)]
-struct Left {
+struct EndedPhase {
     region: usize,
     at: Ns,
     path: Path,
@@ -198,20 +198,20 @@ impl PhaseCollector {
         });
     }
 
-    fn lane(&mut self, location: usize) -> &mut Lane {
-        if self.lanes.len() <= location {
-            self.lanes.resize(location + 1, Lane::default());
+    fn phases_of(&mut self, location: usize) -> &mut OpenPhases {
+        if self.locations.len() <= location {
+            self.locations.resize(location + 1, OpenPhases::default());
         }
-        &mut self.lanes[location]
+        &mut self.locations[location]
     }
 
     #[inline(never)]
     fn enter(&mut self, at: Point, region: usize, is_new: bool) {
         let location = at.location.0 as usize;
         let is_phase = self.regions[region].name.is_some();
-        let lane = self.lane(location);
+        let phases = self.phases_of(location);
         if !is_phase {
-            if let Some(innermost) = lane.open.last_mut() {
+            if let Some(innermost) = phases.open.last_mut() {
                 innermost.inside += 1;
             }
             if is_new && self.has_ranges {
@@ -219,15 +219,15 @@ impl PhaseCollector {
             }
             return;
         }
-        let is_it = |left: &Left| left.region == region && left.at == at.time;
+        let is_it = |left: &EndedPhase| left.region == region && left.at == at.time;
         let again = match is_new {
             true => None,
-            false => lane.left.iter().rposition(is_it).map(|place| lane.left.remove(place)),
+            false => phases.left.iter().rposition(is_it).map(|place| phases.left.remove(place)),
         };
         let (path, before) = match again {
             Some(left) => (left.path, left.ns),
             None => {
-                let mut path = lane.open.last().map_or(Path::new(), |open| open.path.clone());
+                let mut path = phases.open.last().map_or(Path::new(), |open| open.path.clone());
                 path.extend(self.regions[region].name.clone());
                 (path, 0)
             }
@@ -240,7 +240,7 @@ impl PhaseCollector {
                 sums.take_back(before);
             }
         }
-        self.lanes[location].open.push(Open { region, begin: at.time, inside: 0, path, before });
+        self.locations[location].open.push(Open { region, begin: at.time, inside: 0, path, before });
         if is_new && let Some(name) = &self.regions[region].name {
             self.phases.0.entry(name.clone()).or_default().count += 1;
         }
@@ -248,9 +248,9 @@ impl PhaseCollector {
 
     /// The innermost range of a thread, or that around its team.
     fn owner(&self, location: usize) -> Option<usize> {
-        let lane = self.lanes.get(location)?;
-        let own = lane.open.iter().rev().map(|open| open.region);
-        own.chain(lane.of_team).find(|region| self.regions[*region].is_range)
+        let phases = self.locations.get(location)?;
+        let own = phases.open.iter().rev().map(|open| open.region);
+        own.chain(phases.of_team).find(|region| self.regions[*region].is_range)
     }
 
     fn note_owner(&mut self, location: usize, region: usize) {
@@ -263,16 +263,16 @@ impl PhaseCollector {
 
     #[inline(never)]
     fn leave(&mut self, at: Point) {
-        let Some(lane) = self.lanes.get_mut(at.location.0 as usize) else {
+        let Some(phases) = self.locations.get_mut(at.location.0 as usize) else {
             return;
         };
-        match lane.open.last_mut() {
+        match phases.open.last_mut() {
             Some(innermost) if innermost.inside > 0 => innermost.inside -= 1,
             Some(_) => {
-                let Some(phase) = lane.open.pop() else { return };
+                let Some(phase) = phases.open.pop() else { return };
                 let ns = at.time.abs_diff(phase.begin);
                 if self.regions[phase.region].is_range {
-                    let around = lane.open.last().map(|open| open.path.clone());
+                    let around = phases.open.last().map(|open| open.path.clone());
                     if let Some(sums) = self.ranges.of(&phase.path) {
                         sums.add(phase.before + ns);
                     }
@@ -280,10 +280,10 @@ impl PhaseCollector {
                         sums.inside += ns;
                     }
                 }
-                if lane.left.first().is_some_and(|left| left.at != at.time) {
-                    lane.left.clear();
+                if phases.left.first().is_some_and(|left| left.at != at.time) {
+                    phases.left.clear();
                 }
-                lane.left.push(Left {
+                phases.left.push(EndedPhase {
                     region: phase.region,
                     at: at.time,
                     path: phase.path,
@@ -325,9 +325,9 @@ impl PhaseCollector {
             },
             ThreadEvent::TeamBegin { team: TeamId(team), .. } => {
                 let of_team = self.teams.get(&team).copied();
-                self.lane(location).of_team = of_team;
+                self.phases_of(location).of_team = of_team;
             }
-            ThreadEvent::TeamEnd { .. } => self.lane(location).of_team = None,
+            ThreadEvent::TeamEnd { .. } => self.phases_of(location).of_team = None,
             ThreadEvent::Join { team: TeamId(team) } => {
                 self.teams.remove(&team);
             }

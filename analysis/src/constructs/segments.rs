@@ -19,16 +19,16 @@ impl Collector {
             construct.lacks_ids = false;
             construct.sums = construct.sums.without_numbers();
         }
-        for lane in &mut self.lanes {
-            if let Lane::Thread(lane) = lane {
-                lane.account = Account::new(begin);
-                lane.tasks = 0;
-                lane.lacks_ids = false;
-                lane.just_left = JustLeft::default();
-                lane.next = Next::default();
-                lane.chunks = None;
-                for open in &mut lane.open {
-                    match lane.role {
+        for location in &mut self.locations {
+            if let LocationState::Thread(thread) = location {
+                thread.account = Account::new(begin);
+                thread.tasks = 0;
+                thread.lacks_ids = false;
+                thread.just_left = JustLeft::default();
+                thread.next = Next::default();
+                thread.chunks = None;
+                for open in &mut thread.open {
+                    match thread.role {
                         ThreadRole::Worker | ThreadRole::Helper => open.is_over(begin),
                         _ => open.goes_on(begin),
                     }
@@ -44,10 +44,10 @@ impl Collector {
 
 impl Collector {
     /// When the parallel region ended that the thread is a member of; `None` where it is of none that has ended.
-    fn end_of_region(&self, lane: &ThreadLane) -> Option<Ns> {
-        let mut teams = lane.open.iter().rev().filter_map(|open| open.team);
+    fn end_of_region(&self, thread: &ThreadState) -> Option<Ns> {
+        let mut teams = thread.open.iter().rev().filter_map(|open| open.team);
         let (team, _) = teams.next()?;
-        self.teams.get(&(lane.process, team))?.end
+        self.teams.get(&(thread.process, team))?.end
     }
 }
 
@@ -78,7 +78,7 @@ impl Open {
     }
 }
 
-impl ThreadLane {
+impl ThreadState {
     /// Counts the regions that go on behind `end` as far as they have come.
     fn cut(&mut self, constructs: &mut [Collected], end: Ns) {
         let mut inside = (0, 0);
@@ -101,7 +101,7 @@ impl ThreadLane {
     }
 
     /// Adds what the thread did in a later segment. `known`: what the regions of that are here.
-    fn append(&mut self, next: ThreadLane, known: impl Fn(usize) -> usize) {
+    fn append(&mut self, next: ThreadState, known: impl Fn(usize) -> usize) {
         self.account.append(&next.account);
         self.tasks += next.tasks;
         self.lacks_ids |= next.lacks_ids;
@@ -119,24 +119,24 @@ impl Continues for Collector {
         let Some(end) = self.processes.last().map(|process| process.last) else {
             return false;
         };
-        for number in 0..self.lanes.len() {
+        for number in 0..self.locations.len() {
             let location = LocationId(number as u32);
-            while let Lane::Thread(lane) = &self.lanes[number]
-                && matches!(lane.role, ThreadRole::Worker | ThreadRole::Helper)
-                && lane.open.iter().any(|open| open.is_inside)
+            while let LocationState::Thread(thread) = &self.locations[number]
+                && matches!(thread.role, ThreadRole::Worker | ThreadRole::Helper)
+                && thread.open.iter().any(|open| open.is_inside)
             {
-                let Some(time) = self.end_of_region(lane) else {
+                let Some(time) = self.end_of_region(thread) else {
                     return false;
                 };
                 self.leave(Point { location, time });
             }
-            if let Lane::Thread(lane) = &mut self.lanes[number] {
+            if let LocationState::Thread(thread) = &mut self.locations[number] {
                 // What was over before the segment began.
-                lane.open.retain(|open| open.is_inside);
-                Self::saw(&mut self.processes, lane, end);
+                thread.open.retain(|open| open.is_inside);
+                Self::saw(&mut self.processes, thread, end);
                 let mut whole = |region: usize, ns| self.constructs[region].sums.add_whole(ns);
-                lane.just_left.end(&mut whole);
-                lane.cut(&mut self.constructs, end);
+                thread.just_left.end(&mut whole);
+                thread.cut(&mut self.constructs, end);
             }
         }
         self.teams.is_empty() && self.tasks.are_none() && self.locks.are_free()
@@ -157,12 +157,12 @@ impl Continues for Collector {
             }
         }
         let known = |region: usize| numbers[region];
-        for (number, lane) in next.lanes.into_iter().enumerate() {
-            match (self.lanes.get_mut(number), lane) {
-                (Some(Lane::Thread(own)), Lane::Thread(next)) => own.append(*next, known),
-                (Some(Lane::Thread(_)), _) | (_, Lane::Thread(_)) => return false,
+        for (number, thread) in next.locations.into_iter().enumerate() {
+            match (self.locations.get_mut(number), thread) {
+                (Some(LocationState::Thread(own)), LocationState::Thread(next)) => own.append(*next, known),
+                (Some(LocationState::Thread(_)), _) | (_, LocationState::Thread(_)) => return false,
                 (Some(own), next) => *own = next,
-                (None, next) => self.lanes.push(next),
+                (None, next) => self.locations.push(next),
             }
         }
         self.tasks = next.tasks.known_as(known);

@@ -1,4 +1,4 @@
-//! How sums are written down in summaries: as they are, where the JSON of `stats` has what is made of them.
+//! How summaries store sums: raw, before the means and shares of the JSON of `stats` are derived from them.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

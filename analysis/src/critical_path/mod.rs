@@ -164,7 +164,8 @@ impl Chains {
         self.pieces.len() > self.limit
     }
 
-    /// Forgets what is in none of `alive`, which are all chains that will be used again, and sums up what has no branch.
+    /// Drops the pieces that no chain of `alive` (all chains that are still in use) reaches, and replaces runs without branches
+    /// by their sums per place.
     /// `names`: the functions of samples. Samples that are in none have their number until they are named.
     pub(crate) fn sum_up(&mut self, alive: &mut [&mut Chain], names: &FastMap<u32, u32>) {
         // How many chains and pieces go on from a piece. Pieces come after those before them.
@@ -281,7 +282,7 @@ mod tests {
     #[test]
     fn the_sums_of_a_chain_survive_summing_up() {
         let mut chains = Chains::with_limit(16);
-        let mut lanes = [Chain::default(); 3];
+        let mut threads = [Chain::default(); 3];
         let mut expected: [FastMap<u32, u64>; 3] = Default::default();
         let mut seed = 1_u64;
         let mut random = move |below: u64| {
@@ -289,32 +290,32 @@ mod tests {
             (seed >> 33) % below
         };
         for _ in 0..2000 {
-            let (lane, place, ns) = (random(3) as usize, random(5) as u32, random(9));
+            let (thread, place, ns) = (random(3) as usize, random(5) as u32, random(9));
             match random(4) {
                 0 => {
                     let other = random(3) as usize;
-                    if lanes[other].length > lanes[lane].length {
-                        expected[lane] = expected[other].clone();
+                    if threads[other].length > threads[thread].length {
+                        expected[thread] = expected[other].clone();
                     }
-                    lanes[lane] = lanes[lane].max(lanes[other]);
+                    threads[thread] = threads[thread].max(threads[other]);
                 }
                 _ => {
-                    let step = Step { place, location: lane, begin: 0, end: 0 };
-                    chains.extend(&mut lanes[lane], step, ns);
+                    let step = Step { place, location: thread, begin: 0, end: 0 };
+                    chains.extend(&mut threads[thread], step, ns);
                     if ns > 0 {
-                        *expected[lane].entry(place).or_default() += ns;
+                        *expected[thread].entry(place).or_default() += ns;
                     }
                 }
             }
             if chains.is_full() {
-                let [a, b, c] = &mut lanes;
+                let [a, b, c] = &mut threads;
                 chains.sum_up(&mut [a, b, c], &FastMap::default());
                 assert!(chains.pieces.len() <= 7, "{}", chains.pieces.len());
             }
         }
-        for (lane, expected) in lanes.iter().zip(&expected) {
-            assert_eq!(&chains.by_place(*lane), expected);
-            assert_eq!(lane.length, expected.values().sum::<u64>());
+        for (thread, expected) in threads.iter().zip(&expected) {
+            assert_eq!(&chains.by_place(*thread), expected);
+            assert_eq!(thread.length, expected.values().sum::<u64>());
         }
     }
 }

@@ -124,7 +124,7 @@ pub struct PhaseStats {
     pub efficiency: Efficiency,
 }
 
-/// Things of a process that its events do not show.
+/// What was observed in a process that makes some of its numbers unknown.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen {
     /// In some time, nothing was recorded.

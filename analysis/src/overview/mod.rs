@@ -72,7 +72,7 @@ impl Merge for Cell {
 #[derive(Clone, Debug, Default)]
 struct Thread {
     location: usize,
-    /// Time in a barrier; what follows shows whether that was the last one.
+    /// Time in a barrier, which is drawn when the next event tells whether it was the last one of its region.
     pending: Option<(Ns, Ns)>,
 }
 
@@ -161,13 +161,13 @@ impl Gathering {
     /// Adds the state of a thread in these times.
     fn add(
         &mut self,
-        lane: usize,
+        index: usize,
         spans: impl IntoIterator<Item = (Ns, Ns)>,
         cause: Cause,
         place: Option<PlaceId>,
     ) {
         let max = self.max_bins();
-        let Some(row) = self.rows.get_mut(lane / self.per_row) else {
+        let Some(row) = self.rows.get_mut(index / self.per_row) else {
             return;
         };
         let place = place.unwrap_or(SERIAL);
@@ -180,24 +180,24 @@ impl Gathering {
     }
 
     /// A thread was in a barrier: what comes shows in which.
-    fn add_pending(&mut self, lane: usize, (begin, end): (Ns, Ns), place: PlaceId) {
-        let Some(thread) = self.threads.get_mut(lane) else {
+    fn add_pending(&mut self, index: usize, (begin, end): (Ns, Ns), place: PlaceId) {
+        let Some(thread) = self.threads.get_mut(index) else {
             return;
         };
         match &mut thread.pending {
             Some((_, until)) if *until == begin => *until = end,
             Some(_) => {
-                self.end_pending(lane, Cause::Barrier, place);
-                self.add_pending(lane, (begin, end), place);
+                self.end_pending(index, Cause::Barrier, place);
+                self.add_pending(index, (begin, end), place);
             }
             None => thread.pending = Some((begin, end)),
         }
     }
 
-    fn end_pending(&mut self, lane: usize, cause: Cause, place: PlaceId) {
-        let thread = self.threads.get_mut(lane);
+    fn end_pending(&mut self, index: usize, cause: Cause, place: PlaceId) {
+        let thread = self.threads.get_mut(index);
         if let Some(span) = thread.and_then(|thread| thread.pending.take()) {
-            self.add(lane, [span], cause, Some(place));
+            self.add(index, [span], cause, Some(place));
         }
     }
 
@@ -258,7 +258,7 @@ impl Gathering {
                 visits: Visits(region.visits),
                 durations: region.durations,
                 useful: useful
-                    .map(|(lane, ns)| (process.to_owned(), name_of(threads.get(lane)), *ns))
+                    .map(|(index, ns)| (process.to_owned(), name_of(threads.get(index)), *ns))
                     .collect(),
             }
         });
@@ -278,29 +278,29 @@ impl StateObserver for Gathering {
 
     fn add(
         &mut self,
-        lane: usize,
+        index: usize,
         spans: &mut dyn Iterator<Item = (Ns, Ns)>,
         cause: Cause,
         place: Option<PlaceId>,
         _: Option<Due>,
     ) {
-        self.add(lane, spans, cause, place);
+        self.add(index, spans, cause, place);
     }
 
-    fn add_pending(&mut self, lane: usize, _: usize, span: (Ns, Ns), place: PlaceId) {
-        self.add_pending(lane, span, place);
+    fn add_pending(&mut self, index: usize, _: usize, span: (Ns, Ns), place: PlaceId) {
+        self.add_pending(index, span, place);
     }
 
-    fn end_pending(&mut self, lane: usize, _: usize, cause: Cause, place: PlaceId) {
-        self.end_pending(lane, cause, place);
+    fn end_pending(&mut self, index: usize, _: usize, cause: Cause, place: PlaceId) {
+        self.end_pending(index, cause, place);
     }
 
     fn add_visit(&mut self, region: PlaceId, span: (Ns, Ns)) {
         self.add_visit(region, span);
     }
 
-    fn add_gaps(&mut self, lane: usize, gaps: &mut dyn Iterator<Item = (Ns, Ns)>) {
-        self.add(lane, gaps, Cause::Unobserved, None);
+    fn add_gaps(&mut self, index: usize, gaps: &mut dyn Iterator<Item = (Ns, Ns)>) {
+        self.add(index, gaps, Cause::Unobserved, None);
     }
 }
 

@@ -70,7 +70,7 @@ impl Stats {
     /// The numbers of all `inputs`, with the names that `symbols` finds. The report says what was wrong with the inputs.
     pub fn of(inputs: &[&Reader], symbols: &symbols::Options) -> (Stats, Report) {
         let options = Options { symbols: symbols.clone(), ..Options::default() };
-        // Nothing is selected, so that nothing can be missing.
+        // Without a selection, there is always an answer.
         Stats::with(inputs, &options).unwrap_or_default()
     }
 
@@ -116,7 +116,7 @@ impl Stats {
     pub fn with_overview(inputs: &[&Reader], symbols: &symbols::Options) -> (Stats, Overview, Report) {
         let options = Options { symbols: symbols.clone(), ..Options::default() };
         let run = Run { has_overview: true, ..Run::of(&Input::traces(inputs), &options) };
-        // Nothing is selected, so that nothing can be missing.
+        // Without a selection, there is always an answer.
         run.answers().unwrap_or_default()
     }
 
@@ -133,7 +133,7 @@ impl Stats {
         let earliest = first.earliest;
         let mut all = Merged::default();
         all.merge(std::mem::take(&mut first));
-        // Nothing is selected, so that nothing can be missing.
+        // Without a selection, there is always an answer.
         let (stats, more_phases) =
             run.finish(None, all).map(|finished| (finished.stats, finished.more_phases)).unwrap_or_default();
         Summarised { body, report, earliest, stats, more_phases }
@@ -388,7 +388,7 @@ type Phase = (String, u64, Windows);
 
 impl<'a> Run<'a> {
     fn of(inputs: &[Input<'a>], options: &'a Options) -> Run<'a> {
-        // Where processes are read side by side, processors are busy with those.
+        // With several inputs, threads are used across processes instead of within one.
         let is_alone = inputs.len() == 1;
         let threads = parallel::threads();
         let mut members: Vec<Member<'a>> = inputs
@@ -427,7 +427,7 @@ impl<'a> Run<'a> {
             selected: SelectedThreads(options.selected.clone()),
             manner: Manner {
                 ahead: is_alone && threads > 1,
-                // A phase may be anywhere.
+                // A phase gives no bounds for reading: it may be anywhere.
                 window: options.window.filter(|_| options.phase.is_none()),
                 ..Manner::default()
             },
@@ -511,7 +511,7 @@ impl<'a> Run<'a> {
         let mut earliest = Earliest(Ns::MAX);
         let mut levels = LevelCollector::default();
         let mut sinks: Vec<&mut dyn Sink> = vec![&mut numbers, &mut answers];
-        // Each item costs each sink, also where it has no use for it.
+        // Every item goes to every sink, so a sink is added only if the trace has items for it.
         let reader = member.reader;
         if reader.is_some_and(|reader| why_no_samples(reader).is_none()) {
             sinks.push(&mut functions);

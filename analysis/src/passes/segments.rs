@@ -1,4 +1,4 @@
-//! What collectors have in common that take in a segment of a process.
+//! Collectors of which the results of consecutive segments of a process can be joined.
 
 use std::collections::BTreeMap;
 

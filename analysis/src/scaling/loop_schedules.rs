@@ -377,10 +377,10 @@ mod tests {
     fn blocks(count: u64, works: &[u64]) -> Phase {
         let mut phase = Phase::default();
         let threads = works.len();
-        for (lane, ns) in works.iter().enumerate() {
-            let [begin, end] = [lane, lane + 1].map(|thread| block_begin(count, threads, thread));
-            phase.static_chunk(lane, 7, [count, 100 + begin, end - begin]);
-            phase.work(lane, At::Static(7), *ns);
+        for (thread, ns) in works.iter().enumerate() {
+            let [begin, end] = [thread, thread + 1].map(|thread| block_begin(count, threads, thread));
+            phase.static_chunk(thread, 7, [count, 100 + begin, end - begin]);
+            phase.work(thread, At::Static(7), *ns);
         }
         phase
     }

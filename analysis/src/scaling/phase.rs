@@ -159,13 +159,13 @@ pub(crate) struct Phase {
     /// Those of number `used` and above are spare.
     all: Vec<Strand>,
     used: usize,
-    /// By lane.
+    /// By thread.
     members: Vec<Option<u32>>,
     /// Single and masked regions, chunks: whoever is there takes them.
     pub(crate) shared: Vec<u32>,
     tasks: FastMap<TaskId, u32>,
     of_tasks: Vec<OfTask>,
-    /// By lane and team, the newest task that the implicit task has created and not waited for.
+    /// By thread and team, the newest task that the implicit task has created and not waited for.
     newest: FastMap<(usize, usize), u32>,
     /// The newest task of each taskgroup.
     groups: FastMap<u64, u32>,
@@ -177,9 +177,9 @@ pub(crate) struct Phase {
     pub(crate) chunks: Vec<Chunk>,
     /// The time that the runtime takes to hand out a chunk.
     pub(crate) chunk_cost_ns: u64,
-    /// By lane: the static loop that it is in, and the first iteration that it got.
+    /// By thread: the static loop that it is in, and the first iteration that it got.
     first: Vec<Option<(PlaceId, u64)>>,
-    /// By lane: the work of its chunk of a static loop.
+    /// By thread: the work of its chunk of a static loop.
     of_chunk: Vec<Option<u64>>,
     /// How long locks were held: by members, by others.
     locks: FastMap<LockId, (u64, u64)>,
@@ -239,7 +239,7 @@ impl Phase {
         &self.all[..self.used]
     }
 
-    /// The members' strands, by lane.
+    /// The members' strands, by thread.
     pub(crate) fn members(&self) -> impl Iterator<Item = u32> {
         self.members.iter().flatten().copied()
     }
@@ -256,12 +256,12 @@ impl Phase {
         self.used as u32 - 1
     }
 
-    pub(crate) fn member(&mut self, lane: usize) -> u32 {
-        if let Some(Some(strand)) = self.members.get(lane) {
+    pub(crate) fn member(&mut self, thread: usize) -> u32 {
+        if let Some(Some(strand)) = self.members.get(thread) {
             return *strand;
         }
         let strand = self.strand();
-        *at(&mut self.members, lane) = Some(strand);
+        *at(&mut self.members, thread) = Some(strand);
         strand
     }
 
@@ -283,10 +283,10 @@ impl Phase {
         }
     }
 
-    fn of(&mut self, lane: usize, at: At) -> u32 {
+    fn of(&mut self, thread: usize, at: At) -> u32 {
         match at {
             At::Strand(strand) if (strand as usize) < self.used => strand,
-            _ => self.member(lane),
+            _ => self.member(thread),
         }
     }
 
@@ -304,25 +304,25 @@ impl Phase {
         self.steps += 1;
     }
 
-    pub(crate) fn work(&mut self, lane: usize, at: At, ns: u64) {
+    pub(crate) fn work(&mut self, thread: usize, at: At, ns: u64) {
         self.work.grow_by(ns);
         match at {
-            At::Static(place) => return self.static_work(lane, place, ns),
+            At::Static(place) => return self.static_work(thread, place, ns),
             At::Sections => self.in_sections.grow_by(ns),
             At::Member | At::Strand(_) => {}
         }
-        let strand = self.of(lane, at);
+        let strand = self.of(thread, at);
         self.push(strand, Step::Work(ns));
     }
 
-    fn static_work(&mut self, lane: usize, place: PlaceId, ns: u64) {
-        let Some(Some((known, first))) = self.first.get(lane).copied() else {
-            return self.unknown_static_work(lane, ns);
+    fn static_work(&mut self, thread: usize, place: PlaceId, ns: u64) {
+        let Some(Some((known, first))) = self.first.get(thread).copied() else {
+            return self.unknown_static_work(thread, ns);
         };
         if known != place {
-            return self.unknown_static_work(lane, ns);
+            return self.unknown_static_work(thread, ns);
         }
-        let of_chunk = at(&mut self.of_chunk, lane).get_or_insert(0);
+        let of_chunk = at(&mut self.of_chunk, thread).get_or_insert(0);
         of_chunk.grow_by(ns);
         let of_chunk = *of_chunk;
         let of_loop = self.static_loop(place);
@@ -334,9 +334,9 @@ impl Phase {
         }
     }
 
-    fn unknown_static_work(&mut self, lane: usize, ns: u64) {
+    fn unknown_static_work(&mut self, thread: usize, ns: u64) {
         self.problem(Problem::Static);
-        let strand = self.member(lane);
+        let strand = self.member(thread);
         self.push(strand, Step::Work(ns));
     }
 
@@ -362,7 +362,7 @@ impl Phase {
     }
 
     /// The thread gets a chunk of the static loop that it is in. The first counts.
-    pub(crate) fn static_chunk(&mut self, lane: usize, place: PlaceId, [count, first, chunk]: [u64; 3]) {
+    pub(crate) fn static_chunk(&mut self, thread: usize, place: PlaceId, [count, first, chunk]: [u64; 3]) {
         let of_loop = self.static_loop(place);
         if of_loop.count > 0 && of_loop.count != count {
             self.problem(Problem::Static);
@@ -371,13 +371,13 @@ impl Phase {
         of_loop.count = count;
         of_loop.chunk = of_loop.chunk.max(chunk);
         // Loops may begin at any number.
-        *at(&mut self.first, lane) = Some((place, first));
-        *at(&mut self.of_chunk, lane) = Some(0);
+        *at(&mut self.first, thread) = Some((place, first));
+        *at(&mut self.of_chunk, thread) = Some(0);
     }
 
     /// The thread gets a further chunk of a static loop, which is ordered.
-    pub(crate) fn next_chunk(&mut self, lane: usize, place: PlaceId) {
-        let before = at(&mut self.of_chunk, lane).replace(0).unwrap_or(0);
+    pub(crate) fn next_chunk(&mut self, thread: usize, place: PlaceId) {
+        let before = at(&mut self.of_chunk, thread).replace(0).unwrap_or(0);
         let longest = &mut self.static_loop(place).longest_chunk;
         *longest = Some(longest.unwrap_or(0).max(before));
     }
@@ -385,7 +385,7 @@ impl Phase {
     /// A task is created, in this taskgroup.
     pub(crate) fn create(
         &mut self,
-        lane: usize,
+        thread: usize,
         (at, creator): (At, Creator),
         task: TaskId,
         is_undeferred: bool,
@@ -394,7 +394,7 @@ impl Phase {
         if matches!(at, At::Static(_)) {
             self.problem(Problem::Static);
         }
-        let parent = self.of(lane, at);
+        let parent = self.of(thread, at);
         self.created += u64::from(!is_undeferred);
         if self.steps >= MAX_STEPS || self.of_tasks.len() >= MAX_STEPS {
             self.problem(Problem::TooLarge);
@@ -403,7 +403,7 @@ impl Phase {
         let number = self.of_tasks.len() as u32;
         let end = self.strand();
         let strand = if is_undeferred { parent } else { end };
-        let newest = self.newest(lane, creator);
+        let newest = self.newest(thread, creator);
         let sibling = newest.map_or(NONE, |newest| std::mem::replace(newest, number));
         let in_group = group.and_then(|group| self.groups.insert(group, number)).unwrap_or(NONE);
         if !is_undeferred {
@@ -429,7 +429,7 @@ impl Phase {
     }
 
     /// The event of a detached task is fulfilled. `is_late`: its code has ended, so it is complete.
-    pub(crate) fn fulfil(&mut self, lane: usize, at: At, task: TaskId, is_late: bool) {
+    pub(crate) fn fulfil(&mut self, thread: usize, at: At, task: TaskId, is_late: bool) {
         let Some(number) = self.tasks.get(&task).copied() else {
             return;
         };
@@ -439,7 +439,7 @@ impl Phase {
         if self.steps >= MAX_STEPS {
             return self.problem(Problem::TooLarge);
         }
-        let fulfiller = self.of(lane, at);
+        let fulfiller = self.of(thread, at);
         let OfTask { strand, end, .. } = self.of_tasks[number as usize];
         if strand != end && is_late {
             return self.push(fulfiller, Step::End(end));
@@ -460,9 +460,9 @@ impl Phase {
     }
 
     /// The newest task that a creator has created and not waited for.
-    fn newest(&mut self, lane: usize, creator: Creator) -> Option<&mut u32> {
+    fn newest(&mut self, thread: usize, creator: Creator) -> Option<&mut u32> {
         match creator {
-            Creator::Member(team) => Some(self.newest.entry((lane, team)).or_insert(NONE)),
+            Creator::Member(team) => Some(self.newest.entry((thread, team)).or_insert(NONE)),
             Creator::Task(task) => {
                 let number = *self.tasks.get(&task)?;
                 Some(&mut self.of_tasks.get_mut(number as usize)?.newest)
@@ -489,21 +489,21 @@ impl Phase {
     }
 
     /// A creator waits for all that it has created.
-    pub(crate) fn wait(&mut self, lane: usize, (at, creator): (At, Creator)) {
-        if let Some(newest) = self.newest(lane, creator) {
+    pub(crate) fn wait(&mut self, thread: usize, (at, creator): (At, Creator)) {
+        if let Some(newest) = self.newest(thread, creator) {
             let tasks = std::mem::replace(newest, NONE);
-            self.wait_for(lane, at, tasks, |task| task.sibling);
+            self.wait_for(thread, at, tasks, |task| task.sibling);
         }
     }
 
     /// The thread waits for all tasks of a taskgroup.
-    pub(crate) fn wait_for_group(&mut self, lane: usize, at: At, group: u64) {
+    pub(crate) fn wait_for_group(&mut self, thread: usize, at: At, group: u64) {
         let tasks = self.groups.remove(&group).unwrap_or(NONE);
-        self.wait_for(lane, at, tasks, |task| task.in_group);
+        self.wait_for(thread, at, tasks, |task| task.in_group);
     }
 
     /// The thread waits for a list of tasks.
-    fn wait_for(&mut self, lane: usize, at: At, mut task: u32, before: impl Fn(&OfTask) -> u32) {
+    fn wait_for(&mut self, thread: usize, at: At, mut task: u32, before: impl Fn(&OfTask) -> u32) {
         let first = self.awaited.len();
         while let Some(of_task) = self.of_tasks.get(task as usize) {
             self.awaited.push(of_task.end);
@@ -511,7 +511,7 @@ impl Phase {
         }
         let count = self.awaited.len() - first;
         if count > 0 {
-            let strand = self.of(lane, at);
+            let strand = self.of(thread, at);
             self.push(strand, Step::Wait(first as u32, count as u32));
         }
     }

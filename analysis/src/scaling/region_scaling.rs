@@ -225,17 +225,17 @@ mod tests {
     fn static_loops_are_divided_anew() {
         // Blocks of two iterations, the later the longer.
         let mut phase = Phase::default();
-        for lane in 0..4 {
-            phase.static_chunk(lane, 7, [8, 2 * lane as u64, 2]);
-            phase.work(lane, At::Static(7), 10 * (lane as u64 + 1));
+        for thread in 0..4 {
+            phase.static_chunk(thread, 7, [8, 2 * thread as u64, 2]);
+            phase.work(thread, At::Static(7), 10 * (thread as u64 + 1));
         }
         let blocks = scaling(phase, 4, &[1, 2, 4, 8, 16]);
         assert_eq!(blocks.on, [100, 70, 40, 20, 20]);
         // Chunks of one iteration in turn.
         let mut phase = Phase::default();
-        for lane in 0..2 {
-            phase.static_chunk(lane, 7, [8, lane as u64, 1]);
-            phase.work(lane, At::Static(7), 40 * (lane as u64 + 1));
+        for thread in 0..2 {
+            phase.static_chunk(thread, 7, [8, thread as u64, 1]);
+            phase.work(thread, At::Static(7), 40 * (thread as u64 + 1));
         }
         let turns = scaling(phase, 2, &[1, 2, 4]);
         assert_eq!(turns.on, [120, 80, 40]);
@@ -257,8 +257,8 @@ mod tests {
     fn work_that_may_be_in_unreported_loops_is_not_predicted() {
         let mut phase = Phase::default();
         phase.hides_loops = true;
-        for lane in 0..2 {
-            phase.work(lane, At::Member, 100);
+        for thread in 0..2 {
+            phase.work(thread, At::Member, 100);
         }
         let scaling = scaling(phase, 2, &[1, 4]);
         assert_eq!(scaling.problem(), Some(Problem::Unreported));
@@ -274,8 +274,8 @@ mod tests {
     #[test]
     fn a_lock_bounds_all_threads() {
         let mut phase = Phase::default();
-        for lane in 0..2 {
-            phase.work(lane, At::Member, 50);
+        for thread in 0..2 {
+            phase.work(thread, At::Member, 50);
             phase.hold(At::Member, LockId(1), 40);
         }
         let scaling = scaling(phase, 2, &[1, 2, 4]);

@@ -70,7 +70,7 @@ pub(crate) type Between = (Option<u32>, Option<u32>);
 pub(crate) struct Activity {
     waiting: BinaryHeap<Reverse<(Ns, Change)>>,
     now: Ns,
-    /// Below zero between the end and the begin of what took no time.
+    /// May be negative for an instant: the end of a state that took no time sorts before its begin.
     busy: i64,
     /// The most that were busy at one time.
     pub(crate) most: u64,

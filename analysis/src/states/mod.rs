@@ -43,7 +43,7 @@ use members::helpers::Helper;
 use samples::Samples;
 use task_graph_recorder::Graphs;
 
-use thread_state::{GroupId, Lane, Left, Membership, Next, Open, State, longer_work};
+use thread_state::{ChainEnd, GroupId, Membership, Next, Open, State, ThreadState, longer_work};
 
 /// Barriers of a team that are open at once. More are nonsense: members skip barriers that others wait at.
 const MAX_OPEN_BARRIERS: usize = 64;
@@ -51,7 +51,7 @@ const MAX_OPEN_BARRIERS: usize = 64;
 /// The chains of the members that have arrived at a barrier, and of its tasks.
 #[derive(Clone, Copy, Debug)]
 struct Arrivals<const S: usize> {
-    left: Left<S>,
+    left: ChainEnd<S>,
     /// The sum of what each has come to without waiting.
     unwaited: Unwaited<S>,
     /// When the last member arrived, and where it worked.
@@ -93,14 +93,14 @@ struct Team<const S: usize> {
     first: u64,
     /// The arrivals at each in `barriers`.
     arrivals: VecDeque<Arrivals<S>>,
-    fork: Left<S>,
-    join: Left<S>,
+    fork: ChainEnd<S>,
+    join: ChainEnd<S>,
     /// Threads that wait for tasks, and those that run one.
     waiting: u32,
     running: u32,
     /// The hidden helpers among these, and the latest that they have done.
     helpers: u32,
-    outside: Option<Box<Left<S>>>,
+    outside: Option<Box<ChainEnd<S>>>,
     now: Ns,
     by_tasks: f64,
     /// How long nobody ran a task.
@@ -111,7 +111,7 @@ struct Team<const S: usize> {
 impl<const S: usize> Arrivals<S> {
     fn new() -> Self {
         Arrivals {
-            left: Left::never(),
+            left: ChainEnd::never(),
             unwaited: Unwaited::default(),
             arrived: Stamp::never(),
             last_member: None,
@@ -122,7 +122,12 @@ impl<const S: usize> Arrivals<S> {
     }
 
     /// A member has arrived or is done with a task: it is at `now` and has `waited`. `added`: what it has added so far.
-    fn add(&mut self, now: &Left<S>, (waited, added): (&[Ns; S], &mut [Ns; S]), scenarios: &Scenarios<S>) {
+    fn add(
+        &mut self,
+        now: &ChainEnd<S>,
+        (waited, added): (&[Ns; S], &mut [Ns; S]),
+        scenarios: &Scenarios<S>,
+    ) {
         self.left.raise(now);
         self.unwaited.add(&now.stamp, waited, added, scenarios);
     }
@@ -175,7 +180,7 @@ struct Lock<const S: usize> {
     location: usize,
     /// The holder had to wait for it.
     has_waited: bool,
-    release: Left<S>,
+    release: ChainEnd<S>,
     /// A team behind whose barrier it is free at another time, and that time.
     freed: Option<(usize, Stamp<S>)>,
 }
@@ -184,12 +189,12 @@ struct Lock<const S: usize> {
 #[derive(Clone, Debug)]
 struct Task<const S: usize> {
     /// The chains that must be there before it starts: its creation, tasks that it depends on.
-    start: Left<S>,
+    start: ChainEnd<S>,
     /// `None` where no child is complete: many tasks have none, and there may be many tasks.
-    children: Option<Box<Left<S>>>,
+    children: Option<Box<ChainEnd<S>>>,
     parent: Parent,
     /// Who fulfilled its event.
-    fulfilled: Option<Box<Left<S>>>,
+    fulfilled: Option<Box<ChainEnd<S>>>,
     /// Its code had ended by then.
     is_fulfilled_late: bool,
     /// The team that waits for it.
@@ -229,27 +234,27 @@ pub(crate) struct Threads<const S: usize> {
     is_inside: bool,
     has_begun: bool,
     /// By location; `None` of those that are no threads of the program's.
-    lanes: Vec<Option<usize>>,
+    by_location: Vec<Option<usize>>,
     /// Of a runtime that reports no members: the outermost region that is open.
     outermost_open: Option<usize>,
     /// By location.
     helpers: FastMap<usize, Helper<S>>,
     /// The places of the tasks of serial code that helpers run now.
     serial_helpers: Vec<PlaceId>,
-    all: Vec<Lane<S>>,
+    threads: Vec<ThreadState<S>>,
     teams: Vec<Team<S>>,
     free: Vec<usize>,
     by_id: FastMap<TeamId, usize>,
     locks: FastMap<LockId, Lock<S>>,
     tasks: FastMap<TaskId, Task<S>>,
     /// What the complete tasks of the taskgroups left that are open, and how many there were.
-    groups: FastMap<GroupId, Left<S>>,
+    groups: FastMap<GroupId, ChainEnd<S>>,
     groups_begun: GroupId,
-    /// How often the last parallel region has ended that was open. Behind that, nobody waits for what others did before.
+    /// Incremented when the process leaves its last open parallel region: chain ends of earlier epochs delay nobody any more.
     epoch: u64,
     gaps: Gaps,
     activity: Activity,
-    /// The threads that do not rest.
+    /// Number of threads in a state other than [`State::Rests`].
     busy: u32,
     chains: Chains,
     graphs: Option<Graphs>,
@@ -299,11 +304,11 @@ impl<const S: usize> Threads<S> {
             is_drawn: false,
             is_inside: true,
             has_begun: false,
-            lanes: Vec::new(),
+            by_location: Vec::new(),
             outermost_open: None,
             helpers: FastMap::default(),
             serial_helpers: Vec::new(),
-            all: Vec::new(),
+            threads: Vec::new(),
             teams: Vec::new(),
             free: Vec::new(),
             by_id: FastMap::default(),
@@ -358,14 +363,14 @@ impl<const S: usize> Threads<S> {
             self.helpers.insert(location, Helper::default());
             return;
         }
-        let lane = self.all.len();
-        let known = self.lanes.len().max(location + 1);
-        self.lanes.resize(known, None);
-        self.lanes[location] = Some(lane);
+        let thread = self.threads.len();
+        let known = self.by_location.len().max(location + 1);
+        self.by_location.resize(known, None);
+        self.by_location[location] = Some(thread);
         if let Some(observer) = &mut self.observer {
             observer.add_thread(location);
         }
-        self.all.push(Lane {
+        self.threads.push(ThreadState {
             location,
             role,
             is_selected,
@@ -396,17 +401,17 @@ impl<const S: usize> Threads<S> {
             longest: (0, 0),
             useful: 0,
             epoch: 0,
-            now: Left { stamp: Stamp::new(self.begin), ..Left::never() },
+            now: ChainEnd { stamp: Stamp::new(self.begin), ..ChainEnd::never() },
             waited: [0; S],
-            before_wait: (Left::never(), [0; S]),
+            before_wait: (ChainEnd::never(), [0; S]),
             has_waited_until: None,
         });
-        self.change_state(lane, self.begin);
+        self.change_state(thread, self.begin);
     }
 
     #[inline(always)]
-    fn lane(&mut self, location: usize, time: Ns) -> Option<usize> {
-        let lane = (*self.lanes.get(location)?)?;
+    fn thread(&mut self, location: usize, time: Ns) -> Option<usize> {
+        let thread = (*self.by_location.get(location)?)?;
         if Self::COUNTS {
             if self.chains.is_full() {
                 self.sum_up_chains();
@@ -419,7 +424,7 @@ impl<const S: usize> Threads<S> {
         if !self.has_begun {
             self.first_event(time);
         }
-        Some(lane)
+        Some(thread)
     }
 
     #[cold]
@@ -448,14 +453,14 @@ impl<const S: usize> Threads<S> {
         kind: Kind,
         lock: Option<LockId>,
     ) {
-        let Some(lane) = self.lane(location, time) else {
+        let Some(thread) = self.thread(location, time) else {
             return self.helper_enters(location, time, region, kind);
         };
-        let time = self.settle(lane, time);
-        self.all[lane].is_seen = true;
-        let next = std::mem::take(&mut self.all[lane].next);
+        let time = self.settle(thread, time);
+        self.threads[thread].is_seen = true;
+        let next = std::mem::take(&mut self.threads[thread].next);
         if kind != Kind::Task {
-            self.all[lane].has_waited_until = None;
+            self.threads[thread].has_waited_until = None;
         }
         // The initial tasks of a league are its members' tasks.
         let kind = match kind {
@@ -474,12 +479,12 @@ impl<const S: usize> Threads<S> {
             strand: (0, None),
             is_barrier: false,
         };
-        self.all[lane].shown += usize::from(kind.shows_activity());
+        self.threads[thread].shown += usize::from(kind.shows_activity());
         if kind.shows_activity() || kind.is_mpi_call() {
-            self.end_of_barrier_cost(lane, Cause::Barrier);
+            self.end_of_barrier_cost(thread, Cause::Barrier);
         }
         if kind.meets_others() {
-            self.pause_serial(lane);
+            self.pause_serial(thread);
         }
         match kind {
             Kind::Parallel => {
@@ -487,39 +492,39 @@ impl<const S: usize> Threads<S> {
                     let requested = self.sums.requested.entry(region).or_insert(u32::MAX);
                     *requested = next.requested.min(*requested);
                 }
-                open.team = next.forked.map(|id| self.fork(lane, time, id, region));
+                open.team = next.forked.map(|id| self.fork(thread, time, id, region));
             }
             Kind::Member => {
                 if let Some((id, size)) = next.joined {
-                    open.team = self.join_team(lane, time, id, size);
+                    open.team = self.join_team(thread, time, id, size);
                 }
             }
-            Kind::Barrier { is_last } => open.is_barrier = self.arrive(lane, time, (region, is_last)),
+            Kind::Barrier { is_last } => open.is_barrier = self.arrive(thread, time, (region, is_last)),
             Kind::Task => {
-                if self.all[lane].has_waited_until.take() == Some(time) {
-                    self.go_on_waiting(lane);
+                if self.threads[thread].has_waited_until.take() == Some(time) {
+                    self.go_on_waiting(thread);
                 }
-                self.begin_task(lane, time, next.task);
+                self.begin_task(thread, time, next.task);
             }
             Kind::TaskGroup => open.group = Some(self.begin_group()),
-            Kind::MutexWait(cause) => self.await_lock(lane, time, lock, cause),
-            Kind::MutexHold => self.hold(lane, region),
+            Kind::MutexWait(cause) => self.await_lock(thread, time, lock, cause),
+            Kind::MutexHold => self.hold(thread, region),
             _ => {}
         }
-        self.all[lane].open.push(open);
-        self.graph_enter(lane, kind);
+        self.threads[thread].open.push(open);
+        self.graph_enter(thread, kind);
         if Self::COUNTS && kind == Kind::Submit {
-            let target = transitions::target(&self.all[lane].open);
+            let target = transitions::target(&self.threads[thread].open);
             let sums = self.sums.targets.entry(target).or_default();
             sums.kernels += u64::from(self.is_inside);
         }
-        self.change_state(lane, time);
+        self.change_state(thread, time);
     }
 
     /// The thread waits next for what the empty task `task` depends on.
     pub(crate) fn awaits_dependences(&mut self, location: usize, task: TaskId) {
-        if let Some(Some(lane)) = self.lanes.get(location) {
-            self.all[*lane].next.task = Some(task);
+        if let Some(Some(thread)) = self.by_location.get(location) {
+            self.threads[*thread].next.task = Some(task);
         }
     }
 
@@ -549,32 +554,32 @@ impl<const S: usize> Threads<S> {
     }
 
     pub(crate) fn leave(&mut self, location: usize, time: Ns) {
-        let Some(lane) = self.lane(location, time) else {
+        let Some(thread) = self.thread(location, time) else {
             return self.helper_leaves(location, time);
         };
-        let time = self.settle(lane, time);
-        let Some(open) = self.all[lane].open.pop() else {
+        let time = self.settle(thread, time);
+        let Some(open) = self.threads[thread].open.pop() else {
             return;
         };
-        self.all[lane].shown -= usize::from(open.kind.shows_activity());
-        self.graph_leave(lane, open.kind);
-        let of_thread = &mut self.all[lane];
+        self.threads[thread].shown -= usize::from(open.kind.shows_activity());
+        self.graph_leave(thread, open.kind);
+        let of_thread = &mut self.threads[thread];
         of_thread.has_waited_until = open.kind.is_wait_for_tasks().then_some(time);
         if open.kind.is_wait_for_tasks() {
             of_thread.before_wait = (of_thread.now, of_thread.waited);
         }
         match open.kind {
-            Kind::Member if open.team.is_some() => self.leave_team(lane, time),
-            Kind::Barrier { is_last } if open.is_barrier => self.depart(lane, time, is_last),
-            Kind::Task => self.leave_task(lane, time, &open),
-            Kind::MutexWait(_) => self.await_no_more(lane, time),
-            Kind::TaskSync { is_wait } => self.take_children(lane, time, is_wait),
-            Kind::GroupWait => self.take_group(lane, time),
-            Kind::DependWait => self.take_dependences(lane, time, open.task),
-            Kind::TaskGroup => self.end_group(lane, time, open.group),
+            Kind::Member if open.team.is_some() => self.leave_team(thread, time),
+            Kind::Barrier { is_last } if open.is_barrier => self.depart(thread, time, is_last),
+            Kind::Task => self.leave_task(thread, time, &open),
+            Kind::MutexWait(_) => self.await_no_more(thread, time),
+            Kind::TaskSync { is_wait } => self.take_children(thread, time, is_wait),
+            Kind::GroupWait => self.take_group(thread, time),
+            Kind::DependWait => self.take_dependences(thread, time, open.task),
+            Kind::TaskGroup => self.end_group(thread, time, open.group),
             _ => {}
         }
-        self.change_state(lane, time);
+        self.change_state(thread, time);
     }
 
     pub(crate) fn event(&mut self, location: usize, time: Ns, event: ThreadEvent) {
@@ -593,7 +598,7 @@ impl<const S: usize> Threads<S> {
         if let ThreadEvent::Sampled { weight_ns } = event {
             return self.sampled(location, weight_ns);
         }
-        let Some(lane) = self.lane(location, time) else {
+        let Some(thread) = self.thread(location, time) else {
             match (event, self.helpers.get_mut(&location)) {
                 (ThreadEvent::TaskSwitch { task, .. }, Some(helper)) => helper.next = Some(task),
                 (ThreadEvent::TaskComplete { task }, Some(_)) => self.helper_completes(time, task),
@@ -603,23 +608,23 @@ impl<const S: usize> Threads<S> {
         };
         match event {
             ThreadEvent::Fork { team, requested } => {
-                self.all[lane].next.forked = Some(team);
-                self.all[lane].next.requested = requested;
+                self.threads[thread].next.forked = Some(team);
+                self.threads[thread].next.requested = requested;
             }
             ThreadEvent::TeamBegin { team, size, .. } => {
-                self.all[lane].next.joined = Some((team, size));
+                self.threads[thread].next.joined = Some((team, size));
             }
-            ThreadEvent::Join { team } => self.join(lane, time, team),
-            ThreadEvent::MemberDone => self.member_done(lane, time),
+            ThreadEvent::Join { team } => self.join(thread, time, team),
+            ThreadEvent::MemberDone => self.member_done(thread, time),
             ThreadEvent::TaskCreate { task, region, is_undeferred, .. } => {
-                let since = self.all[lane].until;
-                self.settle(lane, time);
-                self.count_creation(lane, (since, time));
-                self.pause_serial(lane);
-                self.create_task(lane, task, region.0, is_undeferred);
+                let since = self.threads[thread].until;
+                self.settle(thread, time);
+                self.count_creation(thread, (since, time));
+                self.pause_serial(thread);
+                self.create_task(thread, task, region.0, is_undeferred);
             }
             ThreadEvent::Chunks { chunks, .. } => {
-                let of_thread = &self.all[lane];
+                let of_thread = &self.threads[thread];
                 if let Some(open) = of_thread.open.last()
                     && self.is_inside
                     && Self::COUNTS
@@ -634,25 +639,25 @@ impl<const S: usize> Threads<S> {
                     });
                 }
             }
-            ThreadEvent::TaskSwitch { task, .. } => self.all[lane].next.task = Some(task),
+            ThreadEvent::TaskSwitch { task, .. } => self.threads[thread].next.task = Some(task),
             ThreadEvent::TaskComplete { task } => {
-                self.settle(lane, time);
-                self.complete_task(lane, task);
+                self.settle(thread, time);
+                self.complete_task(thread, task);
             }
             ThreadEvent::TaskFulfill { task, is_late } => {
-                self.settle(lane, time);
-                self.fulfil_task(lane, task, is_late);
+                self.settle(thread, time);
+                self.fulfil_task(thread, task, is_late);
             }
-            ThreadEvent::TaskDependence { from, to } => self.depend(lane, from, to),
+            ThreadEvent::TaskDependence { from, to } => self.depend(thread, from, to),
             ThreadEvent::AcquireLock { lock, .. } => {
-                let time = self.settle(lane, time);
-                self.pause_serial(lane);
-                self.acquire(lane, time, lock);
+                let time = self.settle(thread, time);
+                self.pause_serial(thread);
+                self.acquire(thread, time, lock);
             }
             ThreadEvent::ReleaseLock { lock, .. } => {
-                let time = self.settle(lane, time);
-                self.pause_serial(lane);
-                self.release(lane, time, lock);
+                let time = self.settle(thread, time);
+                self.pause_serial(thread);
+                self.release(thread, time, lock);
             }
             _ => {}
         }
@@ -672,26 +677,31 @@ impl<const S: usize> Threads<S> {
         if last < end && !self.gaps.is_open() {
             self.pause(last);
         }
-        for lane in 0..self.all.len() {
-            self.settle(lane, end);
-            self.end_of_barrier_cost(lane, Cause::Barrier);
-            self.end_serial(lane, None);
+        for thread in 0..self.threads.len() {
+            self.settle(thread, end);
+            self.end_of_barrier_cost(thread, Cause::Barrier);
+            self.end_serial(thread, None);
         }
         if let Some(observer) = &mut self.observer {
-            for lane in 0..self.all.len() {
-                observer.add_gaps(lane, &mut self.gaps.inside(end));
+            for thread in 0..self.threads.len() {
+                observer.add_gaps(thread, &mut self.gaps.inside(end));
             }
         }
         self.activity.finish(end);
         self.samples.end_serial(None, &mut self.sums);
-        let chains = self.all.iter().map(|lane| lane.now.chain);
+        let chains = self.threads.iter().map(|thread| thread.now.chain);
         let path = chains.fold(Chain::default(), Chain::max);
-        let is_main = |lane: &&Lane<S>| lane.role == ThreadRole::Main;
-        let main = self.all.iter().find(is_main).or(self.all.first());
+        let is_main = |thread: &&ThreadState<S>| thread.role == ThreadRole::Main;
+        let main = self.threads.iter().find(is_main).or(self.threads.first());
         Finished {
             predicted: main.map_or([end; S], |main| main.now.stamp.times()),
             scenarios: self.scenarios,
-            useful: self.all.iter().filter(|lane| lane.is_selected).map(|lane| lane.useful).collect(),
+            useful: self
+                .threads
+                .iter()
+                .filter(|thread| thread.is_selected)
+                .map(|thread| thread.useful)
+                .collect(),
             path: path.length,
             path_by_place: self.chains.by_place(path),
             path_by_function: self.samples.named(self.chains.samples(path)),

@@ -1,4 +1,4 @@
-//! Who sees each thread's states while they are accounted for: a picture over time, or the states themselves.
+//! Receivers of the threads' states, as each of them ends: the overview's intervals, or a list.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -11,7 +11,7 @@ use crate::model::place_id::PlaceId;
 /// Barrier times of a thread that wait for their cause. Beyond, the oldest are [`Cause::Barrier`].
 const MAX_PENDING: usize = 1 << 12;
 
-/// Who sees each thread's states.
+/// A receiver of the threads' states.
 pub(crate) trait StateObserver: Any + Debug + Send {
     /// The next thread.
     fn add_thread(&mut self, location: usize);
@@ -19,7 +19,7 @@ pub(crate) trait StateObserver: Any + Debug + Send {
     /// What a thread did in these times; the place of serial code is `None`.
     fn add(
         &mut self,
-        lane: usize,
+        index: usize,
         spans: &mut dyn Iterator<Item = (Ns, Ns)>,
         cause: Cause,
         place: Option<PlaceId>,
@@ -27,10 +27,10 @@ pub(crate) trait StateObserver: Any + Debug + Send {
     );
 
     /// A thread was in a barrier of the team at `depth`: what comes shows in which.
-    fn add_pending(&mut self, lane: usize, depth: usize, span: (Ns, Ns), place: PlaceId);
+    fn add_pending(&mut self, index: usize, depth: usize, span: (Ns, Ns), place: PlaceId);
 
     /// What waited for its cause since then has this one.
-    fn end_pending(&mut self, lane: usize, depth: usize, cause: Cause, place: PlaceId);
+    fn end_pending(&mut self, index: usize, depth: usize, cause: Cause, place: PlaceId);
 
     /// An outermost region took this time.
     fn add_visit(&mut self, _region: PlaceId, _span: (Ns, Ns)) {}
@@ -84,45 +84,45 @@ impl StateObserver for Spans {
 
     fn add(
         &mut self,
-        lane: usize,
+        index: usize,
         spans: &mut dyn Iterator<Item = (Ns, Ns)>,
         cause: Cause,
         place: Option<PlaceId>,
         due: Option<Due>,
     ) {
         for (begin, end) in spans {
-            self.push(lane, begin, end, (cause, place, due));
+            self.push(index, begin, end, (cause, place, due));
         }
     }
 
-    fn add_pending(&mut self, lane: usize, depth: usize, (begin, end): (Ns, Ns), place: PlaceId) {
-        let Some(thread) = self.threads.get_mut(lane) else {
+    fn add_pending(&mut self, index: usize, depth: usize, (begin, end): (Ns, Ns), place: PlaceId) {
+        let Some(thread) = self.threads.get_mut(index) else {
             return;
         };
         thread.pending.push((depth, begin, end));
         if thread.pending.len() >= MAX_PENDING {
-            self.end_pending(lane, depth, Cause::Barrier, place);
+            self.end_pending(index, depth, Cause::Barrier, place);
         }
     }
 
-    fn end_pending(&mut self, lane: usize, depth: usize, cause: Cause, place: PlaceId) {
-        let Some(thread) = self.threads.get_mut(lane) else {
+    fn end_pending(&mut self, index: usize, depth: usize, cause: Cause, place: PlaceId) {
+        let Some(thread) = self.threads.get_mut(index) else {
             return;
         };
         // Those of teams around wait on.
         let first = thread.pending.partition_point(|(of, ..)| *of < depth);
         for (_, begin, end) in thread.pending.split_off(first) {
-            self.push(lane, begin, end, (cause, Some(place), None));
+            self.push(index, begin, end, (cause, Some(place), None));
         }
     }
 }
 
 impl Spans {
-    fn push(&mut self, lane: usize, begin: Ns, end: Ns, why: Why) {
+    fn push(&mut self, index: usize, begin: Ns, end: Ns, why: Why) {
         if begin >= end {
             return;
         }
-        let Some(thread) = self.threads.get_mut(lane) else {
+        let Some(thread) = self.threads.get_mut(index) else {
             return;
         };
         if let Some((_, until, known)) = &mut thread.newest

@@ -52,7 +52,7 @@ pub(crate) enum Kind {
     Alone,
     /// A thread of no team waits for work.
     Idle,
-    /// It says nothing about what the thread does: the region around it does.
+    /// Ignored by the accounting: the region around it decides what the thread does.
     Transparent,
 }
 

@@ -80,11 +80,11 @@ impl Samples {
 impl<const S: usize> Threads<S> {
     /// A sample of a thread was taken, which represents this much processor time.
     pub(super) fn sampled(&mut self, location: usize, weight_ns: u64) {
-        let Some(Some(lane)) = self.lanes.get(location).copied() else {
+        let Some(Some(thread)) = self.by_location.get(location).copied() else {
             return;
         };
         let taken = match self.is_inside {
-            true => self.taken(lane, weight_ns),
+            true => self.taken(thread, weight_ns),
             false => Taken::default(),
         };
         let of_location = &mut self.samples.taken;
@@ -94,14 +94,14 @@ impl<const S: usize> Threads<S> {
         of_location[location].push_back(taken);
     }
 
-    fn taken(&mut self, lane: usize, weight_ns: u64) -> Taken {
+    fn taken(&mut self, thread: usize, weight_ns: u64) -> Taken {
         let mut taken = Taken { weight_ns, ..Taken::default() };
-        let state = self.all[lane].state;
+        let state = self.threads[thread].state;
         if state == State::Rests {
             return taken;
         }
-        taken.charges = self.charges(lane, weight_ns as f64);
-        match self.all[lane].memberships.first() {
+        taken.charges = self.charges(thread, weight_ns as f64);
+        match self.threads[thread].memberships.first() {
             Some(outermost) => {
                 let region = self.teams[outermost.team].region;
                 let charge = (Cause::NarrowTeam, region, weight_ns as f64);
@@ -116,7 +116,7 @@ impl<const S: usize> Threads<S> {
             let sample = self.samples.next;
             // Further samples are not named.
             self.samples.next = (sample + 1).min(critical_path::MAX_SAMPLES);
-            let chain = &mut self.all[lane].now.chain;
+            let chain = &mut self.threads[thread].now.chain;
             self.chains.sample(chain, sample, weight_ns);
             taken.on_chain = (sample < critical_path::MAX_SAMPLES).then_some(sample);
         }
@@ -124,10 +124,10 @@ impl<const S: usize> Threads<S> {
     }
 
     /// What threads wait for now because of this one, in the state that it is in.
-    fn charges(&mut self, lane: usize, weight: f64) -> Vec<(Cause, PlaceId, f64)> {
-        let Lane { state, runs_task, last_region, .. } = self.all[lane];
+    fn charges(&mut self, thread: usize, weight: f64) -> Vec<(Cause, PlaceId, f64)> {
+        let ThreadState { state, runs_task, last_region, .. } = self.threads[thread];
         let mut charges = Vec::new();
-        let of_thread = &self.all[lane];
+        let of_thread = &self.threads[thread];
         let is_held = |lock: &&Lock<S>| lock.location == of_thread.location;
         let held = of_thread.held.iter();
         for lock in held.filter_map(|lock| self.locks.get(lock)).filter(is_held) {
@@ -142,8 +142,8 @@ impl<const S: usize> Threads<S> {
             State::Useful(None) => self.sums.serial((last_region, None)),
             State::InBarrier(_) | State::Rests => return charges,
         };
-        for index in 0..self.all[lane].memberships.len() {
-            let membership = self.all[lane].memberships[index];
+        for index in 0..self.threads[thread].memberships.len() {
+            let membership = self.threads[thread].memberships[index];
             let team = &mut self.teams[membership.team];
             let (size, region) = (team.size(), team.region);
             let number = membership.inside.unwrap_or(membership.barriers);
@@ -160,7 +160,7 @@ impl<const S: usize> Threads<S> {
             };
             charges.push((cause, place, weight * barrier.kept_waiting(size)));
         }
-        if let Some(innermost) = self.all[lane].memberships.last()
+        if let Some(innermost) = self.threads[thread].memberships.last()
             && runs_task
         {
             let team = &self.teams[innermost.team];
@@ -205,8 +205,8 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The thread has got a mutex.
-    pub(super) fn hold_lock(&mut self, lane: usize, lock: LockId) {
-        let held = &mut self.all[lane].held;
+    pub(super) fn hold_lock(&mut self, thread: usize, lock: LockId) {
+        let held = &mut self.threads[thread].held;
         if held.len() < MAX_HELD && !held.contains(&lock) {
             held.push(lock);
         }

@@ -19,24 +19,24 @@ impl<const S: usize> Threads<S> {
         if let Some(graphs) = &mut self.graphs {
             graphs.forget();
         }
-        let main = self.all.iter().find(|lane| lane.role != ThreadRole::Worker);
+        let main = self.threads.iter().find(|thread| thread.role != ThreadRole::Worker);
         let last_region = main.and_then(|main| main.last_region);
         self.activity = Activity::new(begin).behind(last_region);
-        let now = Left { stamp: Stamp::new(begin), ..Left::never() };
-        for lane in &mut self.all {
-            lane.until = begin;
-            lane.fork_ns = 0;
-            lane.serial_ns = 0;
-            lane.since_region_ns = 0;
-            lane.longest = (0, 0);
-            lane.useful = 0;
-            lane.now = now;
-            lane.waited = [0; S];
-            for membership in &mut lane.memberships {
+        let now = ChainEnd { stamp: Stamp::new(begin), ..ChainEnd::never() };
+        for thread in &mut self.threads {
+            thread.until = begin;
+            thread.fork_ns = 0;
+            thread.serial_ns = 0;
+            thread.since_region_ns = 0;
+            thread.longest = (0, 0);
+            thread.useful = 0;
+            thread.now = now;
+            thread.waited = [0; S];
+            for membership in &mut thread.memberships {
                 membership.around = ([0; S], (0, 0));
-                membership.children = Left::never();
+                membership.children = ChainEnd::never();
             }
-            if lane.is_busy && lane.is_selected {
+            if thread.is_busy && thread.is_selected {
                 self.activity.push(begin, Change::Works);
             }
         }
@@ -50,27 +50,27 @@ impl<const S: usize> Threads<S> {
             team.outside = None;
         }
         // Chains of the segment before are not those of this one.
-        for lane in &mut self.all {
-            (lane.before_wait, lane.has_waited_until) = ((Left::never(), [0; S]), None);
+        for thread in &mut self.threads {
+            (thread.before_wait, thread.has_waited_until) = ((ChainEnd::never(), [0; S]), None);
         }
-        self.groups.values_mut().for_each(|group| *group = Left::never());
+        self.groups.values_mut().for_each(|group| *group = ChainEnd::never());
     }
 
     /// Whether a segment can end at the latest event.
     pub(crate) fn is_between_regions(&self) -> bool {
-        let is_at_rest = |lane: &Lane<S>| match lane.role {
-            ThreadRole::Worker | ThreadRole::Helper => lane.state == State::Rests,
-            _ => lane.state == State::Useful(None) && lane.serial_ns == 0 && lane.until == self.latest,
+        let is_at_rest = |thread: &ThreadState<S>| match thread.role {
+            ThreadRole::Worker | ThreadRole::Helper => thread.state == State::Rests,
+            _ => thread.state == State::Useful(None) && thread.serial_ns == 0 && thread.until == self.latest,
         };
-        let main = self.all.iter().filter(|lane| lane.role != ThreadRole::Worker);
+        let main = self.threads.iter().filter(|thread| thread.role != ThreadRole::Worker);
         let longest = main.map(|main| main.now.chain.length).max().unwrap_or(0);
-        let mut chains = self.all.iter().map(|lane| lane.now.chain.length);
+        let mut chains = self.threads.iter().map(|thread| thread.now.chain.length);
         self.by_id.is_empty()
             && chains.all(|length| length <= longest)
             && self.tasks.is_empty()
             && !self.gaps.is_open()
             && self.locks.values().all(|lock| lock.holder.is_none())
-            && self.all.iter().all(is_at_rest)
+            && self.threads.iter().all(is_at_rest)
     }
 
     /// The latest event.

@@ -44,9 +44,9 @@ impl<const S: usize> Threads<S> {
 
     /// The phase of the team that is outermost around the thread, and where it is in there. `Err` in a region inside that has several
     /// threads.
-    fn graph(&mut self, lane: usize) -> Option<InGraph<'_>> {
+    fn graph(&mut self, thread: usize) -> Option<InGraph<'_>> {
         let graphs = self.graphs.as_mut()?;
-        let of_thread = &mut self.all[lane];
+        let of_thread = &mut self.threads[thread];
         let first = of_thread.memberships.first()?.team;
         let slot = self.teams[first].outermost_slot.unwrap_or(first);
         if slot >= graphs.phases.len() {
@@ -117,35 +117,35 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The phase and the place in it, unless the thread is in a region inside.
-    fn place_in_graph(&mut self, lane: usize) -> Option<(&mut Phase, (At, Creator))> {
-        let (phase, place) = self.graph(lane)?;
+    fn place_in_graph(&mut self, thread: usize) -> Option<(&mut Phase, (At, Creator))> {
+        let (phase, place) = self.graph(thread)?;
         Some((phase, place.ok()?))
     }
 
-    pub(super) fn graph_work(&mut self, lane: usize, ns: u64) {
+    pub(super) fn graph_work(&mut self, thread: usize, ns: u64) {
         if ns == 0 {
             return;
         }
-        match self.graph(lane) {
-            Some((phase, Ok((at, _)))) => phase.work(lane, at, ns),
+        match self.graph(thread) {
+            Some((phase, Ok((at, _)))) => phase.work(thread, at, ns),
             Some((phase, Err(Inside))) => phase.work_inside(ns),
             None => {}
         }
     }
 
     /// A region was entered.
-    pub(super) fn graph_enter(&mut self, lane: usize, kind: Kind) {
+    pub(super) fn graph_enter(&mut self, thread: usize, kind: Kind) {
         let is_shared = matches!(kind, Kind::Alone | Kind::Chunk);
         let is_of_outermost = || {
-            let innermost = self.all[lane].memberships.last();
+            let innermost = self.threads[thread].memberships.last();
             innermost.is_some_and(|innermost| self.teams[innermost.team].is_outermost)
         };
         if is_shared
             && is_of_outermost()
-            && let Some((phase, _)) = self.place_in_graph(lane)
+            && let Some((phase, _)) = self.place_in_graph(thread)
         {
             let strand = Some(phase.share());
-            let of_thread = &mut self.all[lane];
+            let of_thread = &mut self.threads[thread];
             match kind {
                 Kind::Alone => of_thread.alone = strand,
                 _ => of_thread.chunk = strand,
@@ -153,27 +153,27 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    pub(super) fn graph_leave(&mut self, lane: usize, kind: Kind) {
-        let innermost = self.all[lane].memberships.last();
+    pub(super) fn graph_leave(&mut self, thread: usize, kind: Kind) {
+        let innermost = self.threads[thread].memberships.last();
         if innermost.is_some_and(|innermost| !self.teams[innermost.team].is_outermost) {
             return;
         }
         match kind {
-            Kind::Alone => self.all[lane].alone = None,
-            Kind::Chunk => self.all[lane].chunk = None,
+            Kind::Alone => self.threads[thread].alone = None,
+            Kind::Chunk => self.threads[thread].chunk = None,
             _ => {}
         }
     }
 
     pub(super) fn graph_create(
         &mut self,
-        lane: usize,
+        thread: usize,
         task: TaskId,
         is_undeferred: bool,
         group: Option<GroupId>,
     ) {
-        match self.graph(lane) {
-            Some((phase, Ok(place))) => phase.create(lane, place, task, is_undeferred, group),
+        match self.graph(thread) {
+            Some((phase, Ok(place))) => phase.create(thread, place, task, is_undeferred, group),
             Some((phase, Err(Inside))) => phase.create_inside(is_undeferred),
             None => {}
         }
@@ -181,67 +181,67 @@ impl<const S: usize> Threads<S> {
 
     /// What the thread has come to cannot be predicted.
     pub(crate) fn problem(&mut self, location: usize, problem: Problem) {
-        if let Some(Some(lane)) = self.lanes.get(location).copied()
-            && let Some((phase, _)) = self.graph(lane)
+        if let Some(Some(thread)) = self.by_location.get(location).copied()
+            && let Some((phase, _)) = self.graph(thread)
         {
             phase.problem(problem);
         }
     }
 
     /// The code of a task has ended.
-    pub(super) fn graph_complete(&mut self, lane: usize, task: TaskId) {
-        if let Some((phase, _)) = self.place_in_graph(lane) {
+    pub(super) fn graph_complete(&mut self, thread: usize, task: TaskId) {
+        if let Some((phase, _)) = self.place_in_graph(thread) {
             phase.complete(task);
         }
     }
 
     /// The event of a detached task is fulfilled. `is_late`: its code has ended.
-    pub(super) fn graph_fulfil(&mut self, lane: usize, task: TaskId, is_late: bool) {
-        if let Some((phase, (at, _))) = self.place_in_graph(lane) {
-            phase.fulfil(lane, at, task, is_late);
+    pub(super) fn graph_fulfil(&mut self, thread: usize, task: TaskId, is_late: bool) {
+        if let Some((phase, (at, _))) = self.place_in_graph(thread) {
+            phase.fulfil(thread, at, task, is_late);
         }
     }
 
-    pub(super) fn graph_depend(&mut self, lane: usize, from: TaskId, to: TaskId) {
-        if let Some((phase, _)) = self.place_in_graph(lane) {
+    pub(super) fn graph_depend(&mut self, thread: usize, from: TaskId, to: TaskId) {
+        if let Some((phase, _)) = self.place_in_graph(thread) {
             phase.depend(from, to);
         }
     }
 
-    pub(super) fn graph_wait(&mut self, lane: usize) {
-        if let Some((phase, place)) = self.place_in_graph(lane) {
-            phase.wait(lane, place);
+    pub(super) fn graph_wait(&mut self, thread: usize) {
+        if let Some((phase, place)) = self.place_in_graph(thread) {
+            phase.wait(thread, place);
         }
     }
 
-    pub(super) fn graph_wait_for_group(&mut self, lane: usize, group: GroupId) {
-        if let Some((phase, (at, _))) = self.place_in_graph(lane) {
-            phase.wait_for_group(lane, at, group);
+    pub(super) fn graph_wait_for_group(&mut self, thread: usize, group: GroupId) {
+        if let Some((phase, (at, _))) = self.place_in_graph(thread) {
+            phase.wait_for_group(thread, at, group);
         }
     }
 
-    pub(super) fn graph_held(&mut self, lane: usize, lock: LockId, ns: u64) {
-        if let Some((phase, (at, _))) = self.place_in_graph(lane) {
+    pub(super) fn graph_held(&mut self, thread: usize, lock: LockId, ns: u64) {
+        if let Some((phase, (at, _))) = self.place_in_graph(thread) {
             phase.hold(at, lock, ns);
         }
     }
 
     /// The static loop that is entered has this many iterations, of all threads together.
     pub(crate) fn static_loop(&mut self, location: usize, iterations: u64) {
-        if let Some(Some(lane)) = self.lanes.get(location) {
-            self.all[*lane].iterations = iterations;
+        if let Some(Some(thread)) = self.by_location.get(location) {
+            self.threads[*thread].iterations = iterations;
         }
     }
 
     /// The thread, which has entered a chunk of a loop, gets these iterations.
     pub(crate) fn dynamic_chunk(&mut self, location: usize, chunk: [u64; 2]) {
-        let Some(Some(lane)) = self.lanes.get(location).copied() else {
+        let Some(Some(thread)) = self.by_location.get(location).copied() else {
             return;
         };
-        let of_thread = &self.all[lane];
+        let of_thread = &self.threads[thread];
         let around = of_thread.open.iter().rev().find(|open| open.kind == Kind::Work);
         if let (Some(strand), Some(place)) = (of_thread.chunk, around.map(|open| open.region))
-            && let Some((phase, (At::Strand(at), _))) = self.place_in_graph(lane)
+            && let Some((phase, (At::Strand(at), _))) = self.place_in_graph(thread)
             && at == strand
         {
             phase.chunk(strand, place, chunk);
@@ -250,15 +250,15 @@ impl<const S: usize> Threads<S> {
 
     /// The thread gets a chunk of the static loop that it is in.
     pub(crate) fn first_chunk(&mut self, location: usize, [first, iterations]: [u64; 2]) {
-        let Some(Some(lane)) = self.lanes.get(location).copied() else {
+        let Some(Some(thread)) = self.by_location.get(location).copied() else {
             return;
         };
         // Of ordered loops, each chunk is reported: the first counts.
-        let count = std::mem::take(&mut self.all[lane].iterations);
-        if let Some((phase, (At::Static(place), _))) = self.place_in_graph(lane) {
+        let count = std::mem::take(&mut self.threads[thread].iterations);
+        if let Some((phase, (At::Static(place), _))) = self.place_in_graph(thread) {
             match count {
-                0 => phase.next_chunk(lane, place),
-                count => phase.static_chunk(lane, place, [count, first, iterations]),
+                0 => phase.next_chunk(thread, place),
+                count => phase.static_chunk(thread, place, [count, first, iterations]),
             }
         }
     }

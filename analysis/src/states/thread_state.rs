@@ -60,7 +60,8 @@ pub(super) struct Membership<const S: usize> {
     pub(super) inside: Option<u64>,
     /// Explicit tasks that it runs in there, on top of each other.
     pub(super) tasks_inside: u32,
-    /// Time in a barrier's own costs; what follows shows whether that was the last one.
+    /// Time inside a barrier that is nobody's lateness. It is charged to the join or to the barrier when the next event
+    /// tells which barrier it was.
     pub(super) own: u64,
     pub(super) own_place: PlaceId,
     /// The clocks of the barrier that it is in or late for, when the state began.
@@ -71,15 +72,15 @@ pub(super) struct Membership<const S: usize> {
     pub(super) around: ([Ns; S], (u64, PlaceId)),
     /// The longest piece of work before the last barrier.
     pub(super) longest: (u64, PlaceId),
-    /// By scenario, the time that it has added to [`Arrivals::unwaited`].
+    /// By scenario, this member's share of [`Arrivals::unwaited`], so that it can be replaced.
     pub(super) added: [Ns; S],
     /// The latest of the tasks that its implicit task created.
-    pub(super) children: Left<S>,
+    pub(super) children: ChainEnd<S>,
 }
 
 /// A thread.
 #[derive(Debug)]
-pub(super) struct Lane<const S: usize> {
+pub(super) struct ThreadState<const S: usize> {
     pub(super) location: usize,
     pub(super) role: ThreadRole,
     /// Its time is accounted for.
@@ -92,13 +93,13 @@ pub(super) struct Lane<const S: usize> {
     pub(super) open: Vec<Open>,
     pub(super) next: Next,
     pub(super) memberships: Vec<Membership<S>>,
-    /// Open regions that show that it takes part in the program.
+    /// Number of open regions that make this thread count as active.
     pub(super) shown: usize,
     /// Whether it has entered anything.
     pub(super) is_seen: bool,
     /// Whether it is busy, as the sweep knows it.
     pub(super) is_busy: bool,
-    /// Its region has ended, and its implicit task is left soon.
+    /// Its region has ended; the event that ends this thread's implicit task is still to come.
     pub(super) is_released: bool,
     /// Its state in the team that it is a member of: it waits for tasks, it runs one. And the team's clock when that began.
     pub(super) waits_for_tasks: bool,
@@ -128,11 +129,11 @@ pub(super) struct Lane<const S: usize> {
     pub(super) useful: u64,
     /// The [`Threads::epoch`] of `now`.
     pub(super) epoch: u64,
-    pub(super) now: Left<S>,
+    pub(super) now: ChainEnd<S>,
     /// By scenario, the time that it has waited for others since the last barrier.
     pub(super) waited: [Ns; S],
     /// `now` and `waited` before the wait for tasks that has just ended: a task that comes next has interrupted it.
-    pub(super) before_wait: (Left<S>, [Ns; S]),
+    pub(super) before_wait: (ChainEnd<S>, [Ns; S]),
     /// When that was.
     pub(super) has_waited_until: Option<Ns>,
 }
@@ -142,23 +143,23 @@ pub(super) fn longer_work(before: (u64, PlaceId), after: (u64, PlaceId)) -> (u64
     if after.0 < before.0 { before } else { after }
 }
 
-/// The chain that a thread, team, lock or task left for those that wait for it.
+/// The end of a dependence chain of a thread, team, lock or task, which whoever waits for it takes over.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Left<const S: usize> {
+pub(super) struct ChainEnd<const S: usize> {
     /// The longest chain to there.
     pub(super) chain: Chain,
     /// When that was, and would have been.
     pub(super) stamp: Stamp<S>,
 }
 
-impl<const S: usize> Left<S> {
+impl<const S: usize> ChainEnd<S> {
     /// Nothing was left.
     pub(super) fn never() -> Self {
-        Left { chain: Chain::default(), stamp: Stamp::never() }
+        ChainEnd { chain: Chain::default(), stamp: Stamp::never() }
     }
 
     /// Both this and `other` are awaited.
-    pub(super) fn raise(&mut self, other: &Left<S>) {
+    pub(super) fn raise(&mut self, other: &ChainEnd<S>) {
         self.chain = self.chain.max(other.chain);
         self.stamp.raise(&other.stamp);
     }

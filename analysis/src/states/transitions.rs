@@ -15,22 +15,22 @@ fn has_instances(cause: Cause) -> bool {
 impl<const S: usize> Threads<S> {
     /// The time of the thread's state until now goes to its cause. Gives the time, never before what is settled.
     #[inline(always)]
-    pub(super) fn settle(&mut self, lane: usize, time: Ns) -> Ns {
-        let until = self.all[lane].until;
+    pub(super) fn settle(&mut self, thread: usize, time: Ns) -> Ns {
+        let until = self.threads[thread].until;
         if time > until {
-            self.settle_until(lane, time);
+            self.settle_until(thread, time);
         }
         time.max(until)
     }
 
     #[inline(never)]
-    fn settle_until(&mut self, lane: usize, time: Ns) {
-        let Lane { until, state, .. } = self.all[lane];
+    fn settle_until(&mut self, thread: usize, time: Ns) {
+        let ThreadState { until, state, .. } = self.threads[thread];
         if state != State::Useful(None) {
-            self.pause_serial(lane);
+            self.pause_serial(thread);
         }
-        self.all[lane].until = time;
-        self.predict(lane, time, until);
+        self.threads[thread].until = time;
+        self.predict(thread, time, until);
         let ns = time.abs_diff(until);
         let ns = ns - self.gaps.between(until, time).min(ns);
         let work = match state {
@@ -40,28 +40,28 @@ impl<const S: usize> Threads<S> {
             _ => None,
         };
         if let Some(place) = work {
-            self.graph_work(lane, ns);
-            let of_thread = &mut self.all[lane];
+            self.graph_work(thread, ns);
+            let of_thread = &mut self.threads[thread];
             match place {
                 Some(place) => of_thread.longest = longer_work(of_thread.longest, (ns, place)),
                 None => of_thread.serial_ns.grow_by(ns),
             }
         }
         if Self::COUNTS {
-            self.count(lane, (until, time), ns);
+            self.count(thread, (until, time), ns);
         }
     }
 
     /// The thread's state had this time, of which `ns` were recorded: it goes to its cause.
-    fn count(&mut self, lane: usize, (until, time): (Ns, Ns), ns: u64) {
+    fn count(&mut self, thread: usize, (until, time): (Ns, Ns), ns: u64) {
         if self.observer.is_some() {
-            self.observe(lane, until, time);
+            self.observe(thread, until, time);
         }
-        match self.all[lane].state {
+        match self.threads[thread].state {
             State::Rests => return,
             State::Useful(place) => {
-                let region = self.charge(lane, Cause::Useful, ns);
-                let of_thread = &mut self.all[lane];
+                let region = self.charge(thread, Cause::Useful, ns);
+                let of_thread = &mut self.threads[thread];
                 of_thread.useful.grow_by(ns);
                 if let Some(place) = place {
                     let step = Step { place, location: of_thread.location, begin: until, end: time };
@@ -79,15 +79,15 @@ impl<const S: usize> Threads<S> {
                 }
             }
             State::Loses(cause, place) => {
-                self.lose(lane, cause, place, ns);
-                if cause.is_mutex() && ns > 0 && self.all[lane].is_selected {
-                    self.block(lane, cause, place, ns);
+                self.lose(thread, cause, place, ns);
+                if cause.is_mutex() && ns > 0 && self.threads[thread].is_selected {
+                    self.block(thread, cause, place, ns);
                 }
                 match cause {
-                    Cause::TaskWait => self.await_tasks(lane, time, place, ns),
-                    Cause::TaskStarvation => self.blame_helpers(lane, cause, until, ns),
+                    Cause::TaskWait => self.await_tasks(thread, time, place, ns),
+                    Cause::TaskStarvation => self.blame_helpers(thread, cause, until, ns),
                     cause if cause.is_in_own_code() => {
-                        let of_thread = &mut self.all[lane];
+                        let of_thread = &mut self.threads[thread];
                         let step = Step { place, location: of_thread.location, begin: until, end: time };
                         self.chains.extend(&mut of_thread.now.chain, step, ns);
                     }
@@ -97,39 +97,39 @@ impl<const S: usize> Threads<S> {
                     self.sums.instances.at(cause, place).add(Instance {
                         begin: until,
                         end: time,
-                        location: self.all[lane].location,
+                        location: self.threads[thread].location,
                         weight: ns as f64,
                     });
                 }
             }
-            State::InBarrier(place) => self.settle_barrier(lane, time, place, ns),
+            State::InBarrier(place) => self.settle_barrier(thread, time, place, ns),
         }
-        self.blame_for_delay(lane, until, time);
+        self.blame_for_delay(thread, until, time);
     }
 
     /// Shows the state that ends to who wants to see it.
-    fn observe(&mut self, lane: usize, until: Ns, time: Ns) {
-        let (cause, place) = match self.all[lane].state {
+    fn observe(&mut self, thread: usize, until: Ns, time: Ns) {
+        let (cause, place) = match self.threads[thread].state {
             State::Useful(place) => (Cause::Useful, place),
             State::Loses(cause, place) => (cause, Some(place)),
             State::Rests | State::InBarrier(_) => return,
         };
-        let due = cause.is_mutex().then(|| self.due(lane));
+        let due = cause.is_mutex().then(|| self.due(thread));
         let mut seen = self.gaps.outside(until, time);
         if let Some(observer) = &mut self.observer {
-            observer.add(lane, &mut seen, cause, place, due);
+            observer.add(thread, &mut seen, cause, place, due);
         }
     }
 
     /// Moves the predicted times on: work takes its time, waits end where threads meet.
-    pub(super) fn predict(&mut self, lane: usize, time: Ns, since: Ns) {
+    pub(super) fn predict(&mut self, thread: usize, time: Ns, since: Ns) {
         if !Self::PREDICTS {
             return;
         }
         let ns = time.abs_diff(since);
-        let (cause, place) = match self.all[lane].state {
+        let (cause, place) = match self.threads[thread].state {
             State::Rests | State::InBarrier(_) => return,
-            State::Useful(None) => return self.all[lane].now.stamp.advance(time, ns),
+            State::Useful(None) => return self.threads[thread].now.stamp.advance(time, ns),
             State::Useful(Some(place)) => (Cause::Useful, place),
             State::Loses(
                 Cause::Fork
@@ -144,51 +144,51 @@ impl<const S: usize> Threads<S> {
             ) => return,
             State::Loses(cause, place) => (cause, place),
         };
-        let around = self.all[lane].memberships.last().map(|membership| {
+        let around = self.threads[thread].memberships.last().map(|membership| {
             let team = &self.teams[membership.team];
             (team.outermost, team.size())
         });
-        let stamp = &mut self.all[lane].now.stamp;
+        let stamp = &mut self.threads[thread].now.stamp;
         stamp.work(time, ns, place, around, cause, &self.scenarios);
     }
 
     /// Gives the outermost region that the thread was in meanwhile.
-    pub(super) fn charge(&mut self, lane: usize, cause: Cause, ns: u64) -> Option<PlaceId> {
-        if !self.all[lane].is_selected {
+    pub(super) fn charge(&mut self, thread: usize, cause: Cause, ns: u64) -> Option<PlaceId> {
+        if !self.threads[thread].is_selected {
             return None;
         }
         self.sums.accounting.add(cause, ns);
-        let membership = self.all[lane].memberships.first();
+        let membership = self.threads[thread].memberships.first();
         let team = membership.map(|membership| membership.team);
-        let team = team.or_else(|| self.all[lane].open.iter().find_map(|open| open.team));
+        let team = team.or_else(|| self.threads[thread].open.iter().find_map(|open| open.team));
         let team = team.or(self.outermost_open);
         let region = team.map(|team| self.teams[team].outermost);
         if let Some(region) = region {
             let sums = self.sums.regions.at(region);
             sums.accounting.add(cause, ns);
             if cause == Cause::Useful {
-                sums.useful.at(lane).grow_by(ns);
+                sums.useful.at(thread).grow_by(ns);
             }
         } else if cause == Cause::Fork {
-            self.all[lane].fork_ns.grow_by(ns);
+            self.threads[thread].fork_ns.grow_by(ns);
         }
         region
     }
 
-    pub(super) fn lose(&mut self, lane: usize, cause: Cause, place: PlaceId, ns: u64) {
-        if ns > 0 && self.all[lane].is_selected {
-            let region = self.charge(lane, cause, ns);
+    pub(super) fn lose(&mut self, thread: usize, cause: Cause, place: PlaceId, ns: u64) {
+        if ns > 0 && self.threads[thread].is_selected {
+            let region = self.charge(thread, cause, ns);
             self.sums.lost_at.at(cause, place).grow_by(ns);
             self.sums.useful_at.at(place).within.merge(region.map_or(Within::Nowhere, Within::One));
             if matches!(cause, Cause::Join | Cause::Barrier) {
-                self.add_nested_cost(lane, ns);
+                self.add_nested_cost(thread, ns);
             }
         }
     }
 
     /// Adds the cost of the barriers of a region inside another one.
-    fn add_nested_cost(&mut self, lane: usize, ns: u64) {
-        let innermost = self.all[lane].memberships.last();
+    fn add_nested_cost(&mut self, thread: usize, ns: u64) {
+        let innermost = self.threads[thread].memberships.last();
         let team = innermost.map(|membership| &self.teams[membership.team]);
         if let Some(team) = team.filter(|team| !team.is_outermost) {
             self.sums.nested.entry(team.region).or_default().barriers_ns.grow_by(ns);
@@ -196,13 +196,13 @@ impl<const S: usize> Threads<S> {
     }
 
     /// Splits a wait at a barrier by what the others did meanwhile.
-    pub(super) fn settle_barrier(&mut self, lane: usize, time: Ns, place: PlaceId, ns: u64) {
-        let Some(membership) = self.all[lane].memberships.last().copied() else {
+    pub(super) fn settle_barrier(&mut self, thread: usize, time: Ns, place: PlaceId, ns: u64) {
+        let Some(membership) = self.threads[thread].memberships.last().copied() else {
             if let Some(observer) = &mut self.observer {
                 let span = (time - ns.cast_signed(), time);
-                observer.add(lane, &mut iter::once(span), Cause::Barrier, Some(place), None);
+                observer.add(thread, &mut iter::once(span), Cause::Barrier, Some(place), None);
             }
-            return self.lose(lane, Cause::Barrier, place, ns);
+            return self.lose(thread, Cause::Barrier, place, ns);
         };
         let team = &mut self.teams[membership.team];
         let size = team.size();
@@ -216,41 +216,42 @@ impl<const S: usize> Threads<S> {
         let late = (clocks.late - membership.clocks.late).min(ns);
         let starved = (clocks.starved - membership.clocks.starved).min(ns - late);
         if late > 0 {
-            self.lose(lane, Cause::Imbalance, place, late);
+            self.lose(thread, Cause::Imbalance, place, late);
         }
         if starved > 0 {
-            self.lose(lane, Cause::TaskStarvation, place, starved);
+            self.lose(thread, Cause::TaskStarvation, place, starved);
         }
-        let depth = self.all[lane].memberships.len();
+        let depth = self.threads[thread].memberships.len();
         if let Some(observer) = &mut self.observer {
-            // In this order; where recording was off, as late as can be.
+            // The interval is drawn as late arrival, then no work, then the barrier's own cost. A gap in the recording is taken
+            // from the front.
             let begin = time - ns.cast_signed();
             let arrived = begin + late.cast_signed();
             let done = arrived + starved.cast_signed();
             let mut span = iter::once((begin, arrived));
-            observer.add(lane, &mut span, Cause::Imbalance, Some(place), None);
+            observer.add(thread, &mut span, Cause::Imbalance, Some(place), None);
             let cause = Cause::TaskStarvation;
-            observer.add(lane, &mut iter::once((arrived, done)), cause, Some(place), None);
+            observer.add(thread, &mut iter::once((arrived, done)), cause, Some(place), None);
             if done < time {
-                observer.add_pending(lane, depth, (done, time), place);
+                observer.add_pending(thread, depth, (done, time), place);
             }
         }
         let own = ns - late - starved;
         // Tasks began since: until then, it was not over.
         let gaps = gaps.saturating_sub(membership.clocks.over).min(own);
         if gaps > 0 {
-            self.end_of_barrier_cost(lane, Cause::Barrier);
-            self.lose(lane, Cause::Barrier, place, gaps);
+            self.end_of_barrier_cost(thread, Cause::Barrier);
+            self.lose(thread, Cause::Barrier, place, gaps);
         }
         if own > 0 {
             self.sums.instances.at(Cause::Barrier, place).add(Instance {
                 begin: time - own.cast_signed(),
                 end: time,
-                location: self.all[lane].location,
+                location: self.threads[thread].location,
                 weight: own as f64,
             });
         }
-        if let Some(membership) = self.all[lane].memberships.last_mut() {
+        if let Some(membership) = self.threads[thread].memberships.last_mut() {
             membership.clocks = clocks;
             membership.own.grow_by(own - gaps);
             membership.own_place = place;
@@ -258,30 +259,30 @@ impl<const S: usize> Threads<S> {
     }
 
     /// Gives the barrier's own cost to `cause`, which was not known before its end.
-    pub(super) fn end_of_barrier_cost(&mut self, lane: usize, cause: Cause) {
+    pub(super) fn end_of_barrier_cost(&mut self, thread: usize, cause: Cause) {
         if !Self::COUNTS {
             return;
         }
-        let depth = self.all[lane].memberships.len();
-        if let Some(membership) = self.all[lane].memberships.last_mut() {
+        let depth = self.threads[thread].memberships.len();
+        if let Some(membership) = self.threads[thread].memberships.last_mut() {
             let (own, place) = (std::mem::take(&mut membership.own), membership.own_place);
             if let Some(observer) = &mut self.observer {
-                observer.end_pending(lane, depth, cause, place);
+                observer.end_pending(thread, depth, cause, place);
             }
             if own > 0 {
-                self.lose(lane, cause, place, own);
+                self.lose(thread, cause, place, own);
             }
         }
     }
 
     /// In the state that ends, the thread kept others waiting.
-    pub(super) fn blame_for_delay(&mut self, lane: usize, since: Ns, time: Ns) {
-        if self.all[lane].memberships.is_empty() {
+    pub(super) fn blame_for_delay(&mut self, thread: usize, since: Ns, time: Ns) {
+        if self.threads[thread].memberships.is_empty() {
             return;
         }
-        let location = self.all[lane].location;
+        let location = self.threads[thread].location;
         let instance = |weight| Instance { begin: since, end: time, location, weight };
-        let Lane { state, runs_task, by_tasks, last_region, .. } = self.all[lane];
+        let ThreadState { state, runs_task, by_tasks, last_region, .. } = self.threads[thread];
         let place = match state {
             State::Useful(Some(place)) | State::Loses(_, place) => place,
             State::Useful(None) => self.sums.serial((last_region, None)),
@@ -290,8 +291,8 @@ impl<const S: usize> Threads<S> {
         };
         // Who waits in a barrier of its team keeps those waiting that are at one of a team around.
         let innermost = usize::from(matches!(state, State::InBarrier(_)));
-        for index in 0..self.all[lane].memberships.len() - innermost {
-            let membership = self.all[lane].memberships[index];
+        for index in 0..self.threads[thread].memberships.len() - innermost {
+            let membership = self.threads[thread].memberships[index];
             let team = &mut self.teams[membership.team];
             let (size, region) = (team.size(), team.region);
             let number = membership.inside.unwrap_or(membership.barriers);
@@ -301,7 +302,7 @@ impl<const S: usize> Threads<S> {
             barrier.until(time, size);
             let (late, tasks) = (barrier.by_late, barrier.by_tasks);
             let work = barrier.place_before(place, region, self.reports.inlined);
-            let charged = &mut self.all[lane].memberships[index];
+            let charged = &mut self.threads[thread].memberships[index];
             (charged.by_late, charged.by_tasks) = (late, tasks);
             match membership.inside {
                 None => {
@@ -315,32 +316,32 @@ impl<const S: usize> Threads<S> {
                 }
             }
         }
-        let innermost = self.all[lane].memberships.last();
+        let innermost = self.threads[thread].memberships.last();
         if let Some(team) = innermost.map(|membership| membership.team).filter(|_| runs_task) {
             let team = &mut self.teams[team];
             team.until(time);
             let weight = team.by_tasks - by_tasks;
-            self.all[lane].by_tasks = team.by_tasks;
+            self.threads[thread].by_tasks = team.by_tasks;
             self.sums.blame(Cause::TaskWait, place, instance(weight));
         }
     }
 
     /// The state of the thread now, by its open regions. What is not OpenMP's interrupts work only.
-    pub(super) fn state(&self, lane: usize) -> State {
-        let lane = &self.all[lane];
-        let state = |open: &[Open]| self.state_in(lane, open);
-        match lane.open.split_last() {
+    pub(super) fn state(&self, thread: usize) -> State {
+        let thread = &self.threads[thread];
+        let state = |open: &[Open]| self.state_in(thread, open);
+        match thread.open.split_last() {
             Some((wait, around)) if wait.kind == Kind::ExternalWait => match state(around) {
                 State::Useful(_) => State::Loses(Cause::ExternalWait, wait.region),
                 other => other,
             },
-            _ => state(&lane.open),
+            _ => state(&thread.open),
         }
     }
 
     /// The state of a thread by these regions.
-    fn state_in(&self, lane: &Lane<S>, open: &[Open]) -> State {
-        if lane.is_released {
+    fn state_in(&self, thread: &ThreadState<S>, open: &[Open]) -> State {
+        if thread.is_released {
             return State::Rests;
         }
         for (index, open) in open.iter().enumerate().rev() {
@@ -373,17 +374,17 @@ impl<const S: usize> Threads<S> {
                 // MPI calls of a thread outside OpenMP.
                 Kind::Charged(_)
                     if !open.kind.shows_activity()
-                        && !self.takes_part(lane)
-                        && self.works_unseen(lane).is_none() =>
+                        && !self.takes_part(thread)
+                        && self.works_unseen(thread).is_none() =>
                 {
                     State::Rests
                 }
                 Kind::Charged(Cause::Preempted) => {
-                    let place = self.worked_at(&lane.open[..index]).unwrap_or(place);
+                    let place = self.worked_at(&thread.open[..index]).unwrap_or(place);
                     State::Loses(Cause::Preempted, place)
                 }
                 Kind::Charged(cause) => State::Loses(cause, place),
-                Kind::Submit => State::Loses(Cause::Target, target(&lane.open[..=index])),
+                Kind::Submit => State::Loses(Cause::Target, target(&thread.open[..=index])),
                 Kind::TaskSync { is_wait: true } | Kind::GroupWait | Kind::DependWait => {
                     State::Loses(Cause::TaskWait, place)
                 }
@@ -391,17 +392,17 @@ impl<const S: usize> Threads<S> {
                     true => State::Loses(Cause::Runtime, place),
                     false => State::Loses(Cause::TaskWait, place),
                 },
-                Kind::Barrier { .. } => match self.is_in_barrier(lane, index) {
+                Kind::Barrier { .. } => match self.is_in_barrier(thread, index) {
                     true => State::InBarrier(place),
                     false if !self.serial_helpers.is_empty() => State::Loses(Cause::TaskStarvation, place),
                     false => State::Loses(Cause::Barrier, place),
                 },
             };
         }
-        if let Some(region) = self.works_unseen(lane) {
+        if let Some(region) = self.works_unseen(thread) {
             return State::Useful(Some(region));
         }
-        match self.takes_part(lane) {
+        match self.takes_part(thread) {
             true => State::Useful(None),
             false => State::Rests,
         }
@@ -424,13 +425,13 @@ impl<const S: usize> Threads<S> {
     }
 
     /// Where the runtime reports which threads idle, and no members: the region that a thread works in which does not idle.
-    fn works_unseen(&self, lane: &Lane<S>) -> Option<PlaceId> {
+    fn works_unseen(&self, thread: &ThreadState<S>) -> Option<PlaceId> {
         let reports = &self.reports;
-        let is_worker = lane.role != ThreadRole::Main && lane.is_seen;
-        if reports.members || !reports.idle || !is_worker || lane.shown > 0 {
+        let is_worker = thread.role != ThreadRole::Main && thread.is_seen;
+        if reports.members || !reports.idle || !is_worker || thread.shown > 0 {
             return None;
         }
-        let idles = lane.open.iter().any(|open| open.kind == Kind::Idle);
+        let idles = thread.open.iter().any(|open| open.kind == Kind::Idle);
         self.outermost_open.filter(|_| !idles).map(|team| self.teams[team].region)
     }
 
@@ -439,30 +440,30 @@ impl<const S: usize> Threads<S> {
         if self.reports.members || !self.reports.idle {
             return;
         }
-        for lane in 0..self.all.len() {
-            self.settle(lane, time);
+        for thread in 0..self.threads.len() {
+            self.settle(thread, time);
         }
         let mut open = self.by_id.values().copied().filter(|team| self.teams[*team].is_outermost);
         self.outermost_open = open.next();
-        for lane in 0..self.all.len() {
-            self.change_state(lane, time);
+        for thread in 0..self.threads.len() {
+            self.change_state(thread, time);
         }
     }
 
-    pub(super) fn takes_part(&self, lane: &Lane<S>) -> bool {
-        lane.role == ThreadRole::Main || lane.shown > 0
+    pub(super) fn takes_part(&self, thread: &ThreadState<S>) -> bool {
+        thread.role == ThreadRole::Main || thread.shown > 0
     }
 
     /// Whether the barrier's region at `index` lies in the barrier of the thread's innermost team.
-    pub(super) fn is_in_barrier(&self, lane: &Lane<S>, index: usize) -> bool {
-        let is_inside = lane.memberships.last().is_some_and(|m| m.inside.is_some());
-        is_inside && lane.open[..=index].iter().any(|open| open.is_barrier)
+    pub(super) fn is_in_barrier(&self, thread: &ThreadState<S>, index: usize) -> bool {
+        let is_inside = thread.memberships.last().is_some_and(|m| m.inside.is_some());
+        is_inside && thread.open[..=index].iter().any(|open| open.is_barrier)
     }
 
     /// The thread's open regions have changed.
-    pub(super) fn change_state(&mut self, lane: usize, time: Ns) {
-        let state = self.state(lane);
-        let of_thread = &mut self.all[lane];
+    pub(super) fn change_state(&mut self, thread: usize, time: Ns) {
+        let state = self.state(thread);
+        let of_thread = &mut self.threads[thread];
         let before = std::mem::replace(&mut of_thread.state, state);
         if Self::COUNTS && before != state {
             // Also of threads that are not selected: those that are may be idle meanwhile.
@@ -477,13 +478,13 @@ impl<const S: usize> Threads<S> {
             call(state, |region| Change::Calls { region });
         }
         if Self::COUNTS {
-            self.count_state(lane, time);
+            self.count_state(thread, time);
         }
     }
 
     /// From `time` on, the thread's state counts for the others.
-    fn count_state(&mut self, lane: usize, time: Ns) {
-        let of_thread = &mut self.all[lane];
+    fn count_state(&mut self, thread: usize, time: Ns) {
+        let of_thread = &mut self.threads[thread];
         let state = of_thread.state;
         let is_busy = state != State::Rests;
         if is_busy != of_thread.is_busy {
@@ -548,28 +549,28 @@ impl<const S: usize> Threads<S> {
     }
 
     /// Serial work until now lies before this region.
-    pub(super) fn end_serial(&mut self, lane: usize, before: Option<PlaceId>) {
-        self.add_serial(lane, before);
-        let of_thread = &mut self.all[lane];
+    pub(super) fn end_serial(&mut self, thread: usize, before: Option<PlaceId>) {
+        self.add_serial(thread, before);
+        let of_thread = &mut self.threads[thread];
         let ns = std::mem::take(&mut of_thread.since_region_ns);
         of_thread.now.stamp.was_serial(ns, before, &self.scenarios);
     }
 
     /// Other things come before the next region shows what the serial work until now lies before.
-    pub(super) fn pause_serial(&mut self, lane: usize) {
-        self.add_serial(lane, None);
+    pub(super) fn pause_serial(&mut self, thread: usize) {
+        self.add_serial(thread, None);
     }
 
     #[inline]
-    fn add_serial(&mut self, lane: usize, before: Option<PlaceId>) {
-        if self.all[lane].serial_ns > 0 {
-            self.serial_was_before(lane, before);
+    fn add_serial(&mut self, thread: usize, before: Option<PlaceId>) {
+        if self.threads[thread].serial_ns > 0 {
+            self.serial_was_before(thread, before);
         }
     }
 
     #[inline(never)]
-    fn serial_was_before(&mut self, lane: usize, before: Option<PlaceId>) {
-        let of_thread = &mut self.all[lane];
+    fn serial_was_before(&mut self, thread: usize, before: Option<PlaceId>) {
+        let of_thread = &mut self.threads[thread];
         let ns = std::mem::take(&mut of_thread.serial_ns);
         of_thread.since_region_ns.grow_by(ns);
         if !Self::COUNTS {
@@ -605,11 +606,11 @@ impl<const S: usize> Threads<S> {
     /// Sums up chains, of which many pieces have come together. No chain may be held elsewhere.
     #[cold]
     pub(super) fn sum_up_chains(&mut self) {
-        let lanes = self.all.iter_mut();
-        let mut alive: Vec<&mut Chain> = lanes
-            .flat_map(|lane| {
-                let children = lane.memberships.iter_mut().map(|m| &mut m.children.chain);
-                [&mut lane.now.chain, &mut lane.before_wait.0.chain].into_iter().chain(children)
+        let threads = self.threads.iter_mut();
+        let mut alive: Vec<&mut Chain> = threads
+            .flat_map(|thread| {
+                let children = thread.memberships.iter_mut().map(|m| &mut m.children.chain);
+                [&mut thread.now.chain, &mut thread.before_wait.0.chain].into_iter().chain(children)
             })
             .collect();
         for team in &mut self.teams {

@@ -1,11 +1,11 @@
-//! Words of the program's own in what is read: names of categories, roles and schedules. Each is kept once.
+//! Reads names of categories, roles and schedules back into `&'static str`, each of which is kept once.
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use serde::de::{Deserialize, Deserializer, Error};
 
-/// A word of the program's own.
+/// A name of a category, role or schedule.
 pub(crate) type Word = &'static str;
 
 /// Bytes of a word, at most: the longest has 14.

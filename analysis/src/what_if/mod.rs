@@ -203,7 +203,7 @@ impl<const S: usize> Stamp<S> {
         Stamp { recorded: time, base: time, deviations: [0; S] }
     }
 
-    /// The stamp of what others need not wait for.
+    /// A stamp in the distant past: it delays nobody.
     pub(crate) fn never() -> Self {
         Stamp::new(NEVER)
     }
@@ -266,7 +266,7 @@ impl<const S: usize> Stamp<S> {
         }
     }
 
-    /// A wait that nothing explains takes as long as it did.
+    /// Moves on to `time`. A wait without a known cause keeps its length in each scenario.
     fn catch_up(&mut self, time: Ns) {
         if time > self.recorded {
             self.base = self.base.wrapping_add(time - self.recorded);

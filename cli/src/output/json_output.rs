@@ -196,7 +196,7 @@ impl<W: Write> AnswerLines<W> {
         let bytes = self.bytes + line.len() as u64 + 1;
         let has_room = self.rows.is_none_or(|rows| self.lines < rows)
             && self.max_bytes.is_none_or(|max| bytes + Self::FOR_LEFT_OUT <= max.get());
-        // What comes after a gap would look as if it followed.
+        // After the first line that is left out, no more are printed: readers would take them as adjacent.
         if !has_room || self.left_out > 0 {
             self.left_out += 1;
             return Ok(());

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use omptrace_symbols::Kept;
+use omptrace_symbols::ModuleFiles;
 use omptrace_trace_format::lock::Reach;
 
 use crate::system::fd_limit::Limit;
@@ -40,7 +40,7 @@ const PATIENCE: Duration = Duration::from_millis(100);
 /// Takes files in, in a thread of its own.
 pub(crate) struct Keeper {
     listener: Arc<UnixListener>,
-    thread: JoinHandle<Kept>,
+    thread: JoinHandle<ModuleFiles>,
 }
 
 impl Keeper {
@@ -57,7 +57,7 @@ impl Keeper {
     }
 
     /// All files that were sent until now.
-    pub(crate) fn finish(self) -> Kept {
+    pub(crate) fn finish(self) -> ModuleFiles {
         // The thread first takes what is in the queue, then sees that no more comes.
         // SAFETY: numbers only.
         unsafe { libc::shutdown(self.listener.as_raw_fd(), libc::SHUT_RD) };
@@ -66,7 +66,7 @@ impl Keeper {
 }
 
 struct Keeping {
-    kept: Kept,
+    kept: ModuleFiles,
     known: BTreeSet<(PathBuf, u64, u64)>,
     copied_bytes: u64,
     devices: BTreeSet<u64>,
@@ -76,7 +76,7 @@ struct Keeping {
 impl Keeping {
     fn new(devices: BTreeSet<u64>) -> Keeping {
         Keeping {
-            kept: Kept::default(),
+            kept: ModuleFiles::default(),
             known: BTreeSet::new(),
             copied_bytes: 0,
             devices,
@@ -84,7 +84,7 @@ impl Keeping {
         }
     }
 
-    fn take_all(mut self, listener: &UnixListener) -> Kept {
+    fn take_all(mut self, listener: &UnixListener) -> ModuleFiles {
         loop {
             match listener.accept() {
                 Ok((sender, _)) => {

@@ -1,4 +1,4 @@
-//! `LD_PRELOAD` that no program is harmed by which cannot take the libraries.
+//! Builds an `LD_PRELOAD` that does no harm to started programs of another architecture or C library.
 //!
 //! Every program that a recorded one starts inherits the variable. So it names the libraries by way of a folder with
 //! `$LIB`, for which each loader puts the name of its own folders. glibc's loader of this machine comes to the libraries.

@@ -1,4 +1,5 @@
-//! Libraries that programs load apart from what is preloaded, so that their OpenMP runtime is not the traced one.
+//! Detects libraries that a program loads with `RTLD_DEEPBIND` or `dlmopen`: the preloaded tracer cannot reach their OpenMP
+//! runtime.
 
 use std::collections::BTreeSet;
 

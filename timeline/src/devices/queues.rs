@@ -1,7 +1,7 @@
 //! A device's tracks: one per kind of work, more where pieces of work overlap.
 //!
 //! Records come in the order of delivery. A queue holds some back and passes them on in the order of their begins. Each gets the
-//! first lane that is free.
+//! first row that is free.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -61,12 +61,12 @@ pub(crate) struct Queue {
     name: String,
     waiting: BinaryHeap<Reverse<Waiting>>,
     arrivals: u64,
-    lanes: Vec<Lane>,
+    rows: Vec<Row>,
     rate: Option<Rate>,
 }
 
 #[derive(Debug)]
-struct Lane {
+struct Row {
     location: LocationId,
     free_from: Ns,
 }
@@ -120,7 +120,7 @@ impl Queue {
             name,
             waiting: BinaryHeap::new(),
             arrivals: 0,
-            lanes: Vec::new(),
+            rows: Vec::new(),
             rate: rate.map(Rate::new),
         }
     }
@@ -146,10 +146,10 @@ impl Queue {
         let Some(Reverse(Waiting { placed, .. })) = self.waiting.pop() else {
             return false;
         };
-        let (lane, begin) = self.lane(stage, placed.begin);
+        let (row, begin) = self.row(stage, placed.begin);
         let end = placed.end.max(begin);
-        self.lanes[lane].free_from = end;
-        let track = self.lanes[lane].location;
+        self.rows[row].free_from = end;
+        let track = self.rows[row].location;
         stage.interval(Interval {
             track,
             name: &placed.label.name,
@@ -190,28 +190,28 @@ impl Queue {
         }
     }
 
-    /// The lane for work that begins at `begin`, and when it begins there.
-    fn lane(&mut self, stage: &mut Stage<'_>, begin: Ns) -> (usize, Ns) {
-        if let Some(free) = self.lanes.iter().position(|lane| lane.free_from <= begin) {
+    /// The row for work that begins at `begin`, and when it begins there.
+    fn row(&mut self, stage: &mut Stage<'_>, begin: Ns) -> (usize, Ns) {
+        if let Some(free) = self.rows.iter().position(|row| row.free_from <= begin) {
             return (free, begin);
         }
-        let lanes = self.lanes.len();
-        if lanes < MAX_LANES {
-            let name = match lanes {
+        let rows = self.rows.len();
+        if rows < MAX_LANES {
+            let name = match rows {
                 0 => self.name.clone(),
-                _ => format!("{} {}", self.name, lanes + 1),
+                _ => format!("{} {}", self.name, rows + 1),
             };
             let kind =
                 LocationKind::DeviceQueue { device_num: self.device_num, host_observed: self.host_observed };
             let location = stage.location(kind, name);
-            self.lanes.push(Lane { location, free_from: Ns::MIN });
-            return (lanes, begin);
+            self.rows.push(Row { location, free_from: Ns::MIN });
+            return (rows, begin);
         }
-        let free_from = |(_, lane): &(usize, &Lane)| lane.free_from;
-        let first = self.lanes.iter().enumerate().min_by_key(free_from);
-        let (lane, begin) = first.map_or((0, begin), |(index, lane)| (index, lane.free_from));
+        let free_from = |(_, row): &(usize, &Row)| row.free_from;
+        let first = self.rows.iter().enumerate().min_by_key(free_from);
+        let (row, begin) = first.map_or((0, begin), |(index, row)| (index, row.free_from));
         stage.repairs.add(Cause::DeviceOverlap, 0, begin);
-        (lane, begin)
+        (row, begin)
     }
 }
 

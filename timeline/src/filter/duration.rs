@@ -7,14 +7,14 @@ use crate::filter::kept::KeptArguments;
 use crate::model::{Anchor, Arguments, Enter, Instant, Item, Leave, Link, LocationId, Ns, Sink, Wants};
 
 /// Passes on what takes long enough, and instants. How long something takes is known at its end. Till it is old enough,
-/// its begin is kept back, and so is what happened inside since.
+/// its begin is delayed back, and so is what happened inside since.
 pub(super) struct MinDuration {
     min_ns: u64,
     /// The items that each location keeps back, in order; the first is a begin.
-    kept: Vec<VecDeque<Kept>>,
+    delayed: Vec<VecDeque<DelayedItem>>,
 }
 
-enum Kept {
+enum DelayedItem {
     Enter {
         enter: Enter<KeptArguments>,
         /// The links that lead to it.
@@ -23,41 +23,41 @@ enum Kept {
     Instant(Instant<KeptArguments>),
 }
 
-impl Kept {
+impl DelayedItem {
     fn is_enter(&self) -> bool {
-        matches!(self, Kept::Enter { .. })
+        matches!(self, DelayedItem::Enter { .. })
     }
 }
 
 impl MinDuration {
     pub(super) fn new(min_ns: u64) -> MinDuration {
-        MinDuration { min_ns, kept: Vec::new() }
+        MinDuration { min_ns, delayed: Vec::new() }
     }
 
     /// Passes on what is old enough at `time`, with the instants behind it.
     fn release(&mut self, location: LocationId, time: Ns, out: &mut dyn Sink) {
-        let kept = &mut self.kept[location.0 as usize];
-        while let Some(first) = kept.front() {
+        let delayed = &mut self.delayed[location.0 as usize];
+        while let Some(first) = delayed.front() {
             match first {
-                Kept::Enter { enter, links } if time.abs_diff(enter.at.time) >= self.min_ns => {
+                DelayedItem::Enter { enter, links } if time.abs_diff(enter.at.time) >= self.min_ns => {
                     let arguments = enter.arguments.arguments();
                     out.item(&Item::Enter(enter.with(&arguments[..])));
                     links.iter().for_each(|link| out.item(&Item::Link(*link)));
                 }
-                Kept::Enter { .. } => return,
-                Kept::Instant(instant) => {
+                DelayedItem::Enter { .. } => return,
+                DelayedItem::Instant(instant) => {
                     let arguments = instant.arguments.arguments();
                     out.item(&Item::Instant(instant.with(&arguments[..])));
                 }
             }
-            kept.pop_front();
+            delayed.pop_front();
         }
     }
 
     fn enter(&mut self, enter: &Enter<Arguments<'_>>, out: &mut dyn Sink) {
         let at = enter.at;
         self.release(at.location, at.time, out);
-        self.kept[at.location.0 as usize].push_back(Kept::Enter {
+        self.delayed[at.location.0 as usize].push_back(DelayedItem::Enter {
             enter: enter.with(KeptArguments::new(enter.arguments)),
             links: Vec::new(),
         });
@@ -66,10 +66,10 @@ impl MinDuration {
     fn leave(&mut self, leave: &Leave<Arguments<'_>>, out: &mut dyn Sink) {
         let at = leave.at;
         self.release(at.location, at.time, out);
-        let kept = &mut self.kept[at.location.0 as usize];
-        match kept.iter().rposition(Kept::is_enter) {
+        let delayed = &mut self.delayed[at.location.0 as usize];
+        match delayed.iter().rposition(DelayedItem::is_enter) {
             Some(too_short) => {
-                kept.remove(too_short);
+                delayed.remove(too_short);
                 self.release(at.location, at.time, out);
             }
             None => out.item(&Item::Leave(*leave)),
@@ -79,12 +79,12 @@ impl MinDuration {
     fn instant(&mut self, instant: &Instant<Arguments<'_>>, out: &mut dyn Sink) {
         let at = instant.at;
         self.release(at.location, at.time, out);
-        let kept = &mut self.kept[at.location.0 as usize];
-        if kept.is_empty() {
+        let delayed = &mut self.delayed[at.location.0 as usize];
+        if delayed.is_empty() {
             out.item(&Item::Instant(*instant));
         } else {
             let arguments = KeptArguments::new(instant.arguments);
-            kept.push_back(Kept::Instant(instant.with(arguments)));
+            delayed.push_back(DelayedItem::Instant(instant.with(arguments)));
         }
     }
 
@@ -95,9 +95,9 @@ impl MinDuration {
             cause => cause,
         };
         let link = Link { cause, ..*link };
-        let kept = &mut self.kept[link.to.location.0 as usize];
-        match kept.back_mut() {
-            Some(Kept::Enter { enter, links }) if enter.at == link.to => links.push(link),
+        let delayed = &mut self.delayed[link.to.location.0 as usize];
+        match delayed.back_mut() {
+            Some(DelayedItem::Enter { enter, links }) if enter.at == link.to => links.push(link),
             _ => out.item(&Item::Link(link)),
         }
     }
@@ -109,7 +109,7 @@ impl Filter for MinDuration {
     fn item(&mut self, item: &Item<'_>, out: &mut dyn Sink) {
         match item {
             Item::Location(_) => {
-                self.kept.push(VecDeque::new());
+                self.delayed.push(VecDeque::new());
                 out.item(item);
             }
             Item::Enter(enter) => self.enter(enter, out),

@@ -13,7 +13,7 @@ use crate::model::{
 pub struct Window {
     begin: Ns,
     end: Ns,
-    locations: Vec<Lane>,
+    locations: Vec<OpenRegions>,
     /// The values that counters have when the window begins, until they change.
     counters: Vec<Option<CountValue>>,
 }
@@ -21,7 +21,7 @@ pub struct Window {
 /// The open regions of a location: those that wait for the window, or those that were passed on. Above them are those
 /// that begin too late.
 #[derive(Debug, Default)]
-struct Lane {
+struct OpenRegions {
     waiting: Vec<Enter<KeptArguments>>,
     shown: usize,
     late: usize,
@@ -71,15 +71,15 @@ impl Window {
     }
 
     /// Begins the waits on `location` with the window.
-    fn show(&mut self, location: LocationId, out: &mut dyn Sink) -> &mut Lane {
-        let lane = &mut self.locations[location.0 as usize];
-        for mut enter in lane.waiting.drain(..) {
+    fn show(&mut self, location: LocationId, out: &mut dyn Sink) -> &mut OpenRegions {
+        let regions = &mut self.locations[location.0 as usize];
+        for mut enter in regions.waiting.drain(..) {
             enter.at.time = self.begin;
             let arguments = enter.arguments.arguments();
             out.item(&Item::Enter(enter.with(&arguments[..])));
-            lane.shown += 1;
+            regions.shown += 1;
         }
-        lane
+        regions
     }
 
     fn count(&mut self, count: &Count, out: &mut dyn Sink) {
@@ -94,12 +94,12 @@ impl Window {
 
     fn enter(&mut self, enter: &Enter<Arguments<'_>>, out: &mut dyn Sink) {
         let at = enter.at;
-        let lane = &mut self.locations[at.location.0 as usize];
+        let regions = &mut self.locations[at.location.0 as usize];
         if at.time >= self.end {
-            lane.late += 1;
+            regions.late += 1;
         } else if at.time < self.begin {
             let kept = KeptArguments::new(enter.arguments);
-            lane.waiting.push(enter.with(kept));
+            regions.waiting.push(enter.with(kept));
         } else {
             self.show(at.location, out).shown += 1;
             out.item(&Item::Enter(*enter));
@@ -108,17 +108,17 @@ impl Window {
 
     fn leave(&mut self, leave: &Leave<Arguments<'_>>, out: &mut dyn Sink) {
         let at = leave.at;
-        let lane = &mut self.locations[at.location.0 as usize];
-        if lane.late > 0 {
-            lane.late -= 1;
+        let regions = &mut self.locations[at.location.0 as usize];
+        if regions.late > 0 {
+            regions.late -= 1;
             return;
         }
-        if at.time <= self.begin && lane.waiting.pop().is_some() {
+        if at.time <= self.begin && regions.waiting.pop().is_some() {
             return;
         }
-        let lane = self.show(at.location, out);
-        if lane.shown > 0 {
-            lane.shown -= 1;
+        let regions = self.show(at.location, out);
+        if regions.shown > 0 {
+            regions.shown -= 1;
             // What is cut has not ended, so nothing is known of its end.
             let arguments = match at.time < self.end {
                 true => leave.arguments,
@@ -166,7 +166,7 @@ impl Filter for Window {
     fn item(&mut self, item: &Item<'_>, out: &mut dyn Sink) {
         match item {
             Item::Location(_) => {
-                self.locations.push(Lane::default());
+                self.locations.push(OpenRegions::default());
                 out.item(item);
             }
             Item::Counter(_) => {

@@ -223,7 +223,7 @@ impl Interpreter<'_, '_> {
         self.forget_creation(task.0);
         let at = self.threads[thread].point(time);
         self.stage.task_ended(TaskId(task.0), TaskId(done.parent), at);
-        // Elsewhere, the end of its code shows it.
+        // A task that is still on a thread completes when its frame is closed.
         if !matches!(done.state, TaskState::OnThread(_)) {
             let task = TaskId(task.0);
             self.stage.thread_event(at, ThreadEvent::TaskComplete { task });

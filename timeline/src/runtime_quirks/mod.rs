@@ -95,7 +95,7 @@ quirks! {
     tasks_end_when_left
         "the end of a task is reported after the thread has switched to the next task"
         |metadata| is_tr2(metadata);
-    /// The report: 0 means no task. LLVM from 3.8 on never announces initial tasks. It has reported the end of a worker's
+    /// The report defines task id 0 as "no task". LLVM from 3.8 on never announces initial tasks. It has reported the end of a worker's
     /// implicit task before the worker runs what is left at the region's end.
     tasks_beneath_unannounced
         "threads switch to or from tasks whose creation was not reported: initial tasks, and task 0 (no task) at the end of regions"

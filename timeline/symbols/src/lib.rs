@@ -66,7 +66,7 @@ pub use names::missing_names::Problem;
 pub use names::printable;
 pub use names::runtime::is_openmp_runtime;
 pub use names::source_paths::{FileNames, normalised};
-pub use options::{Kept, Options};
+pub use options::{ModuleFiles, Options};
 pub use stored::KEY;
 pub use table::{Caller, Quality, Symbol, Table};
 

@@ -11,14 +11,14 @@ pub struct Options {
     /// `.gnu_debuglink`, and the modules themselves.
     pub debug_dirs: Vec<PathBuf>,
     /// Files of modules that may be gone from their folders.
-    pub kept: Kept,
+    pub kept: ModuleFiles,
 }
 
 /// Open files of modules.
 #[derive(Clone, Debug, Default)]
-pub struct Kept(Vec<(PathBuf, Arc<File>)>);
+pub struct ModuleFiles(Vec<(PathBuf, Arc<File>)>);
 
-impl Kept {
+impl ModuleFiles {
     /// Keeps the file of the module that the trace knows by `path`.
     pub fn add(&mut self, path: PathBuf, file: File) {
         self.0.push((path, Arc::new(file)));

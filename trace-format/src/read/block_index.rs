@@ -41,7 +41,7 @@ pub(crate) struct Blocks {
     pub(crate) session: Option<u64>,
     /// True where they come from an index.
     pub(crate) indexed: bool,
-    /// True where there is no trace of an index.
+    /// True if the file has no index at all, not even a damaged one.
     pub(crate) without_index: bool,
 }
 

@@ -40,7 +40,7 @@ pub struct Reader {
     limits: Limits,
     header: FileHeader,
     spool: Option<Spool>,
-    /// The spool has events that the file has not, and it was not there.
+    /// The header names a spool with events that are not in the file, and the spool is missing.
     lacks_spool: bool,
     metadata: Metadata,
     /// All that the metadata blocks say, as text: values take many times the memory, and there may be thousands of readers.
@@ -446,7 +446,7 @@ impl Reader {
         self.spool.as_ref()
     }
 
-    /// True where the spool has events that the file has not, and it was not there.
+    /// True if the header names a spool with events that are not in the file, and the spool is missing.
     pub(crate) fn lacks_spool(&self) -> bool {
         self.lacks_spool
     }

@@ -116,7 +116,7 @@ impl Header {
         self.0[UNREPORTED].fetch_sub(events, Ordering::Relaxed);
     }
 
-    /// The number that follows in the list of those that a thread keeps ([`crate::recorder::kept_chunks::Kept`]); nobody else reads it.
+    /// The number that follows in the list of those that a thread keeps ([`crate::recorder::kept_chunks::KeptChunks`]); nobody else reads it.
     pub(crate) fn next_kept(&self) -> u32 {
         self.word(NEXT_KEPT) as u32
     }

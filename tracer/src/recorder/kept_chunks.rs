@@ -8,16 +8,16 @@ use crate::storage::spool::Spool;
 /// which the program may have used up. Only the stream's thread calls this, on the cold path, or whoever ends the session
 /// when that is quiet.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct KeptChunks {
     /// Numbers from 1; 0 is none.
     oldest: Cell<u32>,
     newest: Cell<u32>,
     len: Cell<u32>,
 }
 
-impl Kept {
-    pub(crate) const fn new() -> Kept {
-        Kept { oldest: Cell::new(0), newest: Cell::new(0), len: Cell::new(0) }
+impl KeptChunks {
+    pub(crate) const fn new() -> KeptChunks {
+        KeptChunks { oldest: Cell::new(0), newest: Cell::new(0), len: Cell::new(0) }
     }
 
     /// How many they are.

@@ -10,7 +10,7 @@ use crate::lockfree::gate::Busy;
 use crate::recorder::dependence_collection::Collecting;
 use crate::recorder::held_events::Held;
 use crate::recorder::initial_task::InitialTask;
-use crate::recorder::kept_chunks::Kept;
+use crate::recorder::kept_chunks::KeptChunks;
 use crate::recorder::known_modules::KnownModules;
 use crate::recorder::registers::Registers;
 use crate::recorder::waiting_task::Joining;
@@ -94,7 +94,7 @@ pub(crate) struct Stream {
     /// The newest id given to a target region or data operation, counted from 1.
     pub(crate) newest_target: Cell<u64>,
     /// Full chunks that a flight recorder keeps, the oldest first.
-    pub(crate) kept: Kept,
+    pub(crate) kept: KeptChunks,
     /// Modules that this thread has asked for.
     pub(crate) modules: KnownModules,
     /// Events of a forked child that has not used OpenMP yet.
@@ -132,7 +132,7 @@ impl Stream {
             unreported_of: Cell::new(std::ptr::null()),
             lost_since: Cell::new(0),
             newest_target: Cell::new(0),
-            kept: Kept::new(),
+            kept: KeptChunks::new(),
             modules: KnownModules::new(),
             held: Held::new(),
         }

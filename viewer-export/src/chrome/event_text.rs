@@ -63,7 +63,7 @@ pub(super) struct CounterTexts {
     pub(super) before_value: Vec<u8>,
 }
 
-/// The text between phase and time in each event of a lane: `","pid":1,"tid":2,"ts":`.
+/// The text between phase and time in each event of a track: `","pid":1,"tid":2,"ts":`.
 pub(super) type BeforeTime = ShortText<48>;
 
 /// Doubles, which viewers read numbers as, hold all whole ones below.

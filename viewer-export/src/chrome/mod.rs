@@ -23,7 +23,7 @@
 //! * The Firefox profiler shows the argument `detail` alone, Tracy finds the source by `loc`.
 
 mod event_text;
-mod lane;
+mod track;
 
 use std::io;
 
@@ -37,7 +37,7 @@ use crate::chrome::event_text::{
     ArgumentName, Called, CounterTexts, FlowTexts, end, flow_event, head, instant_event, name_and_category,
     name_text, numbers, slice_begin, slice_end, write_arguments, write_detail,
 };
-use crate::chrome::lane::{Events, Lane};
+use crate::chrome::track::{Events, Track};
 use crate::writer::decimal::ShortText;
 use crate::writer::interned_text::{ByWord, RecentTexts};
 use crate::writer::json;
@@ -53,7 +53,7 @@ pub(crate) struct Chrome {
     share: Share,
     events: Events,
     processes: Vec<Numbers>,
-    locations: Vec<Lane>,
+    locations: Vec<Track>,
     /// The texts of the slices of each region.
     regions: Vec<Called>,
     counters: Vec<CounterTexts>,
@@ -150,7 +150,7 @@ impl Chrome {
         let mut before_time = b"\",".to_vec();
         numbers(&mut before_time, pid, tid);
         before_time.extend_from_slice(b",\"ts\":");
-        self.locations.push(Lane {
+        self.locations.push(Track {
             before_time: ShortText::of(&before_time).expect("numbers of 32 bits are short"),
             open: Vec::new(),
             newest: None,
@@ -202,75 +202,75 @@ impl Chrome {
     #[inline(never)]
     fn enter(&mut self, enter: &Enter<Arguments<'_>>) {
         let Enter { at, region, arguments, .. } = *enter;
-        let lane = &mut self.locations[at.location.0 as usize];
-        lane.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
-        lane.open.push(region.0);
-        (lane.newest, lane.is_kept) = (Some(at.time), true);
-        lane.instant = None;
-        lane.arguments.clear();
-        write_arguments(&mut lane.arguments, &mut self.names, arguments);
-        write_detail(&mut lane.arguments, arguments);
+        let track = &mut self.locations[at.location.0 as usize];
+        track.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
+        track.open.push(region.0);
+        (track.newest, track.is_kept) = (Some(at.time), true);
+        track.instant = None;
+        track.arguments.clear();
+        write_arguments(&mut track.arguments, &mut self.names, arguments);
+        write_detail(&mut track.arguments, arguments);
     }
 
     #[inline(never)]
     fn leave(&mut self, leave: &Leave<Arguments<'_>>) {
         let Leave { at, arguments } = *leave;
-        let lane = &mut self.locations[at.location.0 as usize];
-        if lane.is_kept && lane.newest == Some(at.time) && lane.arrows.is_empty() {
-            write_arguments(&mut lane.arguments, &mut self.names, arguments);
-            if !lane.arguments.is_empty() {
-                return lane.write_moment(&mut self.events, &self.regions);
+        let track = &mut self.locations[at.location.0 as usize];
+        if track.is_kept && track.newest == Some(at.time) && track.arrows.is_empty() {
+            write_arguments(&mut track.arguments, &mut self.names, arguments);
+            if !track.arguments.is_empty() {
+                return track.write_moment(&mut self.events, &self.regions);
             }
         }
-        lane.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
-        (lane.newest, lane.instant) = (None, None);
-        let Some(region) = lane.open.pop() else {
+        track.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
+        (track.newest, track.instant) = (None, None);
+        let Some(region) = track.open.pop() else {
             return;
         };
         self.arguments.clear();
         write_arguments(&mut self.arguments, &mut self.names, arguments);
         let called = &self.regions[region as usize];
         let out = self.events.next();
-        slice_end(out, &lane.before_time, at.time, called, &self.arguments);
+        slice_end(out, &track.before_time, at.time, called, &self.arguments);
     }
 
     #[inline(never)]
     fn instant(&mut self, instant: &Instant<Arguments<'_>>) {
         let Instant { at, region, arguments } = *instant;
-        let lane = &mut self.locations[at.location.0 as usize];
-        lane.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
-        (lane.newest, lane.instant) = (None, Some(at.time));
+        let track = &mut self.locations[at.location.0 as usize];
+        track.settle(&mut self.events, &self.regions, &mut self.flows, at.time);
+        (track.newest, track.instant) = (None, Some(at.time));
         self.arguments.clear();
         write_arguments(&mut self.arguments, &mut self.names, arguments);
         write_detail(&mut self.arguments, arguments);
         let called = &self.regions[region.0 as usize];
         let out = self.events.next();
-        instant_event(out, &lane.before_time, at.time, called, &self.arguments);
+        instant_event(out, &track.before_time, at.time, called, &self.arguments);
     }
 
     /// An arrow leads from the region that creates a task, not from an instant before.
     #[inline(never)]
     fn thread_event(&mut self, at: Point, event: &ThreadEvent) {
-        let lane = &mut self.locations[at.location.0 as usize];
+        let track = &mut self.locations[at.location.0 as usize];
         if !matches!(event, ThreadEvent::TaskCreate { .. }) {
             return;
         }
-        if let Some(instant) = lane.instant.take() {
+        if let Some(instant) = track.instant.take() {
             // In Catapult, the arrow would start on a slice of its time.
             let time = (at.time - 1).max(instant);
             let kind = LinkKind::TaskCreate;
             let texts = self.flows.get(kind.name(), || FlowTexts::of(kind));
             let (events, called) = (&mut self.events, &texts.marks[0]);
-            slice_begin(events.next(), &lane.before_time, time, called, &[]);
-            slice_end(events.next(), &lane.before_time, time, called, &[]);
+            slice_begin(events.next(), &track.before_time, time, called, &[]);
+            slice_end(events.next(), &track.before_time, time, called, &[]);
         }
     }
 
     #[inline(never)]
     fn interval(&mut self, interval: &Interval<'_>) {
-        let lane = &mut self.locations[interval.track.0 as usize];
+        let track = &mut self.locations[interval.track.0 as usize];
         let begin = interval.begin;
-        lane.settle(&mut self.events, &self.regions, &mut self.flows, begin);
+        track.settle(&mut self.events, &self.regions, &mut self.flows, begin);
         let Interval { name, category, .. } = *interval;
         let source = match interval.work {
             Some(DeviceWork::Kernel(source)) => Some(source),
@@ -283,11 +283,11 @@ impl Chrome {
         write_arguments(arguments, &mut self.names, interval.arguments);
         write_detail(arguments, interval.arguments);
         let out = self.events.next();
-        slice_begin(out, &lane.before_time, interval.begin, called, arguments);
-        (lane.newest, lane.held) = (Some(interval.begin), Some(interval.end));
-        lane.end.clear();
-        lane.end.extend_from_slice(&called.end.text);
-        end(&mut lane.end, &[]);
+        slice_begin(out, &track.before_time, interval.begin, called, arguments);
+        (track.newest, track.held) = (Some(interval.begin), Some(interval.end));
+        track.end.clear();
+        track.end.extend_from_slice(&called.end.text);
+        end(&mut track.end, &[]);
     }
 
     #[inline(never)]
@@ -352,16 +352,16 @@ impl Chrome {
         let kind = LinkKind::Message;
         let texts = self.flows.get(kind.name(), || FlowTexts::of(kind));
         let events = &mut self.events;
-        let lane = &mut self.locations[at.location.0 as usize];
-        lane.write_begin(events, &self.regions);
-        let before_time = &lane.before_time;
-        match (event, lane.newest) {
+        let track = &mut self.locations[at.location.0 as usize];
+        track.write_begin(events, &self.regions);
+        let before_time = &track.before_time;
+        match (event, track.newest) {
             (MpiEvent::Receive(..), Some(begin)) if begin > other.time => {
                 let inside = (at.time - 1).max(begin);
                 flow_event(events.next(), b'f', before_time, inside, id, &texts.finish);
             }
             // The call began before the message was sent.
-            (MpiEvent::Receive(..), _) => lane.mark(events, at.time, &texts.marks[1], |out| {
+            (MpiEvent::Receive(..), _) => track.mark(events, at.time, &texts.marks[1], |out| {
                 flow_event(out, b'f', before_time, at.time, id, &texts.finish);
             }),
             _ => flow_event(events.next(), b's', before_time, at.time, id, &texts.start),
@@ -415,8 +415,8 @@ impl Sink for Chrome {
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
-        for lane in &mut self.locations {
-            lane.settle(&mut self.events, &self.regions, &mut self.flows, Ns::MAX);
+        for track in &mut self.locations {
+            track.settle(&mut self.events, &self.regions, &mut self.flows, Ns::MAX);
         }
         if self.share.is_whole() {
             self.events.out.buffer().extend_from_slice(END);

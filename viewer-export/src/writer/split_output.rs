@@ -55,7 +55,7 @@ pub(crate) struct Split {
     /// By counter.
     counters: Vec<Steps>,
     /// By location.
-    lanes: Vec<Lane>,
+    open_parts: Vec<LocationPart>,
     /// Arrows from or to another file, by the part and the process.
     cut_arrows: BTreeMap<(usize, u32), u64>,
     all_cut_arrows: Arc<AtomicU64>,
@@ -71,14 +71,14 @@ struct Steps {
 
 /// A location.
 #[derive(Default)]
-struct Lane {
+struct LocationPart {
     /// The open regions.
     open: Vec<Enter<KeptArguments>>,
     /// The part that its newest event is in.
     part: usize,
 }
 
-impl Lane {
+impl LocationPart {
     /// The part that contains `time`, which is not earlier than before. Those in between show what is open.
     #[inline]
     fn part<'p>(&mut self, parts: &'p mut [Part], at: Point) -> Option<&'p mut Part> {
@@ -115,7 +115,7 @@ impl Split {
             functions: Vec::new(),
             communicators: Vec::new(),
             counters: Vec::new(),
-            lanes: Vec::new(),
+            open_parts: Vec::new(),
             cut_arrows: BTreeMap::new(),
             all_cut_arrows: Arc::default(),
         };
@@ -203,12 +203,12 @@ impl Split {
     }
 
     /// The part that contains what happens on a thread gets `item`.
-    fn give_at(&mut self, at: Point, item: &Item<'_>) -> &mut Lane {
-        let lane = &mut self.lanes[at.location.0 as usize];
-        if let Some(part) = lane.part(&mut self.parts, at) {
+    fn give_at(&mut self, at: Point, item: &Item<'_>) -> &mut LocationPart {
+        let location = &mut self.open_parts[at.location.0 as usize];
+        if let Some(part) = location.part(&mut self.parts, at) {
             part.item(item);
         }
-        lane
+        location
     }
 
     fn enter(&mut self, enter: &Enter<Arguments<'_>>, item: &Item<'_>) {
@@ -305,7 +305,7 @@ impl Sink for Split {
             Item::Process(process) => self.processes.push((*process).clone()),
             Item::Location(location) => {
                 self.locations.push((*location).clone());
-                self.lanes.push(Lane::default());
+                self.open_parts.push(LocationPart::default());
             }
             Item::Region(region) => self.regions.push((*region).clone()),
             Item::Function(function) => self.functions.push((*function).clone()),

@@ -38,14 +38,14 @@ use crate::omptrace::build;
 use crate::process::{self, cargo};
 use crate::result::Result;
 use crate::setup;
-use crate::setup::requirements::Purpose;
+use crate::setup::requirement::Purpose;
 
 use baseline::Cases;
 use case::Case;
 use folder::folder;
 use programs::Programs;
 use report::{CaseReport, Report};
-use tools::{Left, Tools};
+use tools::{MissingTool, Tools};
 
 /// `cargo xtask bench`.
 #[derive(Args)]
@@ -87,7 +87,7 @@ pub(crate) fn run(bench: &Bench, install: bool) -> Result<()> {
     std::fs::create_dir_all(folder())?;
     let programs = Programs::build(&folder())?;
     let (tools, left_out) = Tools::build(&folder())?;
-    for Left { name, why } in &left_out {
+    for MissingTool { name, why } in &left_out {
         println!("left out: {name} ({why})");
     }
     if bench.short {

@@ -8,7 +8,7 @@ use super::case::Case;
 use super::instructions::Instructions;
 use super::machine;
 use super::spread::{Spread, median};
-use super::tools::{EMPTY, FLOOR, FLOOR_WRITE, Left, OMPTRACE, OMPTRACE_OFF};
+use super::tools::{EMPTY, FLOOR, FLOOR_WRITE, MissingTool, OMPTRACE, OMPTRACE_OFF};
 
 /// All results.
 #[derive(Debug, Serialize)]
@@ -18,7 +18,7 @@ pub(super) struct Report {
     /// Before the first run.
     load_average: f64,
     rounds: u32,
-    left_out: Vec<Left>,
+    left_out: Vec<MissingTool>,
     pub(super) cases: Vec<CaseReport>,
     goals: Vec<Goal>,
 }
@@ -101,7 +101,7 @@ impl CaseReport {
 }
 
 impl Report {
-    pub(super) fn new(rounds: u32, load_average: f64, left_out: Vec<Left>) -> Report {
+    pub(super) fn new(rounds: u32, load_average: f64, left_out: Vec<MissingTool>) -> Report {
         Report {
             processor: machine::processor(),
             processors: machine::processors(),

@@ -26,7 +26,7 @@ pub(in crate::states) struct Slice<const S: usize> {
     /// The team's clock when it began, and those of its barriers, by their numbers.
     by_tasks: f64,
     at_barriers: Vec<(u64, f64)>,
-    now: Left<S>,
+    now: ChainEnd<S>,
     /// The open regions around it.
     depth: usize,
 }
@@ -69,7 +69,7 @@ impl<const S: usize> Threads<S> {
         done: Option<Stamp<S>>,
     ) -> Slice<S> {
         let known = task.and_then(|task| self.tasks.get(&task));
-        let (team, mut now) = known.map_or((None, Left::never()), |task| (task.team, task.start));
+        let (team, mut now) = known.map_or((None, ChainEnd::never()), |task| (task.team, task.start));
         // It takes one task after the other.
         let start = done.unwrap_or(now.stamp);
         now.stamp.meet(time, &start, 0, &mut [0; S]);
@@ -129,7 +129,7 @@ impl<const S: usize> Threads<S> {
         team.until(time);
         team.running = team.running.saturating_sub(1);
         team.helpers = team.helpers.saturating_sub(1);
-        let outside = team.outside.get_or_insert_with(|| Box::new(Left::never()));
+        let outside = team.outside.get_or_insert_with(|| Box::new(ChainEnd::never()));
         outside.raise(&slice.now);
         self.sums.blame(Cause::TaskWait, place, instance(team.by_tasks - slice.by_tasks));
         for (barrier, number) in team.barriers.iter_mut().zip(team.first..) {
@@ -150,19 +150,19 @@ impl<const S: usize> Threads<S> {
     /// Helpers run other tasks of serial code from now on.
     fn change_serial(&mut self, time: Ns, change: impl FnOnce(&mut Vec<PlaceId>)) {
         let outside: Vec<usize> =
-            (0..self.all.len()).filter(|lane| self.all[*lane].memberships.is_empty()).collect();
-        for lane in &outside {
-            self.settle(*lane, time);
+            (0..self.threads.len()).filter(|thread| self.threads[*thread].memberships.is_empty()).collect();
+        for thread in &outside {
+            self.settle(*thread, time);
         }
         change(&mut self.serial_helpers);
-        for lane in outside {
-            self.change_state(lane, time);
+        for thread in outside {
+            self.change_state(thread, time);
         }
     }
 
     /// A thread in serial code has waited for tasks that helpers run.
-    pub(in crate::states) fn blame_helpers(&mut self, lane: usize, cause: Cause, since: Ns, ns: u64) {
-        let location = self.all[lane].location;
+    pub(in crate::states) fn blame_helpers(&mut self, thread: usize, cause: Cause, since: Ns, ns: u64) {
+        let location = self.threads[thread].location;
         let weight = ns as f64 / self.serial_helpers.len().max(1) as f64;
         let end = since + ns.cast_signed();
         for place in &self.serial_helpers {

@@ -16,14 +16,14 @@ impl<const S: usize> Threads<S> {
             since: time,
             location: 0,
             has_waited: false,
-            release: Left::never(),
+            release: ChainEnd::never(),
             freed: None,
         });
         if known.epoch != epoch {
             known.epoch = epoch;
             if known.holder.is_none() {
                 known.last = None;
-                known.release = Left::never();
+                known.release = ChainEnd::never();
                 known.freed = None;
             }
         }
@@ -47,23 +47,23 @@ impl<const S: usize> Threads<S> {
 
     pub(in crate::states) fn await_lock(
         &mut self,
-        lane: usize,
+        thread: usize,
         time: Ns,
         lock: Option<LockId>,
         cause: Cause,
     ) {
         let Some(lock) = lock else { return };
-        self.all[lane].awaits = Some(lock);
+        self.threads[thread].awaits = Some(lock);
         let known = self.lock(time, lock, cause);
         known.cause = cause;
-        known.waiters.push(lane);
+        known.waiters.push(thread);
     }
 
     /// Settles what others have waited for the lock until now: it goes to the thread that had it.
-    fn settle_waiters(&mut self, lane: usize, time: Ns, lock: LockId) {
+    fn settle_waiters(&mut self, thread: usize, time: Ns, lock: LockId) {
         let known = self.locks.get_mut(&lock);
         let waiters = known.map_or_else(Vec::new, |known| std::mem::take(&mut known.waiters));
-        for waiter in waiters.iter().filter(|waiter| **waiter != lane) {
+        for waiter in waiters.iter().filter(|waiter| **waiter != thread) {
             self.settle(*waiter, time);
         }
         if let Some(known) = self.locks.get_mut(&lock) {
@@ -72,8 +72,8 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The mutex that the thread waits for, and who has it.
-    pub(in crate::states) fn due(&self, lane: usize) -> Due {
-        let of_thread = &self.all[lane];
+    pub(in crate::states) fn due(&self, thread: usize) -> Due {
+        let of_thread = &self.threads[thread];
         let lock = of_thread.awaits;
         let known = lock.and_then(|lock| self.locks.get(&lock));
         let holder = known.and_then(|known| {
@@ -87,25 +87,26 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The thread has waited for a mutex.
-    pub(in crate::states) fn block(&mut self, lane: usize, cause: Cause, place: PlaceId, ns: u64) {
-        let Due { lock, holder } = self.due(lane);
+    pub(in crate::states) fn block(&mut self, thread: usize, cause: Cause, place: PlaceId, ns: u64) {
+        let Due { lock, holder } = self.due(thread);
         let known = lock.and_then(|lock| self.locks.get(&LockId(lock)));
         if known.is_none_or(|known| known.holder.or(known.last).is_none()) {
             self.sums.uncaused_at.at(cause, place).grow_by(ns);
         }
-        let block = Block { cause, lock: lock.map(LockId), holder, waiter: (self.all[lane].location, place) };
+        let block =
+            Block { cause, lock: lock.map(LockId), holder, waiter: (self.threads[thread].location, place) };
         self.sums.block(block, ns);
     }
 
-    pub(in crate::states) fn await_no_more(&mut self, lane: usize, time: Ns) {
-        if let Some(lock) = self.all[lane].awaits.take() {
+    pub(in crate::states) fn await_no_more(&mut self, thread: usize, time: Ns) {
+        if let Some(lock) = self.threads[thread].awaits.take() {
             let known = self.lock(time, lock, Cause::Lock);
-            known.waiters.retain(|waiter| *waiter != lane);
+            known.waiters.retain(|waiter| *waiter != thread);
         }
     }
 
-    pub(in crate::states) fn acquire(&mut self, lane: usize, time: Ns, lock: LockId) {
-        let of_thread = &mut self.all[lane];
+    pub(in crate::states) fn acquire(&mut self, thread: usize, time: Ns, lock: LockId) {
+        let of_thread = &mut self.threads[thread];
         let has_waited = of_thread.awaits == Some(lock);
         let location = of_thread.location;
         let innermost = of_thread.open.iter().rev();
@@ -115,17 +116,17 @@ impl<const S: usize> Threads<S> {
         if has_waited {
             of_thread.awaits = None;
         }
-        self.settle_waiters(lane, time, lock);
+        self.settle_waiters(thread, time, lock);
         let known = self.lock(time, lock, Cause::Lock);
-        known.waiters.retain(|waiter| *waiter != lane);
+        known.waiters.retain(|waiter| *waiter != thread);
         known.holder = place;
         known.since = time;
         known.location = location;
         known.has_waited = has_waited;
         let last = known.last;
         let free = last.map_or(0, |place| self.scenarios.lock_free(place));
-        self.hold_lock(lane, lock);
-        let of_thread = &mut self.all[lane];
+        self.hold_lock(thread, lock);
+        let of_thread = &mut self.threads[thread];
         of_thread.acquired = Some(lock);
         if let Some(Lock { release, freed, .. }) = self.locks.get(&lock) {
             let now = &mut of_thread.now;
@@ -137,17 +138,17 @@ impl<const S: usize> Threads<S> {
     }
 
     /// A region shows what was acquired, and where.
-    pub(in crate::states) fn hold(&mut self, lane: usize, region: PlaceId) {
-        if let Some(lock) = self.all[lane].acquired.take()
+    pub(in crate::states) fn hold(&mut self, thread: usize, region: PlaceId) {
+        if let Some(lock) = self.threads[thread].acquired.take()
             && let Some(known) = self.locks.get_mut(&lock)
         {
             known.holder = Some(region);
         }
     }
 
-    pub(in crate::states) fn release(&mut self, lane: usize, time: Ns, lock: LockId) {
-        let now = self.all[lane].now;
-        self.all[lane].held.retain(|held| *held != lock);
+    pub(in crate::states) fn release(&mut self, thread: usize, time: Ns, lock: LockId) {
+        let now = self.threads[thread].now;
+        self.threads[thread].held.retain(|held| *held != lock);
         let known = self.lock(time, lock, Cause::Lock);
         let before = std::mem::replace(&mut known.release, now);
         known.freed = None;
@@ -162,10 +163,10 @@ impl<const S: usize> Threads<S> {
         if let Some(known) = self.locks.get_mut(&lock) {
             known.release.stamp.keep(&before.stamp, free);
         }
-        self.graph_held(lane, lock, held);
+        self.graph_held(thread, lock, held);
         if self.scenarios.spread() != 0 {
             // Holds in a region inside count in the regions around, too.
-            let mut next = self.all[lane].memberships.last().map(|membership| membership.team);
+            let mut next = self.threads[thread].memberships.last().map(|membership| membership.team);
             while let Some(team) = next.map(|team| &mut self.teams[team]) {
                 team.held.entry(lock).or_default().grow_by(held);
                 next = team.around;

@@ -4,13 +4,13 @@ use crate::model::task_levels::MAX_LEVEL;
 use crate::states::*;
 
 impl<const S: usize> Threads<S> {
-    pub(in crate::states) fn current_task(&self, lane: usize) -> Parent {
-        let of_thread = &self.all[lane];
+    pub(in crate::states) fn current_task(&self, thread: usize) -> Parent {
+        let of_thread = &self.threads[thread];
         for open in of_thread.open.iter().rev() {
             match open.kind {
                 Kind::Task => return open.task.map_or(Parent::Unknown, Parent::Task),
                 Kind::Member => {
-                    return open.team.map_or(Parent::Unknown, |team| Parent::Member(lane, team));
+                    return open.team.map_or(Parent::Unknown, |team| Parent::Member(thread, team));
                 }
                 _ => {}
             }
@@ -19,15 +19,15 @@ impl<const S: usize> Threads<S> {
     }
 
     /// What the children of a task left that are complete, to be added to.
-    fn children(&mut self, parent: Parent) -> Option<&mut Left<S>> {
+    fn children(&mut self, parent: Parent) -> Option<&mut ChainEnd<S>> {
         match parent {
             Parent::Unknown => None,
             Parent::Task(task) => {
                 let children = &mut self.tasks.get_mut(&task)?.children;
-                Some(children.get_or_insert_with(|| Box::new(Left::never())))
+                Some(children.get_or_insert_with(|| Box::new(ChainEnd::never())))
             }
-            Parent::Member(lane, team) => {
-                let memberships = &mut self.all[lane].memberships;
+            Parent::Member(thread, team) => {
+                let memberships = &mut self.threads[thread].memberships;
                 let membership = memberships.iter_mut().find(|m| m.team == team)?;
                 Some(&mut membership.children)
             }
@@ -36,14 +36,14 @@ impl<const S: usize> Threads<S> {
 
     pub(in crate::states) fn create_task(
         &mut self,
-        lane: usize,
+        thread: usize,
         task: TaskId,
         region: PlaceId,
         is_undeferred: bool,
     ) {
-        let group = self.current_group(lane);
-        self.graph_create(lane, task, is_undeferred, group);
-        let parent = self.current_task(lane);
+        let group = self.current_group(thread);
+        self.graph_create(thread, task, is_undeferred, group);
+        let parent = self.current_task(thread);
         let level = match parent {
             // Only counted: a replay needs no look at the creator.
             Parent::Task(parent) if Self::COUNTS => self.tasks.get(&parent).map_or(0, |parent| parent.level),
@@ -51,12 +51,12 @@ impl<const S: usize> Threads<S> {
         };
         let level = (level + 1).min(MAX_LEVEL);
         let created = Task {
-            start: self.all[lane].now,
+            start: self.threads[thread].now,
             children: None,
             fulfilled: None,
             is_fulfilled_late: false,
             parent,
-            team: self.all[lane].memberships.last().map(|innermost| innermost.team),
+            team: self.threads[thread].memberships.last().map(|innermost| innermost.team),
             group,
             region,
             is_dependent: false,
@@ -72,12 +72,12 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The thread creates a task, `until` which nothing has happened since the other time.
-    pub(in crate::states) fn count_creation(&mut self, lane: usize, (since, until): (Ns, Ns)) {
+    pub(in crate::states) fn count_creation(&mut self, thread: usize, (since, until): (Ns, Ns)) {
         if !(self.is_inside && Self::COUNTS) {
             return;
         }
-        let follows = self.all[lane].has_created_at.replace(until) == Some(since);
-        let Some(outermost) = self.all[lane].memberships.first() else {
+        let follows = self.threads[thread].has_created_at.replace(until) == Some(since);
+        let Some(outermost) = self.threads[thread].memberships.first() else {
             return;
         };
         let sums = self.sums.regions.at(self.teams[outermost.team].outermost);
@@ -88,8 +88,8 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The task `to` cannot begin before `from` is complete.
-    pub(in crate::states) fn depend(&mut self, lane: usize, from: TaskId, to: TaskId) {
-        self.graph_depend(lane, from, to);
+    pub(in crate::states) fn depend(&mut self, thread: usize, from: TaskId, to: TaskId) {
+        self.graph_depend(thread, from, to);
         let Some(from) = self.tasks.get_mut(&from) else {
             return;
         };
@@ -103,8 +103,8 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    pub(in crate::states) fn begin_task(&mut self, lane: usize, time: Ns, task: Option<TaskId>) {
-        let of_thread = &mut self.all[lane];
+    pub(in crate::states) fn begin_task(&mut self, thread: usize, time: Ns, task: Option<TaskId>) {
+        let of_thread = &mut self.threads[thread];
         if let Some(task) = task.and_then(|task| self.tasks.get(&task)) {
             of_thread.now.chain = of_thread.now.chain.max(task.start.chain);
             let stamp = &mut of_thread.now.stamp;
@@ -129,8 +129,8 @@ impl<const S: usize> Threads<S> {
         }
     }
 
-    pub(in crate::states) fn leave_task(&mut self, lane: usize, time: Ns, open: &Open) {
-        let of_thread = &mut self.all[lane];
+    pub(in crate::states) fn leave_task(&mut self, thread: usize, time: Ns, open: &Open) {
+        let of_thread = &mut self.threads[thread];
         // Where it goes on, on another thread, that comes behind what it has done here.
         if let Some(task) = open.task.and_then(|task| self.tasks.get_mut(&task)) {
             task.start.raise(&of_thread.now);
@@ -160,27 +160,27 @@ impl<const S: usize> Threads<S> {
     }
 
     /// A task is complete.
-    pub(in crate::states) fn complete_task(&mut self, lane: usize, task: TaskId) {
-        let end = self.all[lane].now;
+    pub(in crate::states) fn complete_task(&mut self, thread: usize, task: TaskId) {
+        let end = self.threads[thread].now;
         let is_late = self.tasks.get(&task).is_some_and(|task| task.is_fulfilled_late);
         self.complete(task, end);
         if !is_late {
-            self.graph_complete(lane, task);
+            self.graph_complete(thread, task);
         }
     }
 
     /// The event of a detached task is fulfilled. `is_late`: its code has ended.
-    pub(in crate::states) fn fulfil_task(&mut self, lane: usize, task: TaskId, is_late: bool) {
-        let now = self.all[lane].now;
+    pub(in crate::states) fn fulfil_task(&mut self, thread: usize, task: TaskId, is_late: bool) {
+        let now = self.threads[thread].now;
         if let Some(task) = self.tasks.get_mut(&task) {
             task.fulfilled = Some(Box::new(now));
             task.is_fulfilled_late = is_late;
         }
-        self.graph_fulfil(lane, task, is_late);
+        self.graph_fulfil(thread, task, is_late);
     }
 
     /// A task is complete, which `end` was the last thing of.
-    pub(in crate::states) fn complete(&mut self, task: TaskId, mut end: Left<S>) {
+    pub(in crate::states) fn complete(&mut self, task: TaskId, mut end: ChainEnd<S>) {
         let Some(done) = self.tasks.remove(&task) else {
             return;
         };
@@ -203,13 +203,13 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The thread has waited for the tasks of its task.
-    pub(in crate::states) fn take_children(&mut self, lane: usize, time: Ns, is_wait: bool) {
-        self.graph_wait(lane);
-        let task = self.current_task(lane);
+    pub(in crate::states) fn take_children(&mut self, thread: usize, time: Ns, is_wait: bool) {
+        self.graph_wait(thread);
+        let task = self.current_task(thread);
         match self.children(task).copied() {
-            Some(children) if is_wait => self.meet_tasks(lane, time, &children),
+            Some(children) if is_wait => self.meet_tasks(thread, time, &children),
             Some(children) => {
-                let now = &mut self.all[lane].now;
+                let now = &mut self.threads[thread].now;
                 now.chain = now.chain.max(children.chain);
             }
             None => {}
@@ -217,12 +217,12 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The thread has waited for tasks until now. While nobody runs one, nobody keeps it waiting.
-    pub(in crate::states) fn await_tasks(&mut self, lane: usize, time: Ns, place: PlaceId, ns: u64) {
-        let is_serial = self.all[lane].memberships.is_empty();
+    pub(in crate::states) fn await_tasks(&mut self, thread: usize, time: Ns, place: PlaceId, ns: u64) {
+        let is_serial = self.threads[thread].memberships.is_empty();
         if is_serial && !self.serial_helpers.is_empty() {
-            return self.blame_helpers(lane, Cause::TaskWait, time - ns.cast_signed(), ns);
+            return self.blame_helpers(thread, Cause::TaskWait, time - ns.cast_signed(), ns);
         }
-        let of_thread = &mut self.all[lane];
+        let of_thread = &mut self.threads[thread];
         let uncaused = match of_thread.memberships.last() {
             None => ns,
             Some(innermost) => {
@@ -239,20 +239,20 @@ impl<const S: usize> Threads<S> {
 
     /// The wait that has just ended was interrupted by a task: it waits for more than is complete by now.
     #[cold]
-    pub(in crate::states) fn go_on_waiting(&mut self, lane: usize) {
-        let of_thread = &mut self.all[lane];
+    pub(in crate::states) fn go_on_waiting(&mut self, thread: usize) {
+        let of_thread = &mut self.threads[thread];
         (of_thread.now, of_thread.waited) = of_thread.before_wait;
     }
 
     pub(in crate::states) fn begin_group(&mut self) -> GroupId {
         self.groups_begun += 1;
-        self.groups.insert(self.groups_begun, Left::never());
+        self.groups.insert(self.groups_begun, ChainEnd::never());
         self.groups_begun
     }
 
     /// The innermost taskgroup that a task is of which the thread creates now.
-    fn current_group(&self, lane: usize) -> Option<GroupId> {
-        for open in self.all[lane].open.iter().rev() {
+    fn current_group(&self, thread: usize) -> Option<GroupId> {
+        for open in self.threads[thread].open.iter().rev() {
             match open.kind {
                 Kind::TaskGroup => return open.group,
                 Kind::Task => return self.tasks.get(&open.task?)?.group,
@@ -264,40 +264,40 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The thread has waited for the tasks of its innermost taskgroup.
-    pub(in crate::states) fn take_group(&mut self, lane: usize, time: Ns) {
-        let innermost = self.all[lane].open.iter().rev().find(|open| open.kind == Kind::TaskGroup);
+    pub(in crate::states) fn take_group(&mut self, thread: usize, time: Ns) {
+        let innermost = self.threads[thread].open.iter().rev().find(|open| open.kind == Kind::TaskGroup);
         match innermost.and_then(|open| open.group) {
-            Some(group) => self.meet_group(lane, time, group),
+            Some(group) => self.meet_group(thread, time, group),
             // The runtime reports the wait only.
-            None => self.take_children(lane, time, true),
+            None => self.take_children(thread, time, true),
         }
     }
 
-    fn meet_group(&mut self, lane: usize, time: Ns, group: GroupId) {
-        self.graph_wait_for_group(lane, group);
+    fn meet_group(&mut self, thread: usize, time: Ns, group: GroupId) {
+        self.graph_wait_for_group(thread, group);
         if let Some(tasks) = self.groups.get(&group).copied() {
-            self.meet_tasks(lane, time, &tasks);
+            self.meet_tasks(thread, time, &tasks);
         }
     }
 
     /// The thread has waited for what the empty task `task` depends on.
-    pub(in crate::states) fn take_dependences(&mut self, lane: usize, time: Ns, task: Option<TaskId>) {
+    pub(in crate::states) fn take_dependences(&mut self, thread: usize, time: Ns, task: Option<TaskId>) {
         if let Some(task) = task.and_then(|task| self.tasks.get(&task)) {
             let dependences = task.start;
-            self.meet_tasks(lane, time, &dependences);
+            self.meet_tasks(thread, time, &dependences);
         }
     }
 
     /// The thread has waited for these.
-    fn meet_tasks(&mut self, lane: usize, time: Ns, tasks: &Left<S>) {
-        let Lane { now, waited, .. } = &mut self.all[lane];
+    fn meet_tasks(&mut self, thread: usize, time: Ns, tasks: &ChainEnd<S>) {
+        let ThreadState { now, waited, .. } = &mut self.threads[thread];
         now.chain = now.chain.max(tasks.chain);
         now.stamp.meet(time, &tasks.stamp, 0, waited);
     }
 
-    pub(in crate::states) fn end_group(&mut self, lane: usize, time: Ns, group: Option<GroupId>) {
+    pub(in crate::states) fn end_group(&mut self, thread: usize, time: Ns, group: Option<GroupId>) {
         let Some(group) = group else { return };
-        self.meet_group(lane, time, group);
+        self.meet_group(thread, time, group);
         self.groups.remove(&group);
     }
 }

@@ -7,19 +7,19 @@ use crate::states::*;
 const MIN_WORK_NS: u64 = 1_000;
 
 impl<const S: usize> Threads<S> {
-    pub(in crate::states) fn fork(&mut self, lane: usize, time: Ns, id: TeamId, region: PlaceId) -> usize {
-        let around = self.all[lane].memberships.last().map(|membership| membership.team);
+    pub(in crate::states) fn fork(&mut self, thread: usize, time: Ns, id: TeamId, region: PlaceId) -> usize {
+        let around = self.threads[thread].memberships.last().map(|membership| membership.team);
         let outermost = around.map(|team| self.teams[team].outermost);
         let outermost_slot = around.map(|team| self.teams[team].outermost_slot.unwrap_or(team));
         if outermost.is_none() {
-            self.end_serial(lane, Some(region));
+            self.end_serial(thread, Some(region));
             if self.by_id.is_empty() {
                 self.samples.end_serial(Some(region), &mut self.sums);
             }
             self.push_activity(time, Change::Opens { region });
         }
         let is_alone = |open: &Open| open.kind == Kind::Alone;
-        let is_in_single = self.all[lane].open.iter().any(is_alone);
+        let is_in_single = self.threads[thread].open.iter().any(is_alone);
         let team = Team {
             region,
             outermost: outermost.unwrap_or(region),
@@ -32,14 +32,14 @@ impl<const S: usize> Threads<S> {
             begin: time,
             size: None,
             begun: 0,
-            began: self.all[lane].now.stamp,
+            began: self.threads[thread].now.stamp,
             held: FastMap::default(),
             members: Vec::new(),
             barriers: VecDeque::new(),
             first: 0,
             arrivals: VecDeque::new(),
-            fork: self.all[lane].now,
-            join: self.all[lane].now,
+            fork: self.threads[thread].now,
+            join: self.threads[thread].now,
             waiting: 0,
             running: 0,
             helpers: 0,
@@ -73,7 +73,7 @@ impl<const S: usize> Threads<S> {
 
     pub(in crate::states) fn join_team(
         &mut self,
-        lane: usize,
+        thread: usize,
         time: Ns,
         id: TeamId,
         size: u32,
@@ -82,18 +82,18 @@ impl<const S: usize> Threads<S> {
         let team = &mut self.teams[slot];
         team.begun += 1;
         team.size = Some(size);
-        team.members.push(lane);
-        let of_thread = &mut self.all[lane];
+        team.members.push(thread);
+        let of_thread = &mut self.threads[thread];
         of_thread.is_released = false;
         let costless = self.scenarios.without_fork(team.region);
         // What it had waited in the team around counts on when it is back.
         let around = (of_thread.waited, of_thread.longest);
-        let Lane { now, waited, epoch, .. } = &mut *of_thread;
+        let ThreadState { now, waited, epoch, .. } = &mut *of_thread;
         // What it did in the epochs before is over.
         if std::mem::replace(epoch, self.epoch) != self.epoch {
             now.stamp = team.fork.stamp;
         }
-        // Of two that are as long, it follows that of the region which it enters.
+        // On a tie, it takes the chain of the thread that forked the region.
         now.chain = team.fork.chain.max(now.chain);
         now.stamp.meet(time, &team.fork.stamp, costless, waited);
         *waited = [0; S];
@@ -105,9 +105,9 @@ impl<const S: usize> Threads<S> {
             parallel.has_begun = true;
         }
         if Self::COUNTS {
-            self.count_member(lane, time, slot, fork_ns);
+            self.count_member(thread, time, slot, fork_ns);
         }
-        self.all[lane].memberships.push(Membership {
+        self.threads[thread].memberships.push(Membership {
             team: slot,
             barriers: 0,
             inside: None,
@@ -120,26 +120,26 @@ impl<const S: usize> Threads<S> {
             around,
             longest: (0, 0),
             added: [0; S],
-            children: Left::never(),
+            children: ChainEnd::never(),
         });
         Some(slot)
     }
 
     /// The thread joins the team, after it has lost `fork_ns`.
-    fn count_member(&mut self, lane: usize, time: Ns, slot: usize, fork_ns: u64) {
+    fn count_member(&mut self, thread: usize, time: Ns, slot: usize, fork_ns: u64) {
         let team = &mut self.teams[slot];
         let (outermost, region, is_counted) = (team.outermost, team.region, team.is_counted);
         let (size, begin) = (team.size(), team.begin);
-        self.blame_for_absence(lane, (Some(begin), time), (slot, 0), region);
+        self.blame_for_absence(thread, (Some(begin), time), (slot, 0), region);
         let sums = self.sums.regions.at(outermost);
         sums.accounting.add(Cause::Fork, fork_ns);
         if is_counted {
             sums.max_team = sums.max_team.max(size);
         }
         // What the thread did for the team around ends here.
-        self.leave_task_clock(lane, time);
+        self.leave_task_clock(thread, time);
         // This thread may be idle as yet, and takes part from now on.
-        let busy = self.busy + u32::from(!self.all[lane].is_busy);
+        let busy = self.busy + u32::from(!self.threads[thread].is_busy);
         if !self.teams[slot].is_outermost && size > 1 && is_counted {
             let nested = self.sums.nested.entry(region).or_default();
             nested.threads = nested.threads.max(busy);
@@ -149,11 +149,11 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The thread counts no more among those of its innermost team that run or await tasks.
-    pub(in crate::states) fn leave_task_clock(&mut self, lane: usize, time: Ns) {
+    pub(in crate::states) fn leave_task_clock(&mut self, thread: usize, time: Ns) {
         if !Self::COUNTS {
             return;
         }
-        let of_thread = &mut self.all[lane];
+        let of_thread = &mut self.threads[thread];
         if let Some(innermost) = of_thread.memberships.last() {
             let team = &mut self.teams[innermost.team];
             team.until(time);
@@ -168,13 +168,13 @@ impl<const S: usize> Threads<S> {
     /// region's end.
     pub(in crate::states) fn arrive(
         &mut self,
-        lane: usize,
+        thread: usize,
         time: Ns,
         (region, is_last): (PlaceId, bool),
     ) -> bool {
         let ends_region = is_last;
         let is_last = is_last || !self.reports.barrier_kinds;
-        let of_thread = &mut self.all[lane];
+        let of_thread = &mut self.threads[thread];
         let last_work = of_thread.longest.1;
         let Some(membership) = of_thread.memberships.last_mut() else {
             return false;
@@ -228,8 +228,8 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The thread leaves the barrier that it is in.
-    pub(in crate::states) fn depart(&mut self, lane: usize, time: Ns, is_last: bool) {
-        let of_thread = &mut self.all[lane];
+    pub(in crate::states) fn depart(&mut self, thread: usize, time: Ns, is_last: bool) {
+        let of_thread = &mut self.threads[thread];
         let Some(membership) = of_thread.memberships.last_mut() else {
             return;
         };
@@ -287,7 +287,7 @@ impl<const S: usize> Threads<S> {
             let longest = std::mem::take(&mut of_thread.longest);
             membership.longest = longer_work(membership.longest, longest);
             // All of them are complete, which the barrier has waited for.
-            membership.children = Left::never();
+            membership.children = ChainEnd::never();
         }
         let (slot, next, state) = (membership.team, membership.barriers, of_thread.state);
         if is_over && number == team.first {
@@ -298,7 +298,7 @@ impl<const S: usize> Threads<S> {
         // Whoever leaves first shows that all have arrived, and that no task is left.
         if is_first {
             let team = &mut self.teams[slot];
-            team.began = self.all[lane].now.stamp;
+            team.began = self.threads[thread].now.stamp;
             // Whoever had a mutex has arrived, too: it is free.
             for lock in team.held.drain().map(|(lock, _)| lock) {
                 if let Some(lock) = self.locks.get_mut(&lock)
@@ -311,14 +311,14 @@ impl<const S: usize> Threads<S> {
             }
             self.end_graph(slot);
             if let Some(group) = self.teams[slot].group {
-                self.graph_wait_for_group(lane, group);
+                self.graph_wait_for_group(thread, group);
             }
         }
         if let (true, State::InBarrier(place)) = (Self::COUNTS, state) {
-            self.blame_for_absence(lane, (None, time), (slot, next), place);
+            self.blame_for_absence(thread, (None, time), (slot, next), place);
         }
         if is_last {
-            self.end_of_barrier_cost(lane, Cause::Join);
+            self.end_of_barrier_cost(thread, Cause::Join);
         }
     }
 
@@ -326,7 +326,7 @@ impl<const S: usize> Threads<S> {
     /// began when the first of them came, where not before.
     fn blame_for_absence(
         &mut self,
-        lane: usize,
+        thread: usize,
         (begin, time): (Option<Ns>, Ns),
         (slot, number): (usize, u64),
         place: PlaceId,
@@ -336,30 +336,30 @@ impl<const S: usize> Threads<S> {
         if let Some((barrier, _)) = team.barrier(number) {
             barrier.until(time, size);
             let begin = begin.unwrap_or(time - barrier.clocks().late.cast_signed());
-            let location = self.all[lane].location;
+            let location = self.threads[thread].location;
             let instance = Instance { begin, end: time, location, weight: barrier.by_late };
             self.sums.blame(Cause::Imbalance, place, instance);
         }
     }
 
     /// The thread's implicit task has ended before its region: the thread waits for the end of that.
-    pub(in crate::states) fn member_done(&mut self, lane: usize, time: Ns) {
-        let time = self.settle(lane, time);
-        self.depart(lane, time, false);
-        self.end_of_barrier_cost(lane, Cause::Join);
-        let mut open = self.all[lane].open.iter_mut().rev();
+    pub(in crate::states) fn member_done(&mut self, thread: usize, time: Ns) {
+        let time = self.settle(thread, time);
+        self.depart(thread, time, false);
+        self.end_of_barrier_cost(thread, Cause::Join);
+        let mut open = self.threads[thread].open.iter_mut().rev();
         if let Some(member) = open.find(|open| open.kind == Kind::Member) {
             member.is_done = true;
         }
-        self.change_state(lane, time);
+        self.change_state(thread, time);
     }
 
     /// The thread's implicit task ends.
-    pub(in crate::states) fn leave_team(&mut self, lane: usize, time: Ns) {
-        self.depart(lane, time, false);
-        self.end_of_barrier_cost(lane, Cause::Join);
-        self.leave_task_clock(lane, time);
-        let of_thread = &mut self.all[lane];
+    pub(in crate::states) fn leave_team(&mut self, thread: usize, time: Ns) {
+        self.depart(thread, time, false);
+        self.end_of_barrier_cost(thread, Cause::Join);
+        self.leave_task_clock(thread, time);
+        let of_thread = &mut self.threads[thread];
         of_thread.is_released = false;
         let Some(membership) = of_thread.memberships.pop() else {
             return;
@@ -371,7 +371,7 @@ impl<const S: usize> Threads<S> {
         of_thread.longest = longer_work(before, of_thread.longest);
         let team = &mut self.teams[membership.team];
         team.join.raise(&of_thread.now);
-        team.members.retain(|member| *member != lane);
+        team.members.retain(|member| *member != thread);
         if team.is_over && team.members.is_empty() {
             self.free.push(membership.team);
         }
@@ -379,23 +379,23 @@ impl<const S: usize> Threads<S> {
     }
 
     /// The parallel region was left by the thread that encountered it.
-    pub(in crate::states) fn join(&mut self, lane: usize, time: Ns, id: TeamId) {
+    pub(in crate::states) fn join(&mut self, thread: usize, time: Ns, id: TeamId) {
         let Some(slot) = self.by_id.remove(&id) else {
             return;
         };
         self.epoch += u64::from(self.by_id.is_empty());
-        let time = self.settle(lane, time);
+        let time = self.settle(thread, time);
         if self.teams[slot].is_outermost {
             self.change_unseen(time);
         }
         self.end_team(slot, time);
         self.end_graph(slot);
         if let Some(group) = self.teams[slot].group {
-            self.graph_wait_for_group(lane, group);
+            self.graph_wait_for_group(thread, group);
             self.groups.remove(&group);
         }
         let team = &self.teams[slot];
-        let of_thread = &mut self.all[lane];
+        let of_thread = &mut self.threads[thread];
         let before = team.fork.chain.length;
         let costless = self.scenarios.without_cost(team.region);
         let now = &mut of_thread.now;
@@ -428,7 +428,7 @@ impl<const S: usize> Threads<S> {
                 self.samples.begin_serial(region);
             }
         }
-        self.change_state(lane, time);
+        self.change_state(thread, time);
         self.sweep();
     }
 
@@ -439,7 +439,7 @@ impl<const S: usize> Threads<S> {
             let time = self.settle(member, time);
             self.depart(member, time, false);
             self.end_of_barrier_cost(member, Cause::Join);
-            let of_thread = &mut self.all[member];
+            let of_thread = &mut self.threads[member];
             let innermost = of_thread.memberships.last();
             if innermost.is_some_and(|innermost| innermost.team == slot)
                 && of_thread.memberships.len() == 1

@@ -1,10 +1,10 @@
-//! A timeline handed over. One thread interprets and keeps the items in batches. Others give them to [`Sink`]s, each of which
-//! gets all of them in the same order.
+//! Runs sinks on other threads. One thread interprets the events and collects the items in batches; the others replay the
+//! batches to their [`Sink`]s, each of which gets all items in the same order.
 //!
 //! ```text
 //! interprets --> batch of items --+--> a thread --> sink, sink
 //!                     ^           +--> a thread --> sink
-//!                     +--- spare ------ the last that has given it
+//!                     +--- spare ------ from the last thread that replayed it
 //! ```
 //!
 //! Threads meet in what is interpreted, so that is one thread's work, in the order of time. What sinks make of it costs as much,

@@ -55,7 +55,7 @@ pub(super) enum Leaves {
 
 /// A tool that cannot be built here, and why.
 #[derive(Debug, Serialize)]
-pub(super) struct Left {
+pub(super) struct MissingTool {
     pub(super) name: &'static str,
     pub(super) why: String,
 }
@@ -110,7 +110,7 @@ impl Tools {
     ///
     /// # Errors
     /// The compiler cannot be run.
-    pub(super) fn build(folder: &Path) -> Result<(Tools, Vec<Left>)> {
+    pub(super) fn build(folder: &Path) -> Result<(Tools, Vec<MissingTool>)> {
         let mut left = Vec::new();
         let mut tools = vec![Tool {
             name: "none",
@@ -122,7 +122,7 @@ impl Tools {
         for source in SOURCES {
             match source.needs {
                 Some((header, package)) if !has_header(header) => {
-                    left.push(Left { name: source.name, why: format!("install {package}") })
+                    left.push(MissingTool { name: source.name, why: format!("install {package}") })
                 }
                 _ => tools.push(source.build(folder)?),
             }

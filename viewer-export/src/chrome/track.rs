@@ -27,7 +27,7 @@ impl Events {
 }
 
 /// A location as the format sees it.
-pub(super) struct Lane {
+pub(super) struct Track {
     pub(super) before_time: BeforeTime,
     /// The regions of the slices that are open, the outermost first.
     pub(super) open: Vec<u32>,
@@ -47,7 +47,7 @@ pub(super) struct Lane {
     pub(super) end: Vec<u8>,
 }
 
-impl Lane {
+impl Track {
     /// The thread goes on at `time`: its newest slice's begin, arrows to it, and the interval's end come before.
     #[inline(always)]
     pub(super) fn settle(

@@ -3,13 +3,13 @@
 use super::*;
 
 /// A location: a thread with its open regions, a device's queue.
-pub(super) enum Lane {
-    Thread(Box<ThreadLane>),
+pub(super) enum LocationState {
+    Thread(Box<ThreadState>),
     Queue { process: u32, device_num: i32, host_observed: bool, name: String, work: BTreeMap<String, Times> },
     Other,
 }
 
-pub(super) struct ThreadLane {
+pub(super) struct ThreadState {
     pub(super) process: u32,
     pub(super) is_selected: bool,
     pub(super) stats: ThreadStats,
@@ -49,7 +49,7 @@ pub(super) struct Next {
 pub(super) struct Open {
     pub(super) region: usize,
     pub(super) begin: Ns,
-    /// Whether it is more than a further part of one that was cut, or of one that is counted.
+    /// The first part of a region, not the continuation of one that is counted already.
     pub(super) is_new: bool,
     /// It lies in the window, at least in part.
     pub(super) is_inside: bool,
@@ -84,7 +84,7 @@ pub(super) struct Open {
     pub(super) lock: Option<(LockId, bool)>,
 }
 
-impl ThreadLane {
+impl ThreadState {
     /// Takes note of a region's end.
     pub(super) fn leave(
         &mut self,
@@ -92,7 +92,7 @@ impl ThreadLane {
         tasks: &mut Tasks,
         gaps: &Gaps,
         end: Ns,
-    ) -> Option<Left> {
+    ) -> Option<EndedRegion> {
         let open = self.open.pop()?;
         let construct = &mut constructs[open.region];
         let ns = end.abs_diff(open.begin);
@@ -159,7 +159,7 @@ impl ThreadLane {
             }
             (None, None) => self.just_left.push(part),
         }
-        Some(Left {
+        Some(EndedRegion {
             begin: open.begin,
             forked: open.forked,
             member_of: open.team,
@@ -170,7 +170,7 @@ impl ThreadLane {
 }
 
 /// A region that was left.
-pub(super) struct Left {
+pub(super) struct EndedRegion {
     pub(super) begin: Ns,
     /// The team that it was the parallel region of.
     pub(super) forked: Option<TeamId>,
