@@ -26,7 +26,7 @@
 //! use omptrace_trace_format::event::ThreadBegin;
 //! use omptrace_trace_format::field::Id;
 //! use omptrace_trace_format::predict::State;
-//! use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words};
+//! use omptrace_trace_format::blocks::{chunk_header, metadata_block, push_words};
 //! use omptrace_trace_format::{Event, Reader};
 //!
 //! // The tracer's part: the words of an event, 20 ticks after its chunk's base.
@@ -85,4 +85,4 @@ pub use read::regular_file::open_regular;
 pub use read::{checkpoint, diagnostic, limits, reader, summary};
 pub use write::copy::{Fate, SealError, Sealed};
 pub use write::seal::{InDoubt, copy_changed, seal};
-pub use write::{lock, seal, writer};
+pub use write::{blocks, lock, seal};

@@ -4,11 +4,11 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use omptrace_trace_format::block::{Chunk, Codec, FileHeader};
+use omptrace_trace_format::blocks::chunk_header;
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::{Event, ThreadEnd};
 use omptrace_trace_format::field::Id;
 use omptrace_trace_format::predict::State;
-use omptrace_trace_format::writer::chunk_header;
 use omptrace_trace_format::{Limits, Reader};
 
 /// The system's allocator, counted.

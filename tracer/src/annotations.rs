@@ -24,7 +24,7 @@ use crate::os::threads::stack;
 use crate::os::time::clock::{self, Stopwatch};
 use crate::recorder::guarded::guarded;
 use crate::recorder::recorder::Mode;
-use crate::session::part::Part;
+use crate::session::hooks::SessionHooks;
 use crate::session::{self, Session, cold_path};
 
 /// Begins a session without an OpenMP runtime; true where there is one, or now is.
@@ -65,9 +65,9 @@ static NOTED: AtomicU32 = AtomicU32::new(0);
 #[derive(Debug)]
 pub(crate) struct Annotations;
 
-pub(crate) static PART: Annotations = Annotations;
+pub(crate) static SESSION_HOOKS: Annotations = Annotations;
 
-impl Part for Annotations {
+impl SessionHooks for Annotations {
     fn begin(&self, _: &'static Session) {
         // Release; pairs with Acquire in `session`: texts are told again.
         SESSIONS.fetch_add(1, Ordering::Release);

@@ -42,7 +42,7 @@ use crate::os::time::clock;
 use crate::recorder::guarded::guarded;
 use crate::recorder::recorder::Mode;
 use crate::recorder::this_thread;
-use crate::session::part::Part;
+use crate::session::hooks::SessionHooks;
 use crate::session::{self, Session, cold_path};
 
 /// The longest name of an object, and the longest description.
@@ -140,9 +140,9 @@ static DESCRIBED: AtomicU32 = AtomicU32::new(0);
 #[derive(Debug)]
 pub(crate) struct Calls;
 
-pub(crate) static PART: Calls = Calls;
+pub(crate) static SESSION_HOOKS: Calls = Calls;
 
-impl Part for Calls {
+impl SessionHooks for Calls {
     fn begin(&self, session: &'static Session) {
         // Acquire; pairs with Release in `describe`.
         let is_described = DESCRIBED.load(Ordering::Acquire) == system::process_id();

@@ -37,7 +37,7 @@
 //! samples: timer -> handler -> ring of each thread -> drain        where samples are asked for
 //! ```
 //!
-//! What begins, ends and forks with a session, and lies above it, is a part of it ([`session::part`]): samples, counters, devices and
+//! Modules above the session that act when it begins, ends or forks have hooks ([`session::hooks`]): samples, counters, devices and
 //! some faults of runtimes. Each folder's `mod.rs` has a map of its modules.
 //!
 //! Invariants: on the hot path nothing allocates, locks, formats, makes a system call or loops without bound. No panic

@@ -7,7 +7,7 @@ use crate::os::log::warning;
 use crate::recorder::callback::Function;
 use crate::runtime::lookup::Lookup;
 use crate::session::Session;
-use crate::session::part::Part;
+use crate::session::hooks::SessionHooks;
 
 /// No callbacks are others.
 pub(crate) static OF_REGIONS: &[(&str, Function)] = &[];
@@ -20,9 +20,9 @@ pub(crate) fn ask_by(_: Option<Lookup>) {}
 #[derive(Debug)]
 pub(crate) struct NoSampler;
 
-pub(crate) static PART: NoSampler = NoSampler;
+pub(crate) static SESSION_HOOKS: NoSampler = NoSampler;
 
-impl Part for NoSampler {
+impl SessionHooks for NoSampler {
     /// Reports that there are none, to who asks for some.
     fn begin(&self, session: &'static Session) {
         let Sample::On(wanted) = session.config.sample else {

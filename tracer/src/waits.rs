@@ -30,7 +30,7 @@ use crate::os::time::clock::{self, ClockKind};
 use crate::recorder::guarded::guarded;
 use crate::recorder::recorder::Mode;
 use crate::recorder::this_thread;
-use crate::session::part::Part;
+use crate::session::hooks::SessionHooks;
 use crate::session::{Session, cold_path};
 
 /// The type of `begins`.
@@ -60,9 +60,9 @@ pub(crate) fn connect() {
 #[derive(Debug)]
 pub(crate) struct Waits;
 
-pub(crate) static PART: Waits = Waits;
+pub(crate) static SESSION_HOOKS: Waits = Waits;
 
-impl Part for Waits {
+impl SessionHooks for Waits {
     fn begin(&self, session: &'static Session) {
         // Relaxed: see `connect`.
         if IS_CONNECTED.load(Ordering::Relaxed) {

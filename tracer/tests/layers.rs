@@ -106,9 +106,9 @@ fn the_drawing_has_each_module_once() {
 fn a_use_upward_is_found() {
     let layers = [vec!["entry"], vec!["chain", "callbacks"], vec!["session"]];
     let of_session = |text| upward(&layers, "session", text);
-    assert_eq!(of_session("use crate::session::part;"), [""; 0]);
+    assert_eq!(of_session("use crate::session::hooks;"), [""; 0]);
     assert_eq!(of_session("fn f() {\n    crate::entry::start::begin();\n}"), ["session -> entry"]);
-    assert_eq!(upward(&layers, "entry", "use crate::session::part;\nuse crate::chain;"), [""; 0]);
+    assert_eq!(upward(&layers, "entry", "use crate::session::hooks;\nuse crate::chain;"), [""; 0]);
     // Those beside each other know nothing of each other.
     assert_eq!(upward(&layers, "chain", "use crate::callbacks;"), ["chain -> callbacks"]);
     let tests =

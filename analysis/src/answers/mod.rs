@@ -1,14 +1,14 @@
 //! Answers: where the threads' time went, why, on which line, and what fixing it would give.
 //!
 //! ```text
-//! of_process --> part, merged with others in any order --> questions: changes worth a replay, then numbers and words
+//! of_process --> mergeable, merged with others in any order --> conclusions: changes worth a replay, then numbers and words
 //! ```
 
+mod conclusions;
 mod critical_paths;
 pub(crate) mod effort;
+pub(crate) mod mergeable;
 pub(crate) mod of_process;
-pub(crate) mod part;
-mod questions;
 
 pub use crate::findings::{RULES, Rule};
 pub use crate::model::accounting::Accounting;

@@ -7,14 +7,16 @@ use std::num::NonZero;
 use ompt_sys as ompt;
 use omptrace_timeline::model::{Construct, LockId, Ns, RuntimeActivity};
 
-use super::part::{BlockedBy, Life, Overlap, Part, Path, RegionPart, TRACER_ENDS, merge_moments};
+use super::mergeable::{
+    BlockedBy, Life, MergeableAnswers, Overlap, Path, RegionPart, TRACER_ENDS, merge_moments,
+};
 use crate::devices::overlap::{Kernels, Queues};
 use crate::model::answers::{Moment, NotSeen};
 use crate::model::cause::Cause;
 use crate::model::effort::Effort;
 use crate::model::place::Place;
 use crate::model::place_id::{PlaceId, SERIAL};
-use crate::model::region_names::Regions;
+use crate::model::region_table::Regions;
 use crate::model::state_sums::RegionSums;
 use crate::model::sum::{Sum, sum};
 use crate::states::Finished;
@@ -48,25 +50,25 @@ pub(crate) struct Names {
     pub(crate) threads: Vec<Option<String>>,
 }
 
-impl Part {
+impl MergeableAnswers {
     /// The answers of one process. `threads`: N, where the user says it.
     pub(crate) fn of<const S: usize>(
         outcome: Outcome<S>,
         regions: &Regions,
         threads: Option<NonZero<u32>>,
         names: &Names,
-    ) -> Part {
+    ) -> MergeableAnswers {
         let Finished { sums, activity, useful, path, path_by_place, path_by_function, .. } = outcome.finished;
         let chunk_cost = outcome.chunk_cost;
         let threads = activity.most.max(threads.map_or(1, |n| n.get().into()));
         let serial_place = |between: Between| serial_between(regions, between);
         let place = |id: PlaceId| place(regions, &sums.serial_places, id);
 
-        let mut part = Part {
+        let mut part = MergeableAnswers {
             accounting: sums.accounting,
             taskwaits: sums.taskwaits,
             max_useful: useful.iter().copied().max().unwrap_or(0),
-            ..Part::default()
+            ..MergeableAnswers::default()
         };
         part.lives.push(Life {
             begin: outcome.begin,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::answers::part::Part;
+use crate::answers::mergeable::MergeableAnswers;
 use crate::model::answers::{Finding, Moment};
 use crate::model::cause::Cause;
 use crate::model::place::{Place, Position};
@@ -13,7 +13,7 @@ use super::rules::MIN_GAIN;
 
 /// The facts that rules are applied to.
 pub(crate) struct Case<'a> {
-    pub(crate) part: &'a Part,
+    pub(crate) part: &'a MergeableAnswers,
     pub(crate) threads: u64,
     pub(crate) duration: u64,
 }

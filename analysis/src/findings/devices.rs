@@ -4,7 +4,7 @@ use serde_json::Map;
 
 use super::case::{Candidate, Case, at};
 use super::rules::{MIN_KERNEL_NS, MIN_OP_BYTES, MIN_OVERLAP, MIN_TARGETS};
-use crate::answers::part::{Overlap, PlaceSums};
+use crate::answers::mergeable::{Overlap, PlaceSums};
 use crate::model::answers::Finding;
 use crate::model::cause::Cause;
 use crate::model::place::Place;

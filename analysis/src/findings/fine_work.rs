@@ -9,7 +9,7 @@ use super::rules::{
     MAX_OVERRULED, MAX_TASK_COST, MIN_CHUNK_NS, MIN_GRAINS, MIN_REGION_NS, MIN_TASK_COST, MIN_TASK_NS,
     TASKS_FOR_EACH, TASKS_TOO_FINE,
 };
-use crate::answers::part::{Part, PlaceSums, RegionPart};
+use crate::answers::mergeable::{MergeableAnswers, PlaceSums, RegionPart};
 use crate::model::answers::Finding;
 use crate::model::cause::Cause;
 use crate::model::place::Place;
@@ -17,7 +17,7 @@ use crate::model::task_levels::TaskLevels;
 use crate::model::within::Within;
 
 /// Drops findings about a loss that fine work explains.
-pub(super) fn drop_overruled(part: &Part, candidates: &mut Vec<Candidate>) {
+pub(super) fn drop_overruled(part: &MergeableAnswers, candidates: &mut Vec<Candidate>) {
     let rulings = candidates.iter_mut();
     let rulings = rulings.filter_map(|of| Some((of.overrules.take()?, of.finding.clone())));
     let rulings: Vec<(Overrules, Finding)> = rulings.collect();
@@ -38,7 +38,7 @@ fn is_one_directive(one: &Place, other: &Place) -> bool {
     one == other || one.line.is_some() && spot(one) == spot(other)
 }
 
-fn is_within(part: &Part, place: &Place, around: &Place) -> bool {
+fn is_within(part: &MergeableAnswers, place: &Place, around: &Place) -> bool {
     let sums = part.places.get(place);
     place == around
         || sums.is_some_and(|sums| matches!(&sums.within, Within::One(within) if within == around))
@@ -92,7 +92,7 @@ struct FineTasks<'p> {
 }
 
 impl FineTasks<'_> {
-    fn within<'p>(part: &'p Part, region: &Place) -> Option<FineTasks<'p>> {
+    fn within<'p>(part: &'p MergeableAnswers, region: &Place) -> Option<FineTasks<'p>> {
         let is_fine = |sums: &PlaceSums| sums.tasks > MIN_GRAINS && sums.useful / sums.tasks < MIN_TASK_NS;
         let places = part.places.iter();
         let places: Vec<_> =
@@ -306,7 +306,7 @@ mod tests {
     /// The findings that are left beside one about a taskloop of fine tasks that gains 100.
     fn left(other: Candidate) -> Vec<String> {
         let region = place("parallel", 8);
-        let mut part = Part::default();
+        let mut part = MergeableAnswers::default();
         let within = Within::One(region.clone());
         part.places.insert(other.finding.place.clone(), PlaceSums { within, ..PlaceSums::default() });
         let overrules = Some(Overrules { rules: &["load_imbalance"], place: region });

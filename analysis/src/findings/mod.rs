@@ -1,6 +1,5 @@
 //! Rules: what could be improved, and what that would gain.
 
-mod advice;
 mod case;
 mod clauses;
 pub(crate) mod counters;
@@ -9,6 +8,7 @@ mod fine_work;
 mod functions;
 mod mutexes;
 mod pages;
+mod place_rules;
 pub(crate) mod ranks;
 mod rules;
 
@@ -26,7 +26,7 @@ use rules::{
     MIN_GAIN_OF_FEW, TRACER_DISTURBS, WORKS_LESS,
 };
 
-use crate::answers::part::{Part, PlaceSums};
+use crate::answers::mergeable::{MergeableAnswers, PlaceSums};
 use crate::model::answers::{Answers, Finding, LoopAnswer};
 use crate::model::cause::Cause;
 use crate::model::place::Place;
@@ -54,7 +54,7 @@ struct Advice {
 /// Possible improvements, the one that gains the most first. `gains`: what replays of plans showed.
 /// `loops`: what other schedules of loops would take.
 pub(crate) fn of(
-    part: &Part,
+    part: &MergeableAnswers,
     threads: u64,
     duration: u64,
     gains: &[(&Plan, u64)],
@@ -107,7 +107,7 @@ fn sort(findings: &mut [Finding]) {
 }
 
 /// Possible improvements by the sums alone, the one that seems to gain the most first.
-pub(crate) fn candidates(part: &Part, threads: u64, duration: u64) -> Vec<Candidate> {
+pub(crate) fn candidates(part: &MergeableAnswers, threads: u64, duration: u64) -> Vec<Candidate> {
     let case = Case { part, threads, duration };
     let none = PlaceSums::default();
     let serial = serial_by_end(part);
@@ -143,7 +143,7 @@ pub(crate) fn candidates(part: &Part, threads: u64, duration: u64) -> Vec<Candid
 /// Serial code that ends at the same region is one: the first time it is after the program's begin, then after the last
 /// region. Its place is that with the longest time. What lies at the program's begin and end only, and takes no longer than processes
 /// may take to start, is the loader's.
-fn serial_by_end(part: &Part) -> Vec<(&Place, u64)> {
+fn serial_by_end(part: &MergeableAnswers) -> Vec<(&Place, u64)> {
     let mut sums: BTreeMap<Option<&Place>, (u64, u64, &Place)> = BTreeMap::new();
     for ((cause, place), ns) in &part.blame {
         let Some((after, before)) = part.serial.get(place).filter(|_| *cause == Cause::Serial) else {

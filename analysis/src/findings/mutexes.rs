@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::case::{Candidate, Case, at};
 use super::rules::{MIN_GAIN, SEVERAL_MUTEXES};
-use crate::answers::part::MutexWaits;
+use crate::answers::mergeable::MutexWaits;
 use crate::model::answers::Finding;
 use crate::model::cause::Cause;
 use crate::model::place::Place;

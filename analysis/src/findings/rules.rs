@@ -299,7 +299,7 @@ mod tests {
     fn the_table_has_all_rules() {
         let code = [
             include_str!("mod.rs"),
-            include_str!("advice.rs"),
+            include_str!("place_rules.rs"),
             include_str!("counters.rs"),
             include_str!("devices.rs"),
             include_str!("fine_work.rs"),
@@ -317,7 +317,7 @@ mod tests {
             let is_used = code.iter().any(|code| code.contains(name));
             assert!(is_used, "{id} is never reported");
         }
-        let advice = include_str!("advice.rs").lines().map(str::trim);
+        let advice = include_str!("place_rules.rs").lines().map(str::trim);
         let advice: Vec<&str> = advice.collect();
         for two in advice.windows(2).filter(|two| two[1].starts_with("format!(")) {
             let id = two[0].strip_prefix('"').and_then(|id| id.strip_suffix("\","));

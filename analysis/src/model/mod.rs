@@ -25,7 +25,7 @@ pub(crate) mod mpi;
 pub(crate) mod place;
 pub(crate) mod place_id;
 pub(crate) mod process_stats;
-pub(crate) mod region_names;
+pub(crate) mod region_table;
 #[cfg(test)]
 pub(crate) mod schema;
 pub(crate) mod state_sums;

@@ -19,7 +19,7 @@ use crate::model::accounting::Accounting;
 use crate::model::cause::Cause;
 use crate::model::place::Place;
 use crate::model::place_id::{PlaceId, SERIAL};
-use crate::model::region_names::Regions;
+use crate::model::region_table::Regions;
 use crate::model::state_sums::Sums;
 use crate::states::observer::{Due, StateObserver};
 

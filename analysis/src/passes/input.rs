@@ -6,7 +6,7 @@ use omptrace_timeline::model::Ns;
 use omptrace_timeline::{Report, Start};
 use omptrace_trace_format::Reader;
 
-use crate::answers::part::Part;
+use crate::answers::mergeable::MergeableAnswers;
 use crate::constructs::counters::CounterSums;
 use crate::constructs::functions::FunctionSums;
 use crate::constructs::phases::Phases;
@@ -54,7 +54,7 @@ pub(super) struct Merged {
     /// Of each process, in the timeline's order.
     pub(super) reports: Vec<Report>,
     pub(super) sums: Sums,
-    pub(super) part: Part,
+    pub(super) part: MergeableAnswers,
     pub(super) gathered: Vec<Gathered>,
     pub(super) levels: Levels,
     pub(super) phases: Phases,

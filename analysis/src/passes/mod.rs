@@ -33,7 +33,7 @@ use input::Merged;
 use second_pass::Changes;
 
 use crate::answers::effort;
-use crate::answers::part::Part;
+use crate::answers::mergeable::MergeableAnswers;
 use crate::constructs::Collector;
 use crate::constructs::counters::CounterCollector;
 use crate::constructs::functions::{FunctionCollector, FunctionStats};
@@ -241,7 +241,7 @@ impl Run<'_> {
         };
         let mut predicted: Option<Predicted> = None;
         let mut chunks = ChunkDurations::default();
-        let mut of_phases: Vec<Part> = vec![Part::default(); windows_of_phases.len()];
+        let mut of_phases: Vec<MergeableAnswers> = vec![MergeableAnswers::default(); windows_of_phases.len()];
         let has_chunks = self.has_overview && self.replays && sums.have_chunks();
         if !plans.is_empty() || !of_phases.is_empty() || has_chunks {
             for second in self.each(|number| {
@@ -271,7 +271,7 @@ impl Run<'_> {
         let of_steps = of_phases.split_off(analysed_phases);
         windows_of_phases.truncate(analysed_phases);
         if let (Some(steps), [all, worst @ ..]) = (&mut stats_of_steps, &of_steps[..]) {
-            let accounting = |part: &Part| part.clone().answers(None).accounting;
+            let accounting = |part: &MergeableAnswers| part.clone().answers(None).accounting;
             steps.explain(&accounting(all), &worst.iter().map(accounting).collect::<Vec<_>>());
         }
         stats.steps = stats_of_steps;
@@ -335,7 +335,7 @@ impl Run<'_> {
 }
 
 impl PhaseStats {
-    fn of(name: String, count: u64, part: Part) -> PhaseStats {
+    fn of(name: String, count: u64, part: MergeableAnswers) -> PhaseStats {
         let answers = part.answers(None);
         PhaseStats {
             name,
@@ -635,7 +635,7 @@ mod tests {
         readers.collect()
     }
 
-    type Merged = (Sums, Part, Phases);
+    type Merged = (Sums, MergeableAnswers, Phases);
 
     fn merged((mut sums, mut part, mut phases): Merged, other: &Merged) -> Merged {
         sums.merge(other.0.clone());

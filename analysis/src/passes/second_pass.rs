@@ -8,7 +8,7 @@ const MAX_SCHEDULERS: usize = 4;
 /// The results of a process in the second pass.
 pub(super) struct Second {
     pub(super) predicted: Option<Predicted>,
-    pub(super) phases: Vec<Part>,
+    pub(super) phases: Vec<MergeableAnswers>,
     pub(super) chunks: ChunkDurations,
 }
 

@@ -12,7 +12,7 @@ mod waiters;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use crate::answers::part::{Part, RegionPart};
+use crate::answers::mergeable::{MergeableAnswers, RegionPart};
 use crate::model::answers::{NotPredicted, OtherThreads, TaskRegion};
 use crate::model::place::Place;
 use crate::scaling::phase::Problem;
@@ -36,7 +36,7 @@ pub(crate) struct Scalability {
 }
 
 impl Scalability {
-    pub(crate) fn of(part: &Part, scaling: &BTreeMap<Place, Scaling>) -> Scalability {
+    pub(crate) fn of(part: &MergeableAnswers, scaling: &BTreeMap<Place, Scaling>) -> Scalability {
         let mut all = Scalability { task_regions: task_regions(scaling), ..Scalability::default() };
         let (mut numbers, duration) = (part.numbers(), part.duration());
         if part.regions.is_empty() {
@@ -88,7 +88,7 @@ impl Scalability {
 
 /// How much longer a region takes, by number of threads; or why that is not known. `busiest` is the recorded number.
 fn change(
-    part: &Part,
+    part: &MergeableAnswers,
     (numbers, busiest): (&[u32], u64),
     region: &RegionPart,
     scaling: Option<&Scaling>,

@@ -15,13 +15,13 @@ use omptrace_timeline::model::{
     Wants,
 };
 
+use crate::answers::mergeable::MergeableAnswers;
 use crate::answers::of_process::{self, Names, Outcome};
-use crate::answers::part::Part;
 use crate::devices::overlap::Queues;
 use crate::model::answers::{FunctionName, NotSeen};
 use crate::model::place::Place;
 use crate::model::place_id::PlaceId;
-use crate::model::region_names::Regions;
+use crate::model::region_table::Regions;
 use crate::overview::{Gathered, Gathering};
 use crate::passes::segments::Continues;
 use crate::passes::selection::SelectedThreads;
@@ -106,7 +106,7 @@ pub(crate) struct Collector<const S: usize> {
     scenarios: Scenarios<S>,
     regions: Regions,
     current: Option<Current<S>>,
-    part: Part,
+    part: MergeableAnswers,
     /// By scenario, the end of the last process.
     predicted: Option<[Ns; S]>,
     /// Numbers of threads that regions are scheduled on.
@@ -184,7 +184,7 @@ impl Collector<0> {
     }
 
     /// The sums, and what the picture over time of the one process is made of.
-    pub(crate) fn finish_with_gathered(self) -> (Part, Option<Gathered>) {
+    pub(crate) fn finish_with_gathered(self) -> (MergeableAnswers, Option<Gathered>) {
         (self.part, self.gathered)
     }
 
@@ -207,7 +207,7 @@ impl Collector<0> {
     }
 
     /// The sums of the one process, and when it ran.
-    pub(crate) fn finish_with_life(self) -> (Part, (Ns, Ns)) {
+    pub(crate) fn finish_with_life(self) -> (MergeableAnswers, (Ns, Ns)) {
         (self.part, self.life)
     }
 
@@ -501,7 +501,7 @@ impl<const S: usize> Collector<S> {
                 .map(|(cause, reason)| NotSeen { cause, reason: reason.to_owned() })
                 .collect(),
         };
-        let part = Part::of(outcome, &self.regions, self.threads, &of.names);
+        let part = MergeableAnswers::of(outcome, &self.regions, self.threads, &of.names);
         self.part.merge(part);
     }
 
@@ -540,7 +540,7 @@ impl<const S: usize> Collector<S> {
         steps.collect()
     }
 
-    pub(crate) fn finish(self) -> Part {
+    pub(crate) fn finish(self) -> MergeableAnswers {
         self.part
     }
 }

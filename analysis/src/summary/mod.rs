@@ -25,7 +25,7 @@ use omptrace_trace_format::summary::{self as stored, Packed};
 use omptrace_trace_format::{Ending, Reader, Severity};
 use serde::{Deserialize, Serialize};
 
-use crate::answers::part::Part;
+use crate::answers::mergeable::MergeableAnswers;
 use crate::constructs::counters::CounterSums;
 use crate::constructs::functions::FunctionSums;
 use crate::constructs::phases::Phases;
@@ -99,7 +99,7 @@ enum End {
 pub(crate) struct Body {
     #[serde(with = "wire")]
     pub(crate) sums: Sums,
-    pub(crate) part: Part,
+    pub(crate) part: MergeableAnswers,
     pub(crate) functions: FunctionSums,
     #[serde(default)]
     pub(crate) counters: CounterSums,
@@ -410,7 +410,12 @@ fn halves(text: &[u8]) -> (&[u8], &[u8]) {
 }
 
 impl Body {
-    pub(crate) fn of(sums: &Sums, part: &Part, functions: &FunctionSums, phases: &Phases) -> Body {
+    pub(crate) fn of(
+        sums: &Sums,
+        part: &MergeableAnswers,
+        functions: &FunctionSums,
+        phases: &Phases,
+    ) -> Body {
         Body {
             sums: sums.clone(),
             part: part.clone(),

@@ -183,7 +183,7 @@ fn may_be(name: &OsStr, pattern: &OsStr) -> bool {
 #[cfg(test)]
 mod tests {
     use omptrace_trace_format::block::{ClockPair, FileHeader};
-    use omptrace_trace_format::writer::metadata_block;
+    use omptrace_trace_format::blocks::metadata_block;
     use serde_json::json;
 
     use crate::system::io_counts::reads_of;

@@ -10,9 +10,9 @@ use std::thread;
 use std::time::Duration;
 
 use omptrace_trace_format::block::{Chunk, ClockPair, Codec, FileHeader};
+use omptrace_trace_format::blocks::{chunk_header, metadata_block, push_words};
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::predict::State;
-use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words};
 use omptrace_trace_format::{Ending, Reader};
 use serde_json::json;
 

@@ -336,10 +336,10 @@ impl Decoder<'_> {
 #[cfg(test)]
 mod tests {
     use omptrace_trace_format::block::{Chunk, ClockPair, Codec, FileHeader};
+    use omptrace_trace_format::blocks::{chunk_header, metadata_block, push_words};
     use omptrace_trace_format::event::Flush;
     use omptrace_trace_format::field::Address;
     use omptrace_trace_format::predict::State;
-    use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words};
 
     use super::*;
     use crate::replay::merge::Merge;

@@ -18,7 +18,7 @@ use crate::layout::block::{BLOCK_HEADER_BYTES, BlockHeader, BlockKind, ClockPair
 use crate::layout::codec::{pack_text, unpack_text};
 use crate::read::block_index::{Block, INDEX_ENTRY_BYTES, checked_payload, read_block};
 use crate::read::reader::{Reader, Record};
-use crate::write::writer::header;
+use crate::write::blocks::header;
 
 /// The most bytes of a checkpoint's payload.
 pub const MAX_BYTES: usize = 64 << 10;

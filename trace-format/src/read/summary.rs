@@ -18,9 +18,9 @@ use crate::read::block_index::{
 use crate::read::checkpoint;
 use crate::read::reader::{OpenError, Reader};
 use crate::read::regular_file::open_regular;
+use crate::write::blocks::{Index, summary_header};
 use crate::write::copy::SealError;
 use crate::write::seal::{is_unchanged, lock_trace};
-use crate::write::writer::{Index, summary_header};
 
 /// The most bytes of a summary's block, its header and its entry in the index included.
 pub const MAX_BYTES: usize = 64 << 10;

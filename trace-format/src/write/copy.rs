@@ -17,7 +17,7 @@ use crate::metadata::Found;
 use crate::read::chunks::Stored;
 use crate::read::diagnostic::{Diagnostic, DiagnosticKind, Diagnostics, Severity};
 use crate::read::reader::{OpenError, Reader};
-use crate::write::writer::{Index, chunk_header, metadata_header, push_words};
+use crate::write::blocks::{Index, chunk_header, metadata_header, push_words};
 
 /// zstd's level. The program has ended and the processors are free, so that more can be had than while it ran.
 const LEVEL: i32 = 3;

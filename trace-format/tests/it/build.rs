@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use omptrace_trace_format::block::{
     BLOCK_HEADER_BYTES, CHUNK_HEADER_WORDS, CHUNK_MAGIC, Chunk, ChunkState, ClockPair, Codec, FileHeader,
 };
+use omptrace_trace_format::blocks::{chunk_header, metadata_block, push_words, unused_block};
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::Event;
 use omptrace_trace_format::predict::State;
 use omptrace_trace_format::spool::default_path;
-use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words, unused_block};
 use omptrace_trace_format::{Diagnostic, DiagnosticKind, Reader};
 use serde_json::{Value, json};
 use tempfile::TempDir;

@@ -6,9 +6,9 @@ use std::fs;
 use omptrace_trace_format::block::{
     BLOCK_HEADER_BYTES, BlockHeader, BlockKind, ChunkState, ClockPair, Codec, FILE_HEADER_BYTES,
 };
+use omptrace_trace_format::blocks::Index;
 use omptrace_trace_format::checkpoint::Checkpoint;
 use omptrace_trace_format::event::Event;
-use omptrace_trace_format::writer::Index;
 use omptrace_trace_format::{DiagnosticKind, OpenError, Reader, seal, summary};
 use serde_json::Value;
 

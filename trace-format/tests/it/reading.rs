@@ -1,11 +1,11 @@
 //! Given this trace, the reader finds this.
 
 use omptrace_trace_format::block::{BLOCK_HEADER_BYTES, ChunkState, Codec, FILE_HEADER_BYTES};
+use omptrace_trace_format::blocks::{Index, chunk_header};
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::event::{Event, SyncRegion};
 use omptrace_trace_format::field::{Address, Id};
 use omptrace_trace_format::spool::default_path;
-use omptrace_trace_format::writer::{Index, chunk_header};
 use omptrace_trace_format::{DiagnosticKind, Ending, Limits, OpenError, Reader, Severity};
 use serde_json::json;
 

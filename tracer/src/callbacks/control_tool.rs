@@ -20,7 +20,7 @@ use omptrace_trace_format::field::{Address, MonitoringChange, Text};
 
 use crate::recorder::recorder::Mode;
 use crate::session::cold_path;
-use crate::session::{self, part};
+use crate::session::{self, hooks};
 
 /// `omp_control_tool_result_t`.
 const SUCCESS: c_int = 0;
@@ -48,21 +48,21 @@ pub(crate) fn control(command: u64, modifier: u64, arg: *mut c_void, codeptr_ra:
     match command {
         1 => {
             resume();
-            part::pause(false);
+            hooks::pause(false);
             record();
         }
         2 | 4 => {
             record();
             if command == 2 {
-                part::pause(true);
+                hooks::pause(true);
             } else {
-                part::stop();
+                hooks::stop();
             }
             stop(if command == 2 { MonitoringChange::pause } else { MonitoringChange::end });
         }
         3 => {
             record();
-            part::flush();
+            hooks::flush();
             cold_path::with_session(|session, recorder| {
                 session::report_monitoring(recorder, MonitoringChange::flush);
                 session.flush(recorder);

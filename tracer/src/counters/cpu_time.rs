@@ -18,7 +18,7 @@ use crate::os::threads::containment::contained;
 use crate::os::time::usage;
 use crate::recorder::thread_stream::Stream;
 use crate::runtime::lookup::Lookup;
-use crate::session::part::{OfSessions, Part};
+use crate::session::hooks::{OfSessions, SessionHooks};
 use crate::session::{self, Session};
 
 /// Threads of a session whose times are kept. What more there are is counted only.
@@ -72,9 +72,9 @@ extern "C" fn exits() {
 #[derive(Debug)]
 pub(crate) struct CpuTimes;
 
-pub(crate) static PART: CpuTimes = CpuTimes;
+pub(crate) static SESSION_HOOKS: CpuTimes = CpuTimes;
 
-impl Part for CpuTimes {
+impl SessionHooks for CpuTimes {
     fn prepare(&self, session: &'static Session) {
         THREADS.add(session, Threads::new());
     }

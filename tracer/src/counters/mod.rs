@@ -22,4 +22,4 @@ mod processor;
 mod reading;
 
 pub(crate) use boundaries::put_in_front;
-pub(crate) use reading::{PART, are_wanted};
+pub(crate) use reading::{SESSION_HOOKS, are_wanted};

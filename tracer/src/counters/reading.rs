@@ -19,7 +19,7 @@ use crate::recorder::this_thread;
 use crate::recorder::thread_stream::Stream;
 use crate::runtime::lookup::Lookup;
 use crate::session::cold_path;
-use crate::session::part::{OfSessions, Part};
+use crate::session::hooks::{OfSessions, SessionHooks};
 use crate::session::{self, Session};
 
 /// The most values of a reading: those that the user names, and those of `--cpu-time`.
@@ -70,9 +70,9 @@ static COUNTERS: OfSessions<Counters> = OfSessions::new();
 #[derive(Debug)]
 pub(crate) struct Reader;
 
-pub(crate) static PART: Reader = Reader;
+pub(crate) static SESSION_HOOKS: Reader = Reader;
 
-impl Part for Reader {
+impl SessionHooks for Reader {
     fn prepare(&self, session: &'static Session) {
         COUNTERS.add(session, Counters::new());
     }

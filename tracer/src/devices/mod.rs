@@ -37,7 +37,7 @@ use omptrace_runtimes::Fault;
 
 use crate::devices::traced_device::{State, Traced};
 use crate::session::Session;
-use crate::session::part::Part;
+use crate::session::hooks::SessionHooks;
 use delivery::SOURCE;
 use session_devices::of_this_process;
 
@@ -49,9 +49,9 @@ pub(crate) use operations::{Asked, begins, ends, region_begins, region_ends};
 #[derive(Debug)]
 pub(crate) struct Tracing;
 
-pub(crate) static PART: Tracing = Tracing;
+pub(crate) static SESSION_HOOKS: Tracing = Tracing;
 
-impl Part for Tracing {
+impl SessionHooks for Tracing {
     fn prepare(&self, session: &'static Session) {
         session_devices::prepare(session);
     }

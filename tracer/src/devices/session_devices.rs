@@ -11,7 +11,7 @@ use omptrace_trace_format::metadata::Metadata;
 
 use crate::devices::traced_device::Traced;
 use crate::os::threads::lock::Mutex;
-use crate::session::part::OfSessions;
+use crate::session::hooks::OfSessions;
 use crate::session::{self, Session};
 
 /// The devices of all sessions.

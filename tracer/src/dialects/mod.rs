@@ -13,8 +13,8 @@
 
 pub(crate) mod dialect;
 pub(crate) mod ending;
+mod hooks;
 pub(crate) mod join_barrier_callbacks;
 pub(crate) mod old;
-mod parts;
 pub(crate) mod prepared;
 pub(crate) mod thread_state;

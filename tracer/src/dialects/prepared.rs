@@ -10,13 +10,13 @@ use crate::callbacks::control_tool;
 use crate::calls;
 use crate::config::Config;
 use crate::dialects::dialect::recordable;
-use crate::dialects::parts::PARTS;
+use crate::dialects::hooks::HOOKS;
 use crate::os::log::warning;
 use crate::os::threads::thread_word;
 use crate::os::time::clock;
 use crate::os::{panics, system};
 use crate::runtime::metadata;
-use crate::session::{self, Session, fork, part};
+use crate::session::{self, Session, fork, hooks};
 
 /// Whether the session has begun by calls of another interface, and no runtime takes part in it yet.
 static AWAITS_RUNTIME: AtomicBool = AtomicBool::new(false);
@@ -41,7 +41,7 @@ pub(crate) fn configured() -> Option<Config> {
     let config = Config::from_environment(recordable());
     calls::configure(&config);
     config.is_enabled().then(|| {
-        part::register(&PARTS);
+        hooks::register(&HOOKS);
         fork::watch();
         config
     })

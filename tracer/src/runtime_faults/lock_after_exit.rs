@@ -24,7 +24,7 @@ use crate::recorder::callback::Callback;
 use crate::recorder::callback::Function;
 use crate::recorder::guarded::guarded;
 use crate::session;
-use crate::session::part::Part;
+use crate::session::hooks::SessionHooks;
 
 /// The data that [`thread_ends`] needs; null where the runtime is another, or `mutex_released` is not recorded.
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(null_mut());
@@ -72,9 +72,9 @@ fn current() -> Option<&'static Watch> {
 #[derive(Debug)]
 pub(crate) struct FirstThread;
 
-pub(crate) static PART: FirstThread = FirstThread;
+pub(crate) static SESSION_HOOKS: FirstThread = FirstThread;
 
-impl Part for FirstThread {
+impl SessionHooks for FirstThread {
     /// A forked child, whose one thread becomes number 0, and whose callbacks are its parent's.
     fn in_child(&self) {
         if let Some(watch) = current() {

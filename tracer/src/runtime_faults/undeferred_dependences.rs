@@ -27,7 +27,7 @@ use crate::os::time::clock::Stopwatch;
 use crate::recorder::recorder;
 use crate::recorder::this_thread;
 use crate::session;
-use crate::session::part::Part;
+use crate::session::hooks::SessionHooks;
 
 /// How long threads wait for each other: one that created a task with an empty list of dependences never reports them.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -63,9 +63,9 @@ pub(crate) fn watch(version: &str, set_callback: ompt_set_callback_t, number: Op
 #[derive(Debug)]
 pub(crate) struct TakenBack;
 
-pub(crate) static PART: TakenBack = TakenBack;
+pub(crate) static SESSION_HOOKS: TakenBack = TakenBack;
 
-impl Part for TakenBack {
+impl SessionHooks for TakenBack {
     /// A forked child: a thread of its parent that was taking the callback back does not go on here.
     fn in_child(&self) {
         // Relaxed: the child has one thread.

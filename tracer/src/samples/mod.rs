@@ -52,7 +52,7 @@ use crate::recorder::thread_stream::Stream;
 use crate::runtime::lookup::Lookup;
 use crate::samples::sampled_threads::Refusal;
 use crate::session::Session;
-use crate::session::part::Part;
+use crate::session::hooks::SessionHooks;
 pub(crate) use creators::{OF_REGIONS, OF_TASKS};
 use session_samples::{Samples, of};
 
@@ -72,9 +72,9 @@ pub(crate) fn ask_by(lookup: Option<Lookup>) {
 #[derive(Debug)]
 pub(crate) struct Sampler;
 
-pub(crate) static PART: Sampler = Sampler;
+pub(crate) static SESSION_HOOKS: Sampler = Sampler;
 
-impl Part for Sampler {
+impl SessionHooks for Sampler {
     fn prepare(&self, session: &'static Session) {
         session_samples::prepare(session);
     }

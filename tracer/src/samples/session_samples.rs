@@ -6,7 +6,7 @@ use super::drain::Drain;
 use crate::os::threads::helper_thread::HelperThread;
 use crate::os::threads::lock::Mutex;
 use crate::session::Session;
-use crate::session::part::OfSessions;
+use crate::session::hooks::OfSessions;
 
 /// The samples of a session.
 #[derive(Debug)]

@@ -21,9 +21,9 @@ use crate::recorder::held_events;
 use crate::recorder::recorder::Mode;
 use crate::session::current::{self, Session};
 use crate::session::helper_threads::{Listener, Writer};
+use crate::session::hooks;
 use crate::session::loaded_modules::{Loaded, Modules};
 use crate::session::metadata;
-use crate::session::part;
 use crate::storage::spool::Spool;
 use crate::storage::trace_file::{Names, Output};
 
@@ -142,7 +142,7 @@ impl Session {
             runtime: OnceLock::new(),
             messages: Mutex::default(),
         }));
-        part::prepare(session);
+        hooks::prepare(session);
         Ok(session)
     }
 
@@ -156,7 +156,7 @@ impl Session {
         if self.config.mode == Keep::Newest && self.config.flush_on.is_some() {
             *self.listener.lock() = Listener::start(self);
         }
-        part::begin(self);
+        hooks::begin(self);
         self.record();
         info!("tracing into {}", self.output.path().display());
     }

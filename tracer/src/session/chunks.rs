@@ -26,7 +26,7 @@ use crate::recorder::thread_stream::{Kind, Stream};
 use crate::session::current::{PATIENCE, Session};
 use crate::session::fork;
 use crate::session::helper_threads::Writer;
-use crate::session::part;
+use crate::session::hooks;
 use crate::storage::spool::{EVENT_WORDS, Growth};
 
 impl Session {
@@ -47,7 +47,7 @@ impl Session {
             self.streams.fetch_add(1, Ordering::Relaxed);
             self.spool.allow(self.chunks_per_thread());
             if matches!(stream.kind.get(), Kind::Thread) {
-                part::thread_begins(self, stream);
+                hooks::thread_begins(self, stream);
             }
         }
         let old = recorder.has_chunk().then(|| stream.chunk.get());

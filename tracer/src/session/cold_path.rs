@@ -15,8 +15,8 @@ use crate::recorder::thread_stream::Stream;
 use crate::runtime::lookup::Lookup;
 use crate::runtime::{metadata, replaced_libgomp};
 use crate::session::fork;
+use crate::session::hooks;
 use crate::session::loaded_modules::Code;
-use crate::session::part;
 use crate::session::{self, Session};
 
 /// Records the compact event that `row` makes. It may be called several times: what it does besides, giving an object
@@ -123,7 +123,7 @@ pub(crate) fn leave() {
 fn end_recorder(recorder: &'static Recorder) {
     this_thread::begin_own_work();
     recorder.stream.collecting.end();
-    part::thread_ends(&recorder.stream);
+    hooks::thread_ends(&recorder.stream);
     // Else whoever ends the session finds the chunk where it is.
     if Mode::current() != Mode::Off {
         if let Some(session) = session::current().filter(|session| session.owns(recorder)) {

@@ -12,7 +12,7 @@ use crate::os::time::clock::Stopwatch;
 use crate::os::{sanitizer, system};
 use crate::recorder::recorder::{self, Mode};
 use crate::session::current::{self, PATIENCE, Session, of_this_process};
-use crate::session::part;
+use crate::session::hooks;
 
 /// How long chunks are packed at the end of a session; the rest is written as it is.
 const PACK_AT_END: Duration = Duration::from_millis(20);
@@ -20,7 +20,7 @@ const PACK_AT_END: Duration = Duration::from_millis(20);
 /// The program ends, and the session of this process does not yet: `how`, for where nothing follows.
 pub(crate) fn note_end(how: &str) {
     if let Some(session) = of_this_process() {
-        part::note_end(session);
+        hooks::note_end(session);
         session.write_end(how, None);
     }
 }
@@ -43,7 +43,7 @@ impl Session {
         let start = Stopwatch::start();
         let began_raw_ns = system::clock_ns(libc::CLOCK_MONOTONIC_RAW);
         // While streams may still grow.
-        part::end(self);
+        hooks::end(self);
         Mode::Off.set();
         let is_quiet = recorder::wait_until_quiet(PATIENCE);
         if is_quiet {
@@ -98,7 +98,7 @@ impl Session {
 
     /// Says how the session ended, and since when the tracer ended it. What is said later replaces it.
     fn write_end(&'static self, how: &str, began_raw_ns: Option<u64>) {
-        part::write_news(self);
+        hooks::write_news(self);
         // Relaxed: where the threads are quiet, all was counted before.
         let (streams, lost) = (self.streams.load(Ordering::Relaxed), self.lost.load(Ordering::Relaxed));
         let raw_ns = system::clock_ns(libc::CLOCK_MONOTONIC_RAW);

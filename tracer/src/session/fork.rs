@@ -24,7 +24,7 @@ use crate::recorder::held_events;
 use crate::recorder::recorder::{self, Mode, Recorder};
 use crate::recorder::this_thread;
 use crate::session;
-use crate::session::{flush_signal, part};
+use crate::session::{flush_signal, hooks};
 
 /// The parent had paused recording, or ended it, when this child was forked: that goes for the child, too.
 static WAS_PAUSED: AtomicBool = AtomicBool::new(false);
@@ -37,14 +37,14 @@ pub(crate) fn watch() {
     static DONE: AtomicU32 = AtomicU32::new(0);
     extern "C" fn before() {
         // Before the fork is announced: what a device delivers now may need the loader.
-        let _ = contained(|| part::before_fork(PATIENCE));
+        let _ = contained(|| hooks::before_fork(PATIENCE));
         forks::begins();
         INTERRUPTED.note(this_thread::recorder().storing_in());
         forks::wait_for_loader();
     }
     extern "C" fn in_parent() {
         forks::ended_in_parent();
-        let _ = contained(|| part::after_fork(PATIENCE));
+        let _ = contained(|| hooks::after_fork(PATIENCE));
         INTERRUPTED.take();
     }
     extern "C" fn in_child() {
@@ -130,7 +130,7 @@ fn become_child() {
     // Relaxed: the child has one thread.
     WAS_PAUSED.store(Mode::current() == Mode::Pause, Ordering::Relaxed);
     flush_signal::give_back();
-    part::in_child();
+    hooks::in_child();
     session::forget_streams();
     held_events::forget();
     Mode::Child.set();

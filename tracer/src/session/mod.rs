@@ -23,10 +23,10 @@ mod failure;
 pub(crate) mod flush_signal;
 pub(crate) mod fork;
 mod helper_threads;
+pub(crate) mod hooks;
 pub(crate) mod loaded_modules;
 mod loss;
 pub(crate) mod metadata;
-pub(crate) mod part;
 pub(crate) mod writer;
 
 pub(crate) use begin::{start, start_in_child};

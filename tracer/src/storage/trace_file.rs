@@ -15,9 +15,9 @@ use std::time::Duration;
 use omptrace_trace_format::block::{
     self, BLOCK_HEADER_BYTES, ClockPair, Codec, FILE_HEADER_BYTES, FileHeader,
 };
+use omptrace_trace_format::blocks;
 use omptrace_trace_format::codec::Packer;
 use omptrace_trace_format::metadata::Lock;
-use omptrace_trace_format::writer;
 use serde::Serialize;
 
 use crate::config::CHUNK_BYTES;
@@ -123,7 +123,7 @@ impl Output {
     /// # Errors
     /// The system's error.
     pub(crate) fn write_metadata(&self, time: ClockPair, object: &impl Serialize) -> io::Result<()> {
-        self.append(&[&writer::metadata_block(self.session, time, object)])
+        self.append(&[&blocks::metadata_block(self.session, time, object)])
     }
 
     /// Appends a chunk: packed where there is a packer, else as it is. Returns the bytes written.
@@ -156,14 +156,14 @@ impl Output {
             Some(packed) => (Codec::COLUMNS, packed.events, packed.payload),
             None => (Codec::RAW, 0, raw),
         };
-        let header = writer::chunk_header(self.session, place, words.len() as u32, events, codec, payload);
+        let header = blocks::chunk_header(self.session, place, words.len() as u32, events, codec, payload);
         let bytes = (BLOCK_HEADER_BYTES + payload.len()) as u64;
         let is_small = bytes < SLOT_BYTES / 2;
         let slot = if is_small { None } else { self.take_slot() };
         match slot {
             Some(offset) => {
                 let left = SLOT_BYTES - bytes;
-                let unused = writer::unused_block(self.session, left as u32);
+                let unused = blocks::unused_block(self.session, left as u32);
                 // To its last byte, for pages that are taken together: with 56 bytes less it took 38 us, not 25.
                 let zeros = &[0; 4096][..(left as usize - unused.len()).min(4096)];
                 self.write(&[&header, payload, &unused, zeros], offset)?;
@@ -207,7 +207,7 @@ impl Output {
     /// Says that nothing is between two places of the file. Where that fails, zeros say so.
     fn leave_unused(&self, begin: u64, end: u64) {
         if begin < end {
-            let header = writer::unused_block(self.session, (end - begin) as u32);
+            let header = blocks::unused_block(self.session, (end - begin) as u32);
             let _ = self.write(&[&header], begin);
         }
     }

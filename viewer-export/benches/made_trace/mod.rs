@@ -4,10 +4,10 @@ use std::path::Path;
 
 use ompt_sys as ompt;
 use omptrace_trace_format::block::{Chunk, ClockPair, Codec, FileHeader};
+use omptrace_trace_format::blocks::{chunk_header, metadata_block, push_words};
 use omptrace_trace_format::event::*;
 use omptrace_trace_format::field::{Address, Id, Text};
 use omptrace_trace_format::predict::State;
-use omptrace_trace_format::writer::{chunk_header, metadata_block, push_words};
 
 const THREADS: u32 = 4;
 const TASKS_PER_MEMBER: u64 = 4;

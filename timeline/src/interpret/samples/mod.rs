@@ -16,8 +16,8 @@
 
 mod activity;
 mod code;
-mod cut;
 mod phases;
+mod user_stack;
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -245,8 +245,8 @@ impl Interpreter<'_, '_> {
         if is_idle {
             return self.activity_alone(RuntimeActivity::Idle);
         }
-        let segments = cut::segments(own.codes);
-        let is_in_program = cut::is_in_program(e, segments.len() > 1, own.is_worker);
+        let segments = user_stack::segments(own.codes);
+        let is_in_program = user_stack::is_in_program(e, segments.len() > 1, own.is_worker);
         let is_in_runtime = own.codes.first().is_some_and(|code| code.belongs_to == BelongsTo::Runtime);
         let activity = if is_in_program && !is_in_runtime {
             own.codes.first().and_then(|code| code.does)
@@ -311,7 +311,7 @@ impl Interpreter<'_, '_> {
         for (index, segment) in segments.iter().enumerate() {
             let is_outermost = !task && index + 1 == segments.len();
             let range = match is_outermost {
-                true => cut::without_start(own.codes, segment.clone()),
+                true => user_stack::without_start(own.codes, segment.clone()),
                 false => segment.clone(),
             };
             let of_segment: Vec<StackFrame> = own.codes[range].iter().map(|code| code.frame).collect();
@@ -410,7 +410,7 @@ impl Interpreter<'_, '_> {
     /// The part of the thread's stack from frame `first` outward, while the `depth` outermost regions of the thread are open.
     fn part_from(&mut self, thread: usize, own: &Own<'_>, first: usize, depth: usize) -> Part {
         let own = Own { addresses: &own.addresses[first..], codes: &own.codes[first..], ..*own };
-        let segments = cut::segments(own.codes);
+        let segments = user_stack::segments(own.codes);
         self.part(thread, &own, &segments, depth)
     }
 
@@ -474,7 +474,7 @@ impl Interpreter<'_, '_> {
         };
         // A call that is the last of its function is a jump: the runtime's caller is another one then.
         let behind_runtime = || {
-            let segments = cut::segments(&codes);
+            let segments = user_stack::segments(&codes);
             segments.get(1).map(|segment| segment.start)
         };
         let caller = own.caller_of_runtime(place).or_else(behind_runtime)?;

@@ -5,7 +5,7 @@ use crate::event::TICK_BITS;
 use crate::event::predict::State;
 use crate::layout::block::{Chunk, ClockPair, Codec};
 use crate::read::reader::Record;
-use crate::write::writer::{chunk_header, push_words};
+use crate::write::blocks::{chunk_header, push_words};
 
 /// Words that an event is given room for at first, and at last: it has no more.
 const USUAL_EVENT_WORDS: usize = 64;

@@ -33,7 +33,7 @@ use crate::live::follow::stream::Followed;
 use crate::live::liveness;
 use crate::live::spool::SpoolEntry;
 use crate::read::reader::{Ending, OpenError, Reader, Record};
-use crate::write::writer::metadata_block;
+use crate::write::blocks::metadata_block;
 
 /// The keys of the metadata that an excerpt has no use for, and those that are true of the whole trace alone.
 const NOT_IN_EXCERPTS: &[&str] =

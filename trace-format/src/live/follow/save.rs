@@ -9,7 +9,7 @@ use crate::layout::block::{Codec, FileHeader};
 use crate::live::follow::encoder::Encoder;
 use crate::read::chunks::is_same_chunk;
 use crate::read::reader::{Reader, Record, Stream};
-use crate::write::writer::{chunk_header, metadata_block, push_words};
+use crate::write::blocks::{chunk_header, metadata_block, push_words};
 
 /// The keys of the metadata that hold for the whole trace alone.
 const OF_WHOLE_TRACE: &[&str] = &["lock", "record", "end", "found_while_sealing"];

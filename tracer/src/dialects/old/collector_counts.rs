@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::session::part::Part;
+use crate::session::hooks::SessionHooks;
 
 /// Callbacks that came while the tracer asked for something, on the thread that asked.
 pub(crate) static WHILE_ASKING: AtomicU64 = AtomicU64::new(0);
@@ -14,9 +14,9 @@ pub(crate) static UNREPORTED: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub(crate) struct Counts;
 
-pub(crate) static PART: Counts = Counts;
+pub(crate) static SESSION_HOOKS: Counts = Counts;
 
-impl Part for Counts {
+impl SessionHooks for Counts {
     /// A forked child counts for itself.
     fn in_child(&self) {
         // Relaxed: the child has one thread.

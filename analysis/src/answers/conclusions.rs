@@ -1,10 +1,10 @@
-//! What a part answers, when all others are merged into it: changes that are worth a replay, and then numbers and words.
+//! What follows from the merged sums: changes that are worth a replay, and then numbers and words.
 
 use std::cmp::Reverse;
 
 use omptrace_timeline::model::Ns;
 
-use super::part::{BlockedBy, Part, RegionPart};
+use super::mergeable::{BlockedBy, MergeableAnswers, RegionPart};
 use crate::findings;
 use crate::model::accounting::Accounting;
 use crate::model::answers::{
@@ -22,7 +22,7 @@ use crate::what_if::{Change, MAX_SCENARIOS};
 /// Places whose work is tried twice as fast.
 const MAX_FASTER: usize = 3;
 
-impl Part {
+impl MergeableAnswers {
     /// The changes that are worth a replay.
     pub(crate) fn plans(&self) -> Vec<Plan> {
         let plan = |change, target, text: &str| Plan { change, target, text: text.to_owned() };

@@ -227,7 +227,7 @@ impl Path {
 
 /// The answers of some processes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Part {
+pub(crate) struct MergeableAnswers {
     pub(super) lives: Vec<Life>,
     pub(crate) accounting: Accounting,
     #[serde(with = "map_as_pairs")]
@@ -264,9 +264,9 @@ pub(crate) struct Part {
     pub(crate) has_unseen_mpi: bool,
 }
 
-impl Part {
+impl MergeableAnswers {
     /// Adds the answers of other processes: associative and commutative.
-    pub(crate) fn merge(&mut self, other: Part) {
+    pub(crate) fn merge(&mut self, other: MergeableAnswers) {
         self.lives.extend(other.lives);
         self.lives.sort_unstable();
         self.accounting.merge(&other.accounting);
@@ -600,10 +600,10 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// A process of two threads on two CPUs that ran for a second, and this long on its CPUs without a wait.
-    fn part_with(work_ns: u64, waits: Cause) -> Part {
+    fn part_with(work_ns: u64, waits: Cause) -> MergeableAnswers {
         let life =
             Life { begin: 0, end: 1_000_000_000, threads: 2, processors: Some(2), effort: Effort::default() };
-        let mut part = Part { lives: vec![life], ..Part::default() };
+        let mut part = MergeableAnswers { lives: vec![life], ..MergeableAnswers::default() };
         part.accounting.add(waits, 300 * MS);
         let cpu = Cpu { all_ns: 2000 * MS, work_ns, delay_ns: None };
         part.set_effort(|_| Effort { cpu: Some(cpu), ..Effort::default() });

@@ -1,5 +1,5 @@
-//! What takes part in each session: it does something of its own where a session or a thread begins or ends, and around forks.
-//! The session knows no part by its name.
+//! Hooks of sessions: modules above the session (samples, counters, devices, ...) act when a session or a thread begins or ends,
+//! and around forks, without the session knowing them.
 
 use std::ptr::{from_ref, null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -8,8 +8,8 @@ use std::time::Duration;
 use crate::recorder::thread_stream::Stream;
 use crate::session::Session;
 
-/// Something that takes part in sessions. What a part has nothing to do at is left out.
-pub(crate) trait Part: Sync {
+/// What a module does at the events of a session. By default, nothing.
+pub(crate) trait SessionHooks: Sync {
     /// A session is made, and does not record yet.
     fn prepare(&self, _session: &'static Session) {}
 
@@ -51,78 +51,78 @@ pub(crate) trait Part: Sync {
     fn write_news(&self, _session: &'static Session) {}
 }
 
-/// All parts, in the order in which they are called.
-type Parts = &'static [&'static dyn Part];
+/// All hooks, in the order in which they are called.
+type AllHooks = &'static [&'static dyn SessionHooks];
 
 /// Null before the first session.
-static PARTS: AtomicPtr<Parts> = AtomicPtr::new(null_mut());
+static HOOKS: AtomicPtr<AllHooks> = AtomicPtr::new(null_mut());
 
-/// These take part in all sessions from now on.
-pub(crate) fn register(parts: &'static Parts) {
+/// Calls these hooks for all sessions from now on.
+pub(crate) fn register(hooks: &'static AllHooks) {
     // Release; pairs with Acquire in `all`.
-    PARTS.store(from_ref(parts).cast_mut(), Ordering::Release);
+    HOOKS.store(from_ref(hooks).cast_mut(), Ordering::Release);
 }
 
-fn all() -> impl Iterator<Item = &'static dyn Part> {
+fn all() -> impl Iterator<Item = &'static dyn SessionHooks> {
     // SAFETY: null, or a static. Acquire; pairs with Release in `register`.
-    let parts = unsafe { PARTS.load(Ordering::Acquire).as_ref() };
-    parts.into_iter().copied().flatten().copied()
+    let hooks = unsafe { HOOKS.load(Ordering::Acquire).as_ref() };
+    hooks.into_iter().copied().flatten().copied()
 }
 
-/// See [`Part::prepare`]; so below.
+/// See [`SessionHooks::prepare`]; likewise below.
 pub(super) fn prepare(session: &'static Session) {
-    all().for_each(|part| part.prepare(session));
+    all().for_each(|hooks| hooks.prepare(session));
 }
 
 pub(super) fn begin(session: &'static Session) {
-    all().for_each(|part| part.begin(session));
+    all().for_each(|hooks| hooks.begin(session));
 }
 
 pub(super) fn thread_begins(session: &'static Session, stream: &Stream) {
-    all().for_each(|part| part.thread_begins(session, stream));
+    all().for_each(|hooks| hooks.thread_begins(session, stream));
 }
 
 pub(super) fn thread_ends(stream: &Stream) {
-    all().for_each(|part| part.thread_ends(stream));
+    all().for_each(|hooks| hooks.thread_ends(stream));
 }
 
 pub(super) fn before_fork(patience: Duration) {
-    all().for_each(|part| part.before_fork(patience));
+    all().for_each(|hooks| hooks.before_fork(patience));
 }
 
 pub(super) fn after_fork(patience: Duration) {
-    all().for_each(|part| part.after_fork(patience));
+    all().for_each(|hooks| hooks.after_fork(patience));
 }
 
 pub(super) fn in_child() {
-    all().for_each(|part| part.in_child());
+    all().for_each(|hooks| hooks.in_child());
 }
 
 pub(crate) fn pause(pauses: bool) {
-    all().for_each(|part| part.pause(pauses));
+    all().for_each(|hooks| hooks.pause(pauses));
 }
 
 pub(crate) fn flush() {
-    all().for_each(|part| part.flush());
+    all().for_each(|hooks| hooks.flush());
 }
 
 pub(crate) fn stop() {
-    all().for_each(|part| part.stop());
+    all().for_each(|hooks| hooks.stop());
 }
 
 pub(super) fn note_end(session: &'static Session) {
-    all().for_each(|part| part.note_end(session));
+    all().for_each(|hooks| hooks.note_end(session));
 }
 
 pub(super) fn end(session: &'static Session) {
-    all().for_each(|part| part.end(session));
+    all().for_each(|hooks| hooks.end(session));
 }
 
 pub(super) fn write_news(session: &'static Session) {
-    all().for_each(|part| part.write_news(session));
+    all().for_each(|hooks| hooks.write_news(session));
 }
 
-/// What a part keeps for each session. It is never freed, as sessions are not.
+/// What a module keeps for each session. It is never freed, as sessions are not.
 #[derive(Debug)]
 pub(crate) struct OfSessions<T>(AtomicPtr<OfSession<T>>);
 
