@@ -50,7 +50,7 @@ pub fn main() -> ExitCode {
     let words: Vec<OsString> = std::env::args_os().collect();
     if let [_, help, names @ ..] = &words[..]
         && help == "help"
-        && let Some(text) = options::help::of_pages(names)
+        && let Some(text) = options::help::of_pages(names, &commands::names())
     {
         let text = match text {
             Ok(text) => text,

@@ -1,5 +1,6 @@
 //! `omptrace record`: runs a program with the tracer, then completes its traces.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
@@ -328,6 +329,17 @@ fn mpi_hidden(done: &[Done]) -> Option<String> {
     })
 }
 
+/// Words about modules of which the answers have no source lines, as they were compiled without `-g`.
+fn without_lines(done: &[Done]) -> Option<String> {
+    let modules: BTreeSet<&String> = done.iter().flat_map(|done| &done.without_lines).collect();
+    let name = Path::new(modules.first()?).file_name()?.display();
+    let more = match modules.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    Some(format!("{name}{more}: no debug information, so places have no source lines: compile with -g"))
+}
+
 /// Says how the program ended, where its time went and where the traces are. Nothing is said where that was not asked for and all is
 /// well, nor by the ranks of a launch but the first.
 fn report_end(arguments: &Record, ran: &Ran, done: &[Done], added: Option<Added>, decision: &Decision) {
@@ -351,7 +363,8 @@ fn report_end(arguments: &Record, ran: &Ran, done: &[Done], added: Option<Added>
         )),
         _ => None,
     };
-    let notes = hidden.into_iter().chain(mpi_hidden(done)).chain(clock_of(done)).collect();
+    let notes = hidden.into_iter().chain(mpi_hidden(done)).chain(without_lines(done)).chain(clock_of(done));
+    let notes = notes.collect();
     let of_job = rank.filter(|_| arguments.analyse != Analyse::Later);
     let job =
         of_job.and_then(|rank| job_traces::of_all_ranks(&summaries::completed(done), rank, ran.started));

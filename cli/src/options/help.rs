@@ -51,24 +51,23 @@ fn first_sentence(help: &str) -> &str {
     end.map_or(help, |end| &help[..end])
 }
 
-/// The pages with these names: those of findings and of `docs`; the list of all for `pages`, that of findings for `findings`. `None` where
-/// the first name cannot be that of a page.
+/// The pages with these names: those of findings and of `docs`; the list of all for `pages`, that of findings for `findings`. `None` if
+/// nothing is named, or the first name is that of a command.
 ///
 /// # Errors
 /// There is no page of a name.
-pub(crate) fn of_pages(names: &[OsString]) -> Option<Result<String>> {
+pub(crate) fn of_pages(names: &[OsString], commands: &[String]) -> Option<Result<String>> {
     let names: Vec<&str> = names.iter().map(|name| name.to_str()).collect::<Option<_>>()?;
     match names[..] {
         ["findings"] => return Some(Ok(list_of_findings())),
         ["pages"] => return Some(Ok(list_of_guides() + "\n" + &list_of_findings())),
         _ => {}
     }
-    // Nearly all findings have an underscore in their names, and no command has one.
-    let first = names.first()?;
-    if page(first).is_none() && !first.contains('_') {
+    let first = *names.first()?;
+    if commands.iter().any(|command| command == first) || first.starts_with('-') {
         return None;
     }
-    let pages = names.iter().map(|name| page(name).ok_or_else(|| no_page(name)));
+    let pages = names.iter().map(|name| page(name).ok_or_else(|| no_page(name, commands)));
     Some(pages.collect::<Result<Vec<&str>>>().map(|pages| pages.join("\n")))
 }
 
@@ -76,13 +75,14 @@ fn page(name: &str) -> Option<&'static str> {
     Rule::by_id(name).map(Rule::page).or_else(|| Guide::of(name).map(|guide| guide.text))
 }
 
-fn no_page(name: &str) -> Failure {
-    let names = RULES.iter().map(|rule| rule.id).chain(GUIDES.iter().map(|guide| guide.name));
+fn no_page(name: &str, commands: &[String]) -> Failure {
+    let pages = RULES.iter().map(|rule| rule.id).chain(GUIDES.iter().map(|guide| guide.name));
+    let names = pages.chain(commands.iter().map(String::as_str));
     let likeness = |known: &&str| strsim::normalized_damerau_levenshtein(name, known);
     let nearest = names.max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     let meant = nearest.filter(|known| likeness(known) > 0.6);
     let meant = meant.map_or(String::new(), |known| format!("did you mean {known}? "));
-    Failure::new(format!("no finding or page is called {}", message::shell_word(name.as_ref())))
+    Failure::new(format!("no command, finding or page is called {}", message::shell_word(name.as_ref())))
         .hint(format!("{meant}`omptrace help pages` lists all"))
 }
 
@@ -121,7 +121,9 @@ mod tests {
 
     #[test]
     fn findings_and_guides_are_printed_by_name() {
-        let of = |names: &[&str]| of_pages(&names.iter().map(OsString::from).collect::<Vec<_>>());
+        let of = |names: &[&str]| {
+            of_pages(&names.iter().map(OsString::from).collect::<Vec<_>>(), &["record".to_owned()])
+        };
         let text = |names: &[&str]| of(names).and_then(Result::ok).unwrap_or_default();
         assert!(text(&["load_imbalance"]).starts_with("# Load imbalance\n"));
         assert!(text(&["load_imbalance", "serial_part"]).contains("\n# Serial code\n"));
@@ -132,6 +134,7 @@ mod tests {
         assert!(of(&["record"]).is_none() && of(&[]).is_none());
         assert!(of(&["load_imbalance", "nonsense"]).is_some_and(|text| text.is_err()));
         let mistyped = of(&["load_imbalence"]).and_then(Result::err).map(|failure| format!("{failure:?}"));
+        assert!(of(&["recrod"]).is_some_and(|text| text.is_err()), "a mistyped command");
         assert!(mistyped.is_some_and(|text| text.contains("did you mean load_imbalance?")), "not suggested");
     }
 }

@@ -167,13 +167,10 @@ fn without_runtime(program: &Program, openmp_inside: bool, libgomp: &Decision) -
         Diagnosis::new(
             Traceable::Unknown,
             format!(
-                "neither {path} nor its libraries need an OpenMP runtime, but it may start other programs or load a runtime later"
+                "{path} and its libraries do not use OpenMP; programs or libraries that it starts or loads may"
             ),
         )
-        .remedy(format!(
-            "if the program uses OpenMP, compile and link it with -fopenmp; {}; {WITH_AN_OLD_RUNTIME}",
-            of_gcc(libgomp)
-        ))
+        .remedy("to use OpenMP, compile and link the program with -fopenmp; to check a program that it starts: omptrace doctor PROGRAM")
     }
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Done {
     pub(crate) result: Result<Sealed, String>,
     /// The modules whose names were looked for in vain, and why.
     pub(crate) nameless: Vec<(String, symbols::Problem)>,
+    /// The modules with constructs that were compiled without debug information.
+    pub(crate) without_lines: Vec<String>,
 }
 
 /// Descriptors that completing a trace takes, with those of what its names are looked up in.
@@ -48,8 +50,9 @@ const DESCRIPTORS: usize = 16;
 pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
     let bar = progress::chunks("completing");
     let seal = |job: Job| {
-        let mut nameless = Vec::new();
-        Done { result: seal_one(&job, &mut nameless, &bar), trace: job.trace, nameless }
+        let mut names = MissingNames::default();
+        let result = seal_one(&job, &mut names, &bar);
+        Done { result, trace: job.trace, nameless: names.nameless, without_lines: names.without_lines }
     };
     let done = match Limit::is_enough_for(DESCRIPTORS) {
         true => in_parallel(jobs, seal),
@@ -61,20 +64,25 @@ pub(crate) fn seal_all(jobs: Vec<Job>) -> Vec<Done> {
 
 /// Completes a trace, and shows no progress.
 pub(crate) fn seal_quietly(job: Job) -> Result<Sealed, String> {
-    seal_one(&job, &mut Vec::new(), &ProgressBar::hidden())
+    seal_one(&job, &mut MissingNames::default(), &ProgressBar::hidden())
 }
 
-fn seal_one(
-    job: &Job,
-    nameless: &mut Vec<(String, symbols::Problem)>,
-    bar: &ProgressBar,
-) -> Result<Sealed, String> {
+/// The modules that lack names, as [`Done`] has them.
+#[derive(Default)]
+struct MissingNames {
+    nameless: Vec<(String, symbols::Problem)>,
+    without_lines: Vec<String>,
+}
+
+fn seal_one(job: &Job, names: &mut MissingNames, bar: &ProgressBar) -> Result<Sealed, String> {
     let mut additions = job.additions.clone();
     if let Some(options) = &job.symbols
         && let Ok(reader) = Reader::open(&job.trace)
     {
         let table = Table::renewed(&reader, options);
-        *nameless = table.nameless();
+        names.nameless = table.nameless();
+        let without_lines = table.problems().filter(|(_, problem)| *problem == symbols::Problem::NoDebugInfo);
+        names.without_lines = without_lines.map(|(module, _)| module.path.clone()).collect();
         additions[symbols::KEY] = table.to_json();
     }
     temp_files::will_make(seal::temporary(&job.trace));
