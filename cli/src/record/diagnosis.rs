@@ -131,7 +131,7 @@ impl Diagnosis {
                 runtimes,
                 openmp_inside,
                 ..
-            } if runtimes.is_empty() => without_runtime(program, *openmp_inside, libgomp),
+            } if runtimes.is_empty() => without_runtime(program, *openmp_inside),
             Kind::Dynamic { .. } => with_runtimes(program, libgomp),
         }
     }
@@ -148,7 +148,7 @@ fn of_gcc(libgomp: &Decision) -> &'static str {
     }
 }
 
-fn without_runtime(program: &Program, openmp_inside: bool, libgomp: &Decision) -> Diagnosis {
+fn without_runtime(program: &Program, openmp_inside: bool) -> Diagnosis {
     let path = program.path.display();
     if openmp_inside && openmp_runtime::has_tools_interface(&program.path) {
         Diagnosis::new(Traceable::Yes, format!("{path} contains an OpenMP runtime with a tools interface"))
