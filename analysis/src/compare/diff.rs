@@ -1,6 +1,6 @@
 //! Two sets of runs, compared: what takes longer or shorter than chance explains.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
@@ -66,6 +66,8 @@ pub struct Side {
     pub threads: u32,
     /// Their mean duration.
     pub duration_ns: u64,
+    /// The programs that ran, each once.
+    pub programs: BTreeSet<String>,
 }
 
 impl Side {
@@ -76,6 +78,7 @@ impl Side {
             runs: runs.iter().map(|run| run.name.clone()).collect(),
             threads: threads.max().unwrap_or(0),
             duration_ns: (sum / runs.len().max(1) as u128) as u64,
+            programs: runs.iter().flat_map(|run| run.programs.iter().cloned()).collect(),
         }
     }
 }

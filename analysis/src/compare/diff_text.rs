@@ -38,9 +38,15 @@ struct Text<'a> {
 
 impl Side {
     fn words(&self) -> String {
+        /// The first ones show whether the right runs are compared.
+        const MAX_PROGRAMS: usize = 3;
+        let programs: Vec<&str> = self.programs.iter().map(String::as_str).take(MAX_PROGRAMS).collect();
+        let more = if self.programs.len() > MAX_PROGRAMS { ", ..." } else { "" };
+        let of = if programs.is_empty() { "" } else { " of " };
         format!(
-            "{} on {}, {} on average",
+            "{}{of}{}{more} on {}, {} on average",
             counted(self.runs.len() as u64, "run"),
+            programs.join(", "),
             counted(self.threads.into(), "thread"),
             time(self.duration_ns)
         )
@@ -92,7 +98,7 @@ impl Row {
         match self.steps.as_ref().and_then(|steps| steps.first.zip(steps.last)) {
             Some((first, last)) if first == last => format!("step {first}"),
             Some((first, last)) => format!("steps {first} to {last}"),
-            None => self.metric.name().replace('_', " "),
+            None => self.metric.title(),
         }
     }
 }

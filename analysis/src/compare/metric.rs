@@ -58,6 +58,14 @@ impl Metric {
         [Metric::Duration].into_iter().chain(efficiencies).chain(causes)
     }
 
+    /// Its name in texts.
+    pub fn title(self) -> String {
+        match self {
+            Metric::Cause(cause) => cause.title().to_owned(),
+            other => other.name().replace('_', " "),
+        }
+    }
+
     /// Its name in JSON and in conditions.
     pub fn name(self) -> &'static str {
         match self {

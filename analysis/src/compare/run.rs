@@ -1,5 +1,7 @@
 //! What of a run is compared.
 
+use std::collections::BTreeSet;
+
 use serde::Deserialize;
 
 use crate::constructs::steps::Steps;
@@ -15,6 +17,8 @@ pub struct Run {
     pub answers: Answers,
     /// How many processes it had.
     pub processes: usize,
+    /// The programs of these processes, each once.
+    pub programs: BTreeSet<String>,
     /// The functions' own times, by samples; `None` where there are no samples.
     pub functions: Option<Vec<FunctionTime>>,
     /// The time steps; `None` where no range repeats.
@@ -30,6 +34,7 @@ impl Run {
             name,
             answers: stats.answers,
             processes: stats.processes.len(),
+            programs: stats.processes.iter().map(|process| process.program().to_owned()).collect(),
             functions: stats.sampling.is_some().then_some(functions),
             steps: stats.steps,
         }

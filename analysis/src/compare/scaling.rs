@@ -317,7 +317,7 @@ impl Text<'_> {
         let mut words = format!("parallel efficiency goes from {} to {}", percents(before), percents(after));
         for (index, growing) in self.scaling.growing.iter().take(MAX_NAMED).enumerate() {
             let points = (growing.last - growing.first) * 100.0;
-            let cause = growing.cause.name().replace('_', " ");
+            let cause = growing.cause.title();
             let separator = if index == 0 { ": " } else { ", " };
             words += &format!("{separator}{cause} grows by {points:.1} points");
             let place = growing.place.as_ref().and_then(Place::source);
@@ -368,7 +368,7 @@ impl fmt::Display for Text<'_> {
             let share = |column: &Column| column.accounting.share(*cause);
             if columns.iter().any(|column| share(column) >= Some(0.0005)) {
                 let cells = columns.iter().map(|column| known(share(column), 100.0));
-                causes.row(cause.name().replace('_', " "), cells);
+                causes.row(cause.title().to_owned(), cells);
             }
         }
         causes.write(f, &layout)

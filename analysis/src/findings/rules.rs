@@ -333,7 +333,7 @@ mod tests {
             assert!(text.contains(&row), "docs/analysis.md lacks\n{row}");
         }
         for cause in crate::model::cause::Cause::ALL {
-            let row = format!("| `{}` | {} |", cause.name(), cause.meaning());
+            let row = format!("| `{}` | {} | {} |", cause.name(), cause.title(), cause.meaning());
             assert!(text.contains(&row), "docs/analysis.md lacks\n{row}");
         }
     }

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Turns rows `Variant name: "meaning";` into [`Cause`] and its table.
+/// Turns rows `Variant "name" "title": "meaning";` into [`Cause`] and its table.
 macro_rules! causes {
-    ($($variant:ident $name:literal: $meaning:literal;)*) => {
+    ($($variant:ident $name:literal $title:literal: $meaning:literal;)*) => {
         /// The cause that a nanosecond of a thread goes to. At each moment a thread has exactly one.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
@@ -14,9 +14,14 @@ macro_rules! causes {
             /// All causes, in the order of display: `useful` first.
             pub const ALL: &'static [Cause] = &[$(Cause::$variant,)*];
 
-            /// Its name in tables and, with `_ns` behind it, in JSON.
+            /// Its name in JSON (there with `_ns` behind it), in CSV and in conditions.
             pub fn name(self) -> &'static str {
                 match self { $(Cause::$variant => $name,)* }
+            }
+
+            /// Its name in texts for people.
+            pub fn title(self) -> &'static str {
+                match self { $(Cause::$variant => $title,)* }
             }
 
             /// Its meaning, in a sentence.
@@ -28,31 +33,31 @@ macro_rules! causes {
 }
 
 causes! {
-    Useful "useful": "The thread runs the program's code: serial code on an initial thread, code in a region, or an explicit task.";
-    Serial "serial": "The thread has nothing to do: no parallel region is open.";
-    IdleInMpi "idle_in_mpi": "The thread has nothing to do: no parallel region is open, and another thread is in an MPI call. Shown only if MPI calls were recorded.";
-    NarrowTeam "narrow_team": "The thread has nothing to do: the parallel regions that are open have fewer than N threads, the peak number of threads.";
-    Fork "fork": "The region has started, but the thread's implicit task has not.";
-    Join "join": "The thread waits at the end of the region after all threads of the team have arrived and the last task has ended, or has already left the region although the region has not ended yet.";
-    Imbalance "imbalance": "The thread waits at a barrier for a thread of its team that has not arrived.";
-    Barrier "barrier": "The thread is in a barrier at which all threads of the team have arrived and no task is running.";
-    TaskWait "task_wait": "The thread waits in a taskwait or at the end of a taskgroup, and runs no task.";
-    TaskStarvation "task_starvation": "The thread waits at a barrier at which all threads of the team have arrived, while other threads run tasks.";
-    Lock "lock": "The thread waits for a lock.";
-    Critical "critical": "The thread waits for a critical region.";
-    Ordered "ordered": "The thread waits for its turn in an ordered region.";
-    Atomic "atomic": "The thread waits for an atomic region.";
-    Reduction "reduction": "The thread combines the results of a reduction.";
-    Target "target": "The thread is in the host's part of a target construct.";
-    Runtime "runtime": "According to the events, the thread is in the runtime for another reason.";
-    ExternalWait "external_wait": "The thread waits in the program's code for something outside OpenMP, such as a pthread mutex. Shown only if waits were recorded.";
-    Mpi "mpi": "The thread is in an MPI call that communicates: it sends, receives, tests or waits. Shown only if MPI calls were recorded.";
-    MpiWait "mpi_wait": "The thread is in an MPI call that communicates, and waits for another process that has not yet started the operation that the call depends on. Shown only if the MPI calls of all ranks were recorded.";
-    MpiTransfer "mpi_transfer": "The thread is in an MPI call that communicates, but does not wait for another process. Shown only if the MPI calls of all ranks were recorded.";
-    MpiOther "mpi_other": "The thread is in an MPI call that is not counted as communication, such as a call that initialises the library, creates a communicator or accesses a file. Shown only if MPI calls were recorded.";
-    Preempted "preempted": "The thread was ready to run, but another thread was using its CPU. Shown only if the counters for preemption were recorded.";
-    Tracer "tracer": "The thread writes its event buffer to the trace, or the tracer writes the remaining events after the program has ended.";
-    Unobserved "unobserved": "The trace does not show what the thread did: recording was off, events were lost or overwritten, or the process was not running.";
+    Useful "useful" "useful work": "The thread runs the program's code: serial code on an initial thread, code in a region, or an explicit task.";
+    Serial "serial" "serial code": "The thread has nothing to do: no parallel region is open.";
+    IdleInMpi "idle_in_mpi" "idle during MPI": "The thread has nothing to do: no parallel region is open, and another thread is in an MPI call. Shown only if MPI calls were recorded.";
+    NarrowTeam "narrow_team" "small teams": "The thread has nothing to do: the parallel regions that are open have fewer than N threads, the peak number of threads.";
+    Fork "fork" "thread start-up": "The region has started, but the thread's implicit task has not.";
+    Join "join" "end of region": "The thread waits at the end of the region after all threads of the team have arrived and the last task has ended, or has already left the region although the region has not ended yet.";
+    Imbalance "imbalance" "load imbalance": "The thread waits at a barrier for a thread of its team that has not arrived.";
+    Barrier "barrier" "barriers": "The thread is in a barrier at which all threads of the team have arrived and no task is running.";
+    TaskWait "task_wait" "waiting for tasks": "The thread waits in a taskwait or at the end of a taskgroup, and runs no task.";
+    TaskStarvation "task_starvation" "lack of tasks": "The thread waits at a barrier at which all threads of the team have arrived, while other threads run tasks.";
+    Lock "lock" "locks": "The thread waits for a lock.";
+    Critical "critical" "critical regions": "The thread waits for a critical region.";
+    Ordered "ordered" "ordered regions": "The thread waits for its turn in an ordered region.";
+    Atomic "atomic" "atomic updates": "The thread waits for an atomic region.";
+    Reduction "reduction" "reductions": "The thread combines the results of a reduction.";
+    Target "target" "devices": "The thread is in the host's part of a target construct.";
+    Runtime "runtime" "OpenMP runtime": "According to the events, the thread is in the runtime for another reason.";
+    ExternalWait "external_wait" "waits outside OpenMP": "The thread waits in the program's code for something outside OpenMP, such as a pthread mutex. Shown only if waits were recorded.";
+    Mpi "mpi" "MPI communication": "The thread is in an MPI call that communicates: it sends, receives, tests or waits. Shown only if MPI calls were recorded.";
+    MpiWait "mpi_wait" "waits for ranks": "The thread is in an MPI call that communicates, and waits for another process that has not yet started the operation that the call depends on. Shown only if the MPI calls of all ranks were recorded.";
+    MpiTransfer "mpi_transfer" "MPI transfers": "The thread is in an MPI call that communicates, but does not wait for another process. Shown only if the MPI calls of all ranks were recorded.";
+    MpiOther "mpi_other" "other MPI calls": "The thread is in an MPI call that is not counted as communication, such as a call that initialises the library, creates a communicator or accesses a file. Shown only if MPI calls were recorded.";
+    Preempted "preempted" "preemption": "The thread was ready to run, but another thread was using its CPU. Shown only if the counters for preemption were recorded.";
+    Tracer "tracer" "tracer": "The thread writes its event buffer to the trace, or the tracer writes the remaining events after the program has ended.";
+    Unobserved "unobserved" "not recorded": "The trace does not show what the thread did: recording was off, events were lost or overwritten, or the process was not running.";
 }
 
 impl Cause {

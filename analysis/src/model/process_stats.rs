@@ -71,6 +71,13 @@ pub struct ProcessStats {
 }
 
 impl ProcessStats {
+    /// The program's name: [`ProcessStats::name`] without rank and process id.
+    pub fn program(&self) -> &str {
+        let name = self.name.strip_suffix(&format!(" ({})", self.pid)).unwrap_or(&self.name);
+        let rank = self.rank.map(|rank| format!("rank {rank}: "));
+        rank.and_then(|rank| name.strip_prefix(&rank)).unwrap_or(name)
+    }
+
     /// Whether the process was killed, or did not finish.
     pub(crate) fn has_died(&self) -> bool {
         self.ending.starts_with("killed") || self.ending == DID_NOT_FINISH

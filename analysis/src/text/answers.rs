@@ -221,18 +221,18 @@ impl Answers {
             };
             table.row(name, [time(ns), tenths(share), bar]);
         };
-        row(Cause::Useful.name().to_owned(), ns[0], shares[0], bars[0]);
+        row(Cause::Useful.title().to_owned(), ns[0], shares[0], bars[0]);
         let shown = shares[1..].iter().take_while(|share| **share > 0).count();
         for (index, (cause, ns)) in losses.iter().take(shown).enumerate() {
             let (share, bar) = (shares[index + 1], bars[index + 1]);
-            row(cause.name().to_owned(), *ns, share, bar);
+            row(cause.title().to_owned(), *ns, share, bar);
             for (place, ns, share, bar) in self.places_of(*cause, *ns, share, bar) {
                 row(format!("  {place}"), ns, share, bar);
             }
         }
         match &losses[shown..] {
             [] => {}
-            [(cause, ns)] => row(cause.name().to_owned(), *ns, 0, 0),
+            [(cause, ns)] => row(cause.title().to_owned(), *ns, 0, 0),
             rest => {
                 let sum = sum(rest.iter().map(|(_, ns)| *ns));
                 row(format!("{} other causes", rest.len()), sum, 0, 0);
@@ -464,7 +464,7 @@ impl fmt::Display for Head<'_> {
         // What nobody asked for is no gap.
         let not_seen = answers.not_seen.iter();
         let not_seen = not_seen.filter(|of| of.cause != Cause::Preempted);
-        let not_seen = not_seen.map(|of| format!("not seen: {}: {}", of.cause.name(), of.reason));
+        let not_seen = not_seen.map(|of| format!("not visible: {}: {}", of.cause.title(), of.reason));
         lines.extend(not_seen);
         if !lines.is_empty() {
             writeln!(f)?;

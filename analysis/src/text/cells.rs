@@ -26,7 +26,7 @@ pub(super) fn lost(accounting: &Accounting) -> [String; 3] {
     let losses = accounting.iter();
     let losses = losses.filter(|(cause, ns)| cause.is_loss() && *ns > 0);
     let greatest = losses.max_by_key(|(cause, ns)| (*ns, std::cmp::Reverse(*cause)));
-    let words = |(cause, _): (Cause, u64)| cause.name().replace('_', " ");
+    let words = |(cause, _): (Cause, u64)| cause.title().to_owned();
     let share = |(cause, _): (Cause, u64)| accounting.share(cause).map(percent);
     [
         time(accounting.lost()),

@@ -31,39 +31,6 @@ const PLACES: usize = 51;
 /// Narrower terminals wrap lines.
 const MIN_WIDTH: usize = 60;
 
-impl Cause {
-    /// The cause as people call it.
-    pub fn title(self) -> &'static str {
-        match self {
-            Cause::Useful => "useful work",
-            Cause::Serial => "serial code",
-            Cause::IdleInMpi => "idle during MPI",
-            Cause::NarrowTeam => "small teams",
-            Cause::Fork => "thread start-up",
-            Cause::Join => "end of region",
-            Cause::Imbalance => "load imbalance",
-            Cause::Barrier => "barriers",
-            Cause::TaskWait => "waiting for tasks",
-            Cause::TaskStarvation => "lack of tasks",
-            Cause::Lock => "locks",
-            Cause::Critical => "critical regions",
-            Cause::Ordered => "ordered regions",
-            Cause::Atomic => "atomic updates",
-            Cause::Reduction => "reductions",
-            Cause::Target => "devices",
-            Cause::Runtime => "OpenMP runtime",
-            Cause::ExternalWait => "waits outside OpenMP",
-            Cause::Mpi => "MPI communication",
-            Cause::MpiWait => "waits for ranks",
-            Cause::MpiTransfer => "MPI transfers",
-            Cause::MpiOther => "other MPI calls",
-            Cause::Preempted => "preemption",
-            Cause::Tracer => "tracer",
-            Cause::Unobserved => "not recorded",
-        }
-    }
-}
-
 /// A share in whole per cent, and its bar.
 struct Share {
     cause: Cause,

@@ -16,10 +16,10 @@ pub(super) const THREAD: [Column; 10] = [
     column("barriers", 0).if_empty(Empty::IfThereIsRoom),
     column("taskwaits", 0).if_empty(Empty::IfThereIsRoom),
     column("locks", 0).if_empty(Empty::IfThereIsRoom),
-    column("wake-up", 1).if_empty(Empty::IfThereIsRoom),
+    column("start-up", 1).if_empty(Empty::IfThereIsRoom),
     column("serial", 0),
     column("idle", 0),
-    column("unknown", 0).if_empty(Empty::Never),
+    column("not recorded", 0).if_empty(Empty::Never),
     column("tasks", 2),
 ];
 

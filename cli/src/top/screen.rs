@@ -214,7 +214,7 @@ fn draw_waits(frame: &mut Frame<'_>, area: Rect, look: &Look) {
     let blame: Vec<Line<'_>> = look
         .blame
         .iter()
-        .map(|row| shown(&format!("{:>9} {:<15} {}", time(row.ns), row.cause.name(), row.place.short())))
+        .map(|row| shown(&format!("{:>9} {:<20} {}", time(row.ns), row.cause.title(), row.place.short())))
         .collect();
     frame.render_widget(Paragraph::new(blame).block(titled("waits, by cause")), left);
     let locks: Vec<Line<'_>> = look.blocked.iter().map(|row| shown(&text::lock(row))).collect();

@@ -22,7 +22,7 @@ pub(super) const LETTERS: [(char, &[Cause], &str); 10] = [
     ('i', &[Cause::Imbalance], "imbalance"),
     ('l', &[Cause::Lock, Cause::Critical, Cause::Ordered, Cause::Atomic], "locks"),
     ('t', &[Cause::TaskWait, Cause::TaskStarvation], "tasks"),
-    ('b', &[Cause::Fork, Cause::Join, Cause::Barrier], "fork, join, barrier"),
+    ('b', &[Cause::Fork, Cause::Join, Cause::Barrier], "start-up, barriers"),
     (
         'r',
         &[Cause::Reduction, Cause::Target, Cause::Runtime, Cause::ExternalWait],
@@ -123,8 +123,9 @@ pub(super) fn behind_bar(thread: &ThreadGlance) -> String {
     let percent = |ns: u64| ns as f64 * 100.0 / whole as f64;
     let losses = accounting.iter().filter(|(cause, _)| cause.is_loss());
     let worst = losses.max_by_key(|(_, ns)| *ns);
-    let worst =
-        worst.filter(|(_, ns)| *ns > 0).map(|(cause, ns)| format!("  {} {:.0} %", cause.name(), percent(ns)));
+    let worst = worst
+        .filter(|(_, ns)| *ns > 0)
+        .map(|(cause, ns)| format!("  {} {:.0} %", cause.title(), percent(ns)));
     let useful = percent(accounting[Cause::Useful]);
     format!(" {useful:>5.1} %{}", worst.unwrap_or_default())
 }
@@ -143,7 +144,7 @@ pub(super) fn region(region: &RegionAnswer) -> String {
 
 /// A wait: how long all threads waited, the cause, and where they kept each other waiting.
 pub(super) fn wait(row: &Blame) -> String {
-    format!("{:>9} {:<15} {}", time(row.ns), row.cause.name(), row.place.long())
+    format!("{:>9} {:<20} {}", time(row.ns), row.cause.title(), row.place.long())
 }
 
 /// Waits of a thread for a lock: how long, which, where, and from where another had it.

@@ -14,7 +14,7 @@ pub(crate) fn blame(out: &mut String, report: &Report<'_>, limits: &Limits) {
             let Blame { cause, place, ns, .. } = row;
             vec![
                 Cell::Name(self::place(place)),
-                Cell::Name(cause.name().replace('_', " ")),
+                Cell::Name(cause.title().to_owned()),
                 Cell::time(*ns),
                 Cell::share(Some(*ns as f64 / total.max(1) as f64)),
             ]

@@ -85,8 +85,7 @@ pub(crate) fn tree(out: &mut String, report: &Report<'_>) {
     let mut before = 0;
     for (cause, ns) in causes {
         let key = palette::of(cause).key;
-        let name = cause.name().replace('_', " ");
-        row(1, key, &name, cause.meaning(), ns, before);
+        row(1, key, cause.title(), cause.meaning(), ns, before);
         let mut at = before;
         for (name, ns) in places_of(report, cause, ns) {
             row(2, key, &name, "", ns, at);
@@ -100,8 +99,7 @@ pub(crate) fn tree(out: &mut String, report: &Report<'_>) {
     if !not_seen.is_empty() {
         *out += "<p>Not visible with this runtime:</p><ul>";
         for row in not_seen {
-            let name = row.cause.name().replace('_', " ");
-            let _ = write!(out, "<li>{name}: {}</li>", Text(&row.reason));
+            let _ = write!(out, "<li>{}: {}</li>", row.cause.title(), Text(&row.reason));
         }
         *out += "</ul>";
     }
