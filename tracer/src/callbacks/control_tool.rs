@@ -25,13 +25,13 @@ use crate::session::{self, part};
 /// `omp_control_tool_result_t`.
 const SUCCESS: c_int = 0;
 const IGNORED: c_int = 1;
-/// The longest name of a phase.
+/// Maximum length of a phase's name in bytes.
 const MAX_NAME: usize = 256;
 
-/// True after command 4, for good.
+/// Set by command 4 (end) until the next session.
 static ENDED: AtomicBool = AtomicBool::new(false);
 
-/// Does what `command` says and records the call: after recording went on, before it stops.
+/// Executes `command` and records the call: after recording resumes, or before it stops.
 pub(crate) fn control(command: u64, modifier: u64, arg: *mut c_void, codeptr_ra: *const c_void) -> c_int {
     let record = || {
         cold_path::wide(|_| ControlTool {
@@ -97,7 +97,7 @@ fn stop(change: MonitoringChange) {
     }
 }
 
-/// A new session records, even if the one before it was paused.
+/// A new session records even if the previous one was paused.
 pub(crate) fn reset() {
     ENDED.store(false, Ordering::Relaxed);
 }

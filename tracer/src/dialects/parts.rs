@@ -1,4 +1,4 @@
-//! What takes part in each session ([`crate::session::part`]).
+//! The list of the parts of each session ([`crate::session::part`]).
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use crate::annotations;
@@ -7,7 +7,7 @@ use crate::runtime_faults::{lock_after_exit, undeferred_dependences};
 use crate::session::part::Part;
 use crate::{calls, counters, devices, samples, waits};
 
-/// In the order in which they are called.
+/// In calling order.
 pub(super) static PARTS: &[&dyn Part] = &[
     &lock_after_exit::PART,
     &undeferred_dependences::PART,
