@@ -110,7 +110,7 @@ pub(crate) fn abort() {
 /// # Safety
 /// All members of the communicator call it.
 unsafe fn compare(context: &Context, communicator: u64) {
-    /// Limit for all comparisons together and for one of them, as far as the network permits.
+    /// Time limit for all comparisons together, as far as the network permits. `MOST_FOR_ONE_NS` limits each of them.
     const MOST_NS: u64 = 1_000_000_000;
     const MOST_FOR_ONE_NS: u64 = 10_000_000;
 

@@ -113,7 +113,7 @@ pub fn write(reader: &Reader, text: &[u8], checkpoints: &[checkpoint::Packed]) -
     payload.map(|_| ()).ok_or(WriteError::TooLarge)
 }
 
-/// Like [`write`], with a packed summary.
+/// Like [`write()`], with a packed summary.
 fn write_blocks(
     reader: &Reader,
     summary: Option<&[u8]>,
