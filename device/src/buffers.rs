@@ -15,8 +15,8 @@ const MIN_BYTES: usize = 512;
 /// A buffer takes at most one part in this many of the remaining memory, so that no size chosen by a user leaves none
 /// for others.
 const PART: usize = 8;
-/// The same once less than half remains. A runtime may keep a buffer for each pair of a thread and a device forever,
-/// even for threads that have ended.
+/// The part if less than half of the limit remains. A runtime may keep a buffer for each pair of a thread and a device
+/// forever, even for threads that have ended.
 const SMALL_PART: usize = 2048;
 
 /// All buffers of a session. Their memory is not freed during the session, because a runtime that completes a buffer

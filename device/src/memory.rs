@@ -14,8 +14,8 @@ pub fn copy(address: usize, bytes: &mut [u8]) -> bool {
     usize::try_from(copied) == Ok(bytes.len()) || copied < 0 && refused() && copy_by_pipe(address, bytes)
 }
 
-/// The same if the system call is unknown, as in qemu, or forbidden, as in some containers: `write` checks its pointer,
-/// too. The C library's functions are avoided, because they are cancellation points.
+/// Copies through a pipe, if the system call is unknown, as in qemu, or forbidden, as in some containers: `write`
+/// checks its pointer, too. The C library's functions are avoided, because they are cancellation points.
 #[cold]
 fn copy_by_pipe(address: usize, bytes: &mut [u8]) -> bool {
     /// Written as a whole, or not at all.

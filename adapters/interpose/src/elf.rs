@@ -407,7 +407,7 @@ impl Symbols {
 /// The string at an address.
 ///
 /// # Safety
-/// A string that ends with NUL is there while the result is used.
+/// `at` points to a string that ends with NUL and is valid while the result is used.
 pub unsafe fn text<'a>(at: *const c_char) -> &'a CStr {
     // SAFETY: by the caller's promise; nothing after the NUL is read. Volatile, so that the compiler does not make
     // `strlen` of the loop.

@@ -10,7 +10,7 @@ use super::layout;
 /// The user's choice of `libcupti`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// The one that fits the driver, if the loader or NVIDIA's installer has it.
+    /// The library that fits the driver, if the loader or NVIDIA's installer has it.
     #[default]
     Auto,
     /// No `libcupti`.
@@ -89,7 +89,7 @@ macro_rules! functions {
         #[derive(Clone, Copy, Debug)]
         pub(crate) struct Functions { $(pub(crate) $field: $signature,)* }
 
-        /// Their names.
+        /// The names of the functions.
         pub(crate) const NAMES: &[&str] = &[$($name),*];
 
         impl Functions {

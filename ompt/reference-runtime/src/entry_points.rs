@@ -97,7 +97,7 @@ unsafe extern "C" fn enumerate_states(
         (ompt_state_work_parallel.0 as c_int, c"ompt_state_work_parallel"),
         (ompt_state_wait_mutex.0 as c_int, c"ompt_state_wait_mutex"),
     ];
-    /// The same with the names in the drafts.
+    /// The same states with their names in the drafts.
     const STATES_OF_DRAFTS: &[(c_int, &CStr)] = &[
         (ompt_state_undefined.0 as c_int, c"omp_state_undefined"),
         (ompt_state_work_serial.0 as c_int, c"omp_state_work_serial"),

@@ -317,7 +317,7 @@ macro_rules! events {
                 [self.code(), section]
             }
 
-            /// The event's code address (`codeptr_ra`); 0 where it has none.
+            /// The event's code address (`codeptr_ra`); 0 if the event has none.
             #[inline]
             pub fn code(&self) -> u64 {
                 match self {

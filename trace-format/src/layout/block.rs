@@ -41,7 +41,7 @@
 //! | 48..56 | `CLOCK_REALTIME` at that tick, in nanoseconds |
 //! | 56..64 | the stream's newest id before the chunk |
 //! | 64..68 | words of the chunk's events |
-//! | 68..72 | events of the chunk; 0 where nobody counted |
+//! | 68..72 | number of events of the chunk; 0 if they were not counted |
 //! | 72..80 | session |
 //!
 //! A hole of zeros may lie between blocks if a writer reserved space and died. Space known to be unused is a block of
@@ -71,7 +71,7 @@
 //! | 5 | `CLOCK_REALTIME` at the base |
 //! | 6 | the stream's newest id before the chunk |
 //! | 7 | words published: stored (release) after each event |
-//! | 8 | the error number of the system that turned tracing off, in one chunk of all; 0 where none did |
+//! | 8 | in one of all chunks, the error number (`errno`) that turned tracing off; 0 if none did |
 //!
 //! To reuse a chunk, the tracer marks it free, then writes its header, then marks it active. A chunk is identified by
 //! its stream and sequence number, and counts once even if it is found in several places.

@@ -82,11 +82,11 @@ enum Seen {
 /// The state of the tracer's lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Lock {
-    /// It is held.
+    /// A process holds the lock.
     Held,
-    /// It was taken and nobody holds it now; if somebody did, that would be visible here.
+    /// The lock was taken before and is free now; a holder would be visible here.
     Free,
-    /// The lock tells nothing.
+    /// The lock's state tells nothing about the process.
     Silent,
 }
 

@@ -233,7 +233,7 @@ impl Scan<'_> {
         offset + header.stride()
     }
 
-    /// Continues at the next sound header after `offset`, where there is none, and reports the skipped bytes.
+    /// Called if there is no sound header at `offset`: continues at the next one and reports the skipped bytes.
     fn skip(&mut self, offset: u64, diagnostics: &mut Diagnostics) -> io::Result<u64> {
         let (next, is_hole) = self.search(offset)?;
         // A growing file may have received a header there in the meantime.

@@ -11,7 +11,7 @@
 //! | that many | the writer's words |
 //! | 8 for each event | its stream, and its words |
 //! | 8 | its time, in raw ticks |
-//! | 8 for each word | its words; their own time is 0, and what they predict goes on from one to the next |
+//! | 8 for each word | the event's words; their own time is 0, and predictions continue from one event to the next |
 
 use crate::event::decode_into;
 use crate::event::predict::State;

@@ -2,9 +2,9 @@
 //!
 //! | command | what happens | answer |
 //! | --- | --- | --- |
-//! | 1 start | recording goes on after a pause | success |
+//! | 1 start | recording continues after a pause | success |
 //! | 2 pause | callbacks give ids and store nothing | success |
-//! | 3 flush | what was recorded so far is in the file | success |
+//! | 3 flush | all events recorded so far are in the file | success |
 //! | 4 end | nothing more is recorded | success |
 //! | 64, 65 | a phase named by the string at `arg` begins, ends | success |
 //! | above | an instant with number and modifier | success |

@@ -390,7 +390,7 @@ pub(crate) fn file_id_of(path: &Path) -> io::Result<FileId> {
 /// Whether the file has a name anywhere.
 ///
 /// # Errors
-/// As of [`file_id`].
+/// See [`file_id`].
 pub(crate) fn has_a_name(file: BorrowedFd<'_>) -> io::Result<bool> {
     status(file).map(|stat| stat.st_nlink > 0)
 }

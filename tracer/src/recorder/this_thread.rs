@@ -11,8 +11,8 @@ pub(crate) fn recorder() -> &'static Recorder {
     at(thread_word::get())
 }
 
-/// The same for the hot path of callbacks. In programs with very many keys it returns [`IDLE`], so that every event
-/// takes the cold path.
+/// Like [`recorder`], for the hot path of callbacks. In programs with very many keys it returns [`IDLE`], so that every
+/// event takes the cold path.
 #[inline(always)]
 pub(crate) fn recorder_if_near() -> &'static Recorder {
     at(thread_word::get_fast())

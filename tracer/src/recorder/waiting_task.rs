@@ -11,7 +11,7 @@ use ompt_sys::ompt_data_t;
 #[derive(Debug)]
 pub(crate) struct Joining {
     pub(crate) id: Cell<u64>,
-    /// Where the runtime keeps the tool's data of the task itself, not the copy.
+    /// The runtime's storage for the tool's data of the task, not a copy of it.
     pub(crate) task: Cell<*mut ompt_data_t>,
 }
 

@@ -38,7 +38,7 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// The reason stored in the trace if the callback was removed.
 const WHY: &str = "not recorded, starting with the first undeferred task that has dependences (if clause, taskwait depend). This OpenMP runtime corrupts its memory there if a tool requests this callback and a dependence is mutexinoutset or inoutset. To record them anyway, use --events default,dependences";
 
-/// What is needed to remove the callback; null if it should not be removed.
+/// The data needed to remove the callback; null if the callback should stay.
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(null_mut());
 
 /// The progress of the removal.

@@ -107,7 +107,7 @@ pub(crate) unsafe fn create(data: Data) {
     unsafe { (*data).value = TAG | generation | u64::from(number) };
 }
 
-/// The same for the initial parallel region, whose begin is not reported.
+/// Like [`create`], if the word is 0: for the initial parallel region, whose begin is not reported.
 ///
 /// # Safety
 /// As for [`create`].

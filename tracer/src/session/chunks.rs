@@ -288,8 +288,8 @@ impl Session {
         self.report_last_lost(recorder);
     }
 
-    /// Writes to the file what was recorded so far by this thread, and what others have handed over. The rest is in the
-    /// spool, where it is as safe.
+    /// Writes the events that this thread has recorded so far to the file, and the chunks that other threads have
+    /// handed over. The remaining events are in the spool, where they are equally safe.
     pub(crate) fn flush(&self, recorder: &Recorder) {
         if !self.owns(recorder) || !recorder.has_chunk() {
             return;

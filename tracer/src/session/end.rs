@@ -57,7 +57,7 @@ impl Session {
         let listener = self.listener.lock().take();
         let listener_is_quiet = listener.is_none_or(|listener| listener.stop(most));
         let mut packer = self.writer.as_ref().and_then(|writer| writer.stop(most));
-        // What a killed thread has started to write remains in the spool, too.
+        // Data that a killed thread has started to write are still in the spool.
         let writer_is_quiet = self.writer.as_ref().is_none_or(|writer| writer.thread.has_ended());
         let is_quiet = is_quiet && listener_is_quiet && writer_is_quiet;
         if is_quiet {

@@ -349,7 +349,7 @@ fn build_id_of(load_address: u64, headers: &[libc::Elf64_Phdr]) -> Vec<u8> {
     found.unwrap_or_default()
 }
 
-/// The same without copying.
+/// Like [`build_id_of`], without copying.
 ///
 /// # Safety
 /// The module is loaded, and stays so while the result is used.

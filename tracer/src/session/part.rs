@@ -47,7 +47,7 @@ pub(crate) trait Part: Sync {
     /// The session ends. Its streams may still grow.
     fn end(&self, _session: &'static Session) {}
 
-    /// Writes what is not in the trace's metadata yet; next, the session writes how it ended.
+    /// Writes the part's data that are not in the trace's metadata yet; next, the session writes how it ended.
     fn write_news(&self, _session: &'static Session) {}
 }
 

@@ -298,7 +298,7 @@ pub(crate) struct Chunk {
 }
 
 impl Chunk {
-    /// Its header.
+    /// The header of the chunk.
     pub(crate) fn header<'a>(self) -> &'a Header {
         // SAFETY: `Spool::chunk` returns valid chunks, which stay mapped, and whose headers are accessed only like
         // this.

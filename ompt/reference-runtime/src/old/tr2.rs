@@ -110,7 +110,8 @@ fn search(entry: Entry, version: &str) -> Found {
 }
 
 impl Tr2 {
-    /// Calls the tool, if it has registered the event; returns what it should have recorded, if that is an event.
+    /// Calls the tool if it has registered the event; returns the line that the tool should record, if the event is
+    /// recorded.
     pub(crate) fn play(&self) -> Option<Line> {
         let event = ompt_event_t(self.event);
         self.note(event);
@@ -134,7 +135,7 @@ impl Tr2 {
         self.line(event)
     }
 
-    /// Sets what the entry points return from now on.
+    /// Sets the values that the entry points return from now on.
     fn note(&self, event: ompt_event_t) {
         match event {
             ompt_event_implicit_task_begin => {

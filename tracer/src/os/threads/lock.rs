@@ -174,7 +174,7 @@ mod tests {
         semaphore.post();
         semaphore.post();
         (0..2).for_each(|_| semaphore.wait(None));
-        // There is no post.
+        // No post is left.
         semaphore.wait(Some(Duration::from_millis(2)));
         std::thread::scope(|scope| {
             scope.spawn(|| semaphore.wait(None));
