@@ -41,7 +41,7 @@ impl StartedWith {
         }
     }
 
-    /// Whether the module with this load address stays loaded until the process ends.
+    /// Whether the module with this load address is known to stay loaded until the process ends.
     pub fn has(&self, load_address: usize) -> bool {
         // Relaxed: see `find`.
         let (mut map, last) = (self.first.load(Ordering::Relaxed), self.last.load(Ordering::Relaxed));

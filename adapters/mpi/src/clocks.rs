@@ -196,8 +196,8 @@ impl Channel<'_> {
         Some(())
     }
 
-    /// Asks until three answers have nearly the same round trip time, but not longer than `limit_ns`; returns the
-    /// answer with the shortest round trip.
+    /// Asks until the three shortest round trips differ by at most 10 %, or `limit_ns` has passed; returns the answer
+    /// with the shortest round trip.
     ///
     /// # Safety
     /// The peer calls [`Channel::answer`].

@@ -219,8 +219,8 @@ impl Completion {
         unsafe { (call.address(argument) as *const i32).add(at).read() }
     }
 
-    /// The base of indices: 1 in Fortran. MPICH 4.0 counts from 0 in `mpi_f08`: then the base is derived from the
-    /// request that has become null.
+    /// The base of indices: 1 in Fortran. MPICH 4.0 counts from 0 in `mpi_f08`, so for MPICH the base is derived from
+    /// the request that has become null.
     fn base(&mut self, family: &Family, call: &Call, count: usize) -> i32 {
         let is_fortran = call.is_fortran();
         if !is_fortran || family.interface != Interface::Mpich || self.arguments.is_of_all() || count == 0 {

@@ -140,8 +140,8 @@ impl Family {
         Received { peer: if is_cancelled { peer::CANCELLED } else { received.peer }, ..received }
     }
 
-    /// Reads the status of another successful call. Such a call cannot be cancelled, and MPICH does not set the
-    /// cancelled flag for it.
+    /// Reads the status of another successful call. Such a call cannot be cancelled, and MPICH leaves the cancelled bit
+    /// of its status undefined.
     ///
     /// # Safety
     /// `status` is the address of a status.

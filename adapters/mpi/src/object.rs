@@ -29,7 +29,8 @@ static TYPE_SIZE: Pmpi = Pmpi::of(c"PMPI_Type_size");
 /// Whether `MPI_COMM_WORLD` exists: a program may use sessions only.
 pub(crate) static HAS_WORLD: AtomicBool = AtomicBool::new(false);
 
-/// Maximum number of members that every rank reports; of larger communicators, only the first rank reports them.
+/// Size of a communicator up to which every rank reports the members; for larger ones, only rank 0 of the communicator
+/// does.
 const MOST: usize = 256;
 
 /// Queries a value from the library.

@@ -28,8 +28,8 @@ interpose::thread_words!("omptmpi_thread", 40, Thread);
 const _: () = assert!(size_of::<Thread>() == 40);
 
 impl Thread {
-    /// Whether the call with this frame is made within the call that the thread is in. A later call of the program's
-    /// from the same place either has another return address at this position, or is not deeper in the stack.
+    /// Whether the call with this frame is made within the call that the thread is in. If that call was abandoned, the
+    /// program's next call either writes another return address to this position, or is not deeper in the stack.
     ///
     /// # Safety
     /// The frame is on the thread's stack, on which the outer call has been.
